@@ -69,7 +69,7 @@ class Desk:
         agent = entry.agent
         assert agent is not None
         files = now.files(agent)
-        seen = {self.root / "desk/agent.py", self.root / "desk/prompt.txt"} if read else None
+        seen = {self.root / "desk/agent.py", self.root / "desk/prompt.txt"} if read else set()
         simulated = number == 1
         first = now.case(entry.document, number, Execution(Record("", ())))
         bundles = (
@@ -77,7 +77,7 @@ class Desk:
             *(now.options(timed_out=timed_out), now.owner(agent)),
             *now.other_files(entry.criteria.config, agent, is_simulated=simulated),
             *(*now.environment(agent, files.names_in_sources), now.packages(agent)),
-            files.bundle(seen, [self.root / "data"]),
+            files.bundle(seen, [self.root / "data"], everything=not read),
         )
         return Execution(Record(entry.relative, bundles), now.text(entry.document, number))
 

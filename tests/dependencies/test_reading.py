@@ -63,6 +63,6 @@ def test_folder_that_cannot_be_read_is_named_instead_of_its_files(root: Path, mo
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    bundle = AgentFiles(root / "desk", root, [root / "desk/helper"], Digests("salt")).bundle(None)
+    bundle = AgentFiles(root / "desk", root, [root / "desk/helper"], Digests("salt")).bundle((), (), everything=True)
     assert bundle.inputs["agent_file"]["desk/data"] == "unreadable"
     assert "desk/data/prices.csv" not in bundle.inputs["agent_file"]

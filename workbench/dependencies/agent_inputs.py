@@ -50,12 +50,12 @@ class AgentFiles:
         """Take the digests of all files in its folder that may count, so that they are those of this moment."""
         self._digests.files(self._that_count(None))
 
-    def bundle(self, read: Collection[Path] | None, listed: Iterable[Path] = ()) -> Bundle:
-        """Return the files that an execution depends on that read these files and listed these folders. None: nobody
-        knows what it read, so it depends on everything in the agent's folder."""
-        scopes = {self._name(self._folder): ALL if read is None else MODULES}
+    def bundle(self, read: Collection[Path], listed: Iterable[Path], *, everything: bool) -> Bundle:
+        """Return the files that an execution depends on that read these files and listed these folders. With
+        `everything`, it depends on the whole of the agent's folder, too: nobody knows what else it read."""
+        scopes = {self._name(self._folder): ALL if everything else MODULES}
         scopes |= {f"{self._name(folder)}/": LISTED for folder in listed}
-        return self._bundle(read or (), scopes)
+        return self._bundle(read, scopes)
 
     def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
         """Return the same files and folders as they are now, with those that appeared since."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.agents.worker.conftest import MakeAgent, needs_fork
 
 SOURCE = """
@@ -39,6 +41,21 @@ def test_what_is_read_is_told(make_agent: MakeAgent, tmp_path: Path) -> None:
     written = [Path(file).name for event in case.of("Wrote") for file in event["files"]]
     assert written == ["log.txt", "draft", "notes.txt"]
     assert agent.wrote == [str(folder / "begun.txt")]
+
+
+@needs_fork
+@pytest.mark.parametrize("end", ["raise LookupError('lost')", "raise SystemExit(3)"])
+def test_case_that_fails_tells_what_it_read(make_agent: MakeAgent, tmp_path: Path, end: str) -> None:
+    source = f"""
+        from pathlib import Path
+
+        def root_agent(message, session):
+            (Path(__file__).parent / "data/later.json").read_text()
+            {end}
+    """
+    case = make_agent(source, files=FILES).run("hello")
+    assert [event["files"] for event in case.of("Touched")] == [[str(tmp_path / "desk/data/later.json")]]
+    assert case.of("Failed")
 
 
 @needs_fork

@@ -24,6 +24,7 @@ from workbench.engine.run.evidence import Evidence, plan_inputs
 from workbench.events import CaseError, CaseFinished, RunStarted
 from workbench.history.journal import Journal
 
+_NOTHING = Reads()
 ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"
 
 
@@ -54,10 +55,11 @@ class Run:
         """What differs now from what a case that read these files and ends now depended on."""
         return self.since(self.inputs(*read, error=error))
 
-    def inputs(self, *read: str, error: CaseError | None = None) -> Record:
-        """What a case that read these files and ends now depends on."""
+    def inputs(self, *read: str, error: CaseError | None = None, reads: Reads | None = _NOTHING) -> Record:
+        """What a case that read these files and ends now depends on. `reads` None: it does not say what it read."""
         ref = self.plan.entries[0].ref
-        reads = Reads(frozenset(self.plan.root / name for name in read))
+        if reads is not None:
+            reads = Reads(frozenset(self.plan.root / name for name in read))
         event = CaseFinished(ref, "passed", error, 0.1)
         asyncio.run(self.evidence.gather(event, reads, is_simulated=False))
         numbers, _ = self.evidence.of_finished(event, reads, is_simulated=False)
@@ -112,6 +114,16 @@ def test_file_that_the_agent_writes_is_no_input(project: Project) -> None:
     log = project.write("desk/log.txt", "1")
     run.seen.touched[project.root / "desk"] = Touched(written={log})
     assert run.changes("desk/prompt.txt", "desk/log.txt") == []
+
+
+def test_case_that_does_not_say_what_it_read_depends_on_what_its_agent_was_seen_to_read(project: Project) -> None:
+    run = Run(project)
+    run.seen.touched[project.root / "desk"] = Touched(files={project.root / "shared/tone.txt"})
+    then = run.inputs(reads=None)
+    project.write("shared/tone.txt", "after")
+    project.write("shared/other.txt", "after")
+    project.write("desk/prompt.txt", "after")
+    assert run.since(then) == ["desk/prompt.txt", "shared/tone.txt"]
 
 
 def test_journal_repeats_no_inputs(project: Project) -> None:

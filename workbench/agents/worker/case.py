@@ -58,9 +58,8 @@ class Case:
         except WorkbenchGoneError:
             ended = False
         try:
-            if footprint.is_complete():
-                files, folders = footprint.news(), footprint.folders()
-                self._hold({"event": "Touched", "files": files, "folders": folders})
+            if ended:
+                self._tell_touched()
             warnings = await self._tear_down()
             if ended:
                 self._send({"event": "Ended", "warnings": warnings})
@@ -75,6 +74,7 @@ class Case:
         self._stopped = True
         if not self._sending:
             with contextlib.suppress(WorkbenchGoneError):
+                self._tell_touched()
                 self._send({"event": "Stopped", "where": where})
                 self._tell_spans()
 
@@ -103,6 +103,7 @@ class Case:
         if self._opened is not None:
             self._tell_spans()
             message["usage"] = self._opened.conversation.usage.wire()
+        self._tell_touched()
         self._send(message)
 
     async def _converse(self) -> bool:
@@ -193,6 +194,11 @@ class Case:
             if error is not None
             else closing.result()
         )
+
+    def _tell_touched(self) -> None:
+        """Tell what the case has read and listed, together with the next message."""
+        if footprint.is_complete():
+            self._hold({"event": "Touched", "files": footprint.news(), "folders": footprint.folders()})
 
     def _tell_spans(self) -> None:
         """What took how long in the turn. That it cannot be told must not cost the turn."""

@@ -125,7 +125,8 @@ class Evidence:
     ) -> tuple[Any, ...]:
         made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
         stored = tuple(bundle.digest for bundle in made_with)
-        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), reads, self._changed, stored
+        seen = self._files_seen() if reads is None else reads
+        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), seen, self._changed, stored
 
     def _inputs_of(
         self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
@@ -194,7 +195,7 @@ class Evidence:
             files = now.files(agent)
             yield from now.environment(agent, files.names_in_sources)
             yield now.packages(agent)
-            yield files.bundle(None) if reads is None else self._files(now, agent, reads)
+            yield self._files(now, agent, reads)
 
     def _of_stored(self, entry: PlanEntry, source: StoredSource, others: Iterable[Bundle]) -> Iterator[Bundle]:
         """Yield the inputs of a transcript that is scored again: those with which it was made, and who judges now."""
@@ -206,11 +207,15 @@ class Evidence:
         yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
         yield from (bundle for bundle in others if "function" in bundle.inputs)
 
-    def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads) -> Bundle:
-        read = reads.files - self._results(agent)
+    def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads | None) -> Bundle:
+        """Return the files that an execution depends on. If nobody knows what it read, that is everything in the
+        agent's folder, and what the agent was seen to read elsewhere."""
+        touched = self._touched_by(agent)
+        seen = Reads(frozenset(touched.files), frozenset(touched.folders)) if reads is None else reads
+        read = seen.files - self._results(agent)
         unknown = {path for path in read if now.digests.known(path) is None}
         late = {path for path in unknown if path.exists() and was_written(path, self._began)}
-        found = now.files(agent).bundle(read - late, reads.folders)
+        found = now.files(agent).bundle(read - late, seen.folders, everything=reads is None)
         files = found.inputs["agent_file"]
         late |= {path for path in self._changed - self._results(agent) if relative_to(path, now.root) in files}
         changed = {relative_to(path, now.root): _CHANGED for path in late}
