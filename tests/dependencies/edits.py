@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 def root_agent(message, session):
     prompt = (HERE / "prompt.txt").read_text().strip()
     notes = len(os.listdir(HERE / "notes"))
+    (HERE.parent / "tones" / ("plain" + ".txt")).read_text()
     return f"{prompt} {message}, {notes} {session.state.get('mood', '')} {signature()}"
 """
 TOOLS = """
@@ -78,8 +79,8 @@ EVALSET, CHOSEN_SET, CONFIG_FILE = "evals/talk.evalset.json", "loose/asked.evals
 
 
 def fill(project: Project) -> None:
-    """Write an agent that reads a file, lists a folder and looks at its environment, a scripted judge and user, and
-    evalsets in other folders that name the agent."""
+    """Write an agent that reads files, one of them outside of its folder, lists a folder and looks at its environment,
+    a scripted judge and user, and evalsets in other folders that name the agent."""
     venv.create(project.root / ".venv", symlinks=True)
     for path, text in {
         "desk/agent.py": AGENT,
@@ -87,6 +88,7 @@ def fill(project: Project) -> None:
         "desk/prompt.txt": "kind",
         "desk/notes/first.txt": "first",
         "desk/.env": "DESK_MODE=calm\n",
+        "tones/plain.txt": "plain",
         "judges.py": JUDGES,
     }.items():
         project.write(path, text)

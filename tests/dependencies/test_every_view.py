@@ -5,14 +5,14 @@ The kinds come from the type: a new kind of input fails here until somebody adds
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
 import pytest
 
 from tests.cli.projects import REPOSITORY, Project, PutBack
-from tests.dependencies.edits import CHOSEN_SET, EDITS, EVALSET, Edit, fill
+from tests.dependencies.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
 from tests.ui.controllers.conftest import FakeView
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies.change import Change, Input, few_words, words
@@ -26,6 +26,7 @@ from workbench.history.changed_inputs import changed_inputs
 from workbench.history.resuming import resume
 from workbench.history.run_list import load_summary
 from workbench.history.summary import Summary
+from workbench.project.project import Project as Engine
 from workbench.ui.controllers.earlier import Earlier
 from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.tree.labels import Labels
@@ -105,13 +106,31 @@ def test_screen_score_and_resume_name_the_same_as_status(
 @pytest.mark.parametrize("kind", WATCHED)
 def test_watch_names_the_same_as_status(project: Project, kind: Input) -> None:
     edit = EDITS[kind]
-    watcher = Watcher(open_workspace(project.root), lambda: open_workspace(project.root), dict)
-    watcher.learn()
-    edit.make(project)
-    saved = watcher.look(Batch(frozenset(), all_files=True))
-    assert saved is not None
+    saved = saved_by(project, edit.make)
     key = Key(evalset_of(edit), edit.case)
-    assert alike(kind, saved.impact.changes[key], named_by_status(project, edit))
+    assert alike(kind, saved[key], named_by_status(project, edit))
+
+
+@pytest.mark.parametrize(
+    ("path", "stale"), [("tones/plain.txt", 3), ("tones/other.txt", 0), ("desk/unread.txt", 0), ("desk/test_x.py", 0)]
+)
+def test_watch_knows_what_agents_read_before_the_workbench_was_opened(project: Project, path: str, stale: int) -> None:
+    saved = saved_by(project, lambda project: project.write(path, "other"))
+    cases = json.loads(project.run("status", "--json").stdout)["cases"]
+    wanted = {Key(case["evalset_file"], case["eval_id"]): case["changed"] for case in cases if case["stale"]}
+    assert len(wanted) == stale
+    assert {key: named(changes) for key, changes in saved.items()} == {
+        key: {(change["input"], change["name"]) for change in changes} for key, changes in wanted.items()
+    }
+
+
+@pytest.mark.parametrize("key", ["criteria", "user_simulator_config"])
+def test_watch_names_the_functions_that_a_config_names_no_more(project: Project, key: str) -> None:
+    def edit(project: Project) -> None:
+        project.write(CONFIG_FILE, {name: value for name, value in CONFIG.items() if name != key})
+
+    kind = "function" if key == "criteria" else "simulator"
+    assert (kind, "judges.py") in named(saved_by(project, edit)[Key(EVALSET, "simulated")])
 
 
 @pytest.mark.parametrize("kind", EDITS)
@@ -138,6 +157,17 @@ async def opened(project: Project) -> FakeView:
     Earlier(view, Staleness(view)).recall()
     await view.settled()
     return view
+
+
+def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[Key, tuple[Change, ...]]:
+    """What a watch, begun in a project that was just opened, says of an edit."""
+    engine, workspace = Engine(project.root), open_workspace(project.root)
+    engine.look_back(workspace)
+    watcher = Watcher(workspace, lambda: open_workspace(project.root), engine.touched)
+    watcher.learn()
+    edit(project)
+    saved = watcher.look(Batch(frozenset(), all_files=True))
+    return {} if saved is None else saved.impact.changes
 
 
 def not_resumed(project: Project, run_id: str, edit: Edit) -> str:

@@ -8,6 +8,7 @@ from workbench.dependencies.change import KINDS
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
+    from workbench.engine.processes.agent_process import Touched
     from workbench.history.latest import LatestRun
 
 _NAMED = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
@@ -37,6 +38,24 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
     folders = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
     found.update(above / ".env" for folder in folders for above in _up_to(folder, workspace.root))
     return tuple(sorted(found)[:_MOST])
+
+
+def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[Path, Touched]":
+    """Return what agents read and listed in these runs, by the agent's folder."""
+    from workbench.dependencies.agent_inputs import LISTED
+    from workbench.engine.processes.agent_process import Touched
+
+    found = {agent.name: (agent.folder, Touched()) for agent in workspace.agents}
+    for run in latest:
+        for name, number in {(row["ref"][0], number) for row in run.rows for number in row["inputs"]}:
+            if name not in found:
+                continue
+            _, touched = found[name]
+            inputs = run.summary.bundle(number).inputs
+            files, folders = inputs.get("agent_file", {}), inputs.get("agent_folder", {})
+            touched.files.update(workspace.root / file for file, digest in files.items() if digest != LISTED)
+            touched.folders.update(workspace.root / folder for folder, scope in folders.items() if scope == LISTED)
+    return {folder: touched for folder, touched in found.values() if touched.files}
 
 
 def signature_of(files: Iterable[Path]) -> Signature:

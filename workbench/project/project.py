@@ -26,6 +26,7 @@ from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
 from workbench.history.journal import Journal
+from workbench.history.latest import latest_runs
 from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
@@ -76,6 +77,7 @@ class Project:
         self._keep_runs = keep_runs
         self._held: dict[str, Journal] = {}
         """The journals of interrupted runs that are to be resumed, by id."""
+        self._touched_before: dict[Path, Touched] = {}
         self._renew = False
         self._place = place
         self._named: Place | None = None
@@ -315,21 +317,20 @@ class Project:
             setting = agent_setting(agent, workspace.root, RunOptions())
             await self.children.local.warm(setting)
 
-    def footprints(self) -> dict[Path, frozenset[Path]]:
-        """Return the files that agents were seen to read, by the agent's folder. From any thread."""
-        return self._touched(lambda touched: touched.files)
+    def look_back(self, workspace: Workspace) -> None:
+        """Take in what agents touched in the runs that made the last verdicts. Reads files: for a thread."""
+        from workbench.project.input_files import touched_in
 
-    def listed(self) -> dict[Path, frozenset[Path]]:
-        """Return the folders whose files agents were seen to list, by the agent's folder. From any thread."""
-        return self._touched(lambda touched: touched.folders)
+        cases = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+        latest = latest_runs(state_of(workspace.root, self._explicit_state), cases)
+        self._touched_before = touched_in(latest, workspace)
 
-    def results(self) -> dict[Path, frozenset[Path]]:
-        """Return the files that agents were seen to write, by the agent's folder. From any thread."""
-        return self._touched(lambda touched: touched.written)
-
-    def _touched(self, part: Callable[[Touched], set[Path]]) -> dict[Path, frozenset[Path]]:
-        known = {} if self._children is None else self._children.touched
-        return {folder: frozenset(part(touched)) for folder, touched in list(known.items())}
+    def touched(self) -> dict[Path, Touched]:
+        """Return what agents were seen to read, list and write, by the agent's folder. From any thread."""
+        known = {} if self._children is None else dict(self._children.touched)
+        before = self._touched_before
+        folders = {**known, **before}
+        return {folder: before.get(folder, Touched()) | known.get(folder, Touched()) for folder in folders}
 
     def renew(self) -> None:
         """Have the processes of agents started anew before the next run: their environment has changed."""

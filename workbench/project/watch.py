@@ -11,6 +11,7 @@ from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.board import Board, Estimate, Limit
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
@@ -45,11 +46,9 @@ class Runner(Protocol):
 
     def renew(self) -> None: ...
 
-    def footprints(self) -> dict[Path, frozenset[Path]]: ...
+    def touched(self) -> dict[Path, Touched]: ...
 
-    def listed(self) -> dict[Path, frozenset[Path]]: ...
-
-    def results(self) -> dict[Path, frozenset[Path]]: ...
+    def look_back(self, workspace: Workspace) -> None: ...
 
 
 class Watch(Followed[News]):
@@ -72,9 +71,7 @@ class Watch(Followed[News]):
         self._watcher = Watcher(
             workspace,
             lambda: targets.open(self._watcher.snapshot.workspace),
-            project.footprints,
-            listed=project.listed,
-            results=project.results,
+            project.touched,
         )
         selection, settings = targets.selection(), project.settings
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
@@ -168,6 +165,7 @@ class Watch(Followed[News]):
 
     async def _take_saves(self) -> None:
         try:
+            await asyncio.to_thread(self._project.look_back, self._watcher.snapshot.workspace)
             async for saved in self._watcher.saves():
                 await self.watching.announced.wait()
                 self._take_save(saved)

@@ -124,7 +124,8 @@ class Engine:
         from workbench.engine.watch.watcher import Watcher
         from workbench.project.watching import Watching
 
-        session, workspace = self._session, self._workspace
+        session, workspace, project = self._session, self._workspace, self._project
+        project.look_back(workspace)
         armed = frozenset(
             Key(entry.relative, entry.document.cases[case].eval_id)
             for evalset, case in marked
@@ -133,25 +134,11 @@ class Engine:
         watcher = Watcher(
             workspace,
             session.read,
-            self.footprints,
-            listed=self.listed,
-            results=self.results,
+            project.touched,
             screen_files=self.screen_files(),
         )
         limit = Limit(self._settings.watch_calls, self._settings.watch_money)
         return Watching(session.store, watcher, Board(armed or None, limit), self._options(), session.prices)
-
-    def footprints(self) -> "dict[Path, frozenset[Path]]":
-        """The files that agents were seen to read; from any thread."""
-        return {} if self._made is None else self._made.footprints()
-
-    def listed(self) -> "dict[Path, frozenset[Path]]":
-        """The folders whose files agents were seen to list; from any thread."""
-        return {} if self._made is None else self._made.listed()
-
-    def results(self) -> "dict[Path, frozenset[Path]]":
-        """The files that agents were seen to write; from any thread."""
-        return {} if self._made is None else self._made.results()
 
     def watched(self, watching: "Watching", job: "Job") -> Build:
         """A job of the watch."""

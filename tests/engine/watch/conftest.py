@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.workspace import open_workspace
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.impact import Impact, Saves, impact
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
 
@@ -33,10 +34,10 @@ class Shop:
             self.cases(name, one=turn("one"), two=turn("two"))
         self.write("shared/words.py", "def reply(message):\n    return message\n")
         self.write("README.md", "# Shop\n")
-        self.listed: dict[Path, set[Path]] = {}
-        self.footprints: dict[Path, set[Path]] = {
-            root / name: {root / name / "agent.py", root / "shared" / "words.py"} for name in ("desk", "router")
-        } | {root / "greeter": {root / "greeter" / "agent.py"}}
+        self.touched: dict[Path, Touched] = {
+            root / name: Touched({root / name / "agent.py", root / "shared" / "words.py"})
+            for name in ("desk", "router")
+        } | {root / "greeter": Touched({root / "greeter" / "agent.py"})}
 
     def write(self, name: str, content: Any) -> Path:
         path = self.root / name
@@ -63,7 +64,7 @@ class Shop:
     def look(self) -> Snapshot:
         return take_snapshot(open_workspace(self.root))
 
-    def changes(self, work: Callable[[], Any], *names: str, footprints: bool = True) -> Impact:
+    def changes(self, work: Callable[[], Any], *names: str, seen: bool = True) -> Impact:
         """What `work` does to the cases; `names` are the files that it changes."""
         before = self.look()
         paths = frozenset(self.root / name for name in names)
@@ -71,8 +72,8 @@ class Shop:
         work()
         made = frozenset(path for path in paths - were_there if path.exists())
         gone = {path for path in were_there if not path.exists()}
-        read = self.footprints if footprints else {}
-        return impact(before, self.look(), Saves(paths, made | gone, made, read, self.listed))
+        touched = self.touched if seen else {}
+        return impact(before, self.look(), Saves(paths, made | gone, made, touched))
 
     def keys(self, agents: Iterable[str], *ids: str) -> set[Key]:
         return {Key(f"{agent}/talk.evalset.json", eval_id) for agent in agents for eval_id in ids or ("one", "two")}

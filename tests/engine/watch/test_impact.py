@@ -23,9 +23,9 @@ from workbench.engine.watch.snapshot import Key
         "desk/tests/test_agent.py",
     ],
 )
-@pytest.mark.parametrize("footprints", [True, False], ids=["seen", "never ran"])
-def test_what_nothing_reads_runs_nothing(shop: Shop, name: str, footprints: bool) -> None:
-    found = shop.changes(lambda: shop.write(name, "new\n"), name, footprints=footprints)
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "never ran"])
+def test_what_nothing_reads_runs_nothing(shop: Shop, name: str, seen: bool) -> None:
+    found = shop.changes(lambda: shop.write(name, "new\n"), name, seen=seen)
     assert found.depths == {}
     assert found.idle == {shop.root / name}
 
@@ -38,7 +38,7 @@ def test_a_module_of_two_agents_is_run_by_exactly_these(shop: Shop) -> None:
 
 
 def test_before_the_first_run_the_sources_tell_who_imports_a_module(shop: Shop) -> None:
-    found = shop.changes(lambda: shop.write("shared/words.py", "\n"), "shared/words.py", footprints=False)
+    found = shop.changes(lambda: shop.write("shared/words.py", "\n"), "shared/words.py", seen=False)
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
@@ -46,7 +46,7 @@ def test_before_the_first_run_the_sources_tell_who_imports_a_module(shop: Shop) 
 def test_before_the_first_run_another_agents_file_runs_only_who_names_that_agent(shop: Shop, name: str) -> None:
     shop.write("greeter/agent.py", f"# the agent reads prompt.txt\n{ALONE}")
     shop.write("router/agent.py", "from desk.agent import root_agent\n")
-    found = shop.changes(lambda: shop.write(name, ALONE), name, footprints=False)
+    found = shop.changes(lambda: shop.write(name, ALONE), name, seen=False)
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
@@ -63,10 +63,11 @@ def test_a_new_module_in_its_folder_counts_too(shop: Shop) -> None:
 def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop) -> None:
     notes = shop.write("desk/notes.json", "1")
     for agent in ("desk", "router"):
-        shop.footprints[shop.root / agent].add(notes)
+        shop.touched[shop.root / agent].files.add(notes)
     before = shop.look()
     shop.write("desk/notes.json", "2")
-    saves = Saves(frozenset([notes]), read=shop.footprints, results={shop.root / "desk": {notes}})
+    shop.touched[shop.root / "desk"].written.add(notes)
+    saves = Saves(frozenset([notes]), touched=shop.touched)
     found = impact(before, shop.look(), saves)
     assert set(found.depths) == shop.keys(["router"])
 
@@ -74,7 +75,7 @@ def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop
 def test_data_counts_if_it_was_read(shop: Shop) -> None:
     for name in ("desk/prompt.txt", "desk/other.txt", "data/prices.csv"):
         shop.write(name, "old\n")
-    shop.footprints[shop.root / "desk"] |= {shop.root / "desk/prompt.txt", shop.root / "data/prices.csv"}
+    shop.touched[shop.root / "desk"].files |= {shop.root / "desk/prompt.txt", shop.root / "data/prices.csv"}
     read = shop.changes(lambda: shop.write("desk/prompt.txt", "new\n"), "desk/prompt.txt")
     assert set(read.depths) == shop.keys(["desk"])
     outside = shop.changes(lambda: shop.write("data/prices.csv", "new\n"), "data/prices.csv")
@@ -209,7 +210,7 @@ def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeyp
 
 
 def test_file_that_appears_in_a_folder_that_was_listed_counts(shop: Shop) -> None:
-    shop.listed = {shop.root / "desk": {shop.root / "data"}}
+    shop.touched[shop.root / "desk"].folders.add(shop.root / "data")
     found = shop.changes(lambda: shop.write("data/new.csv", "1\n"), "data/new.csv")
     assert set(found.depths) == shop.keys(["desk"])
     changed = shop.changes(lambda: shop.write("data/new.csv", "2\n"), "data/new.csv")
@@ -242,7 +243,7 @@ def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
     settings = shop.write("desk/config.toml", 'theme = "paper"\n')
     before = shop.look()
     settings.write_text('theme = "night"\n')
-    saves = Saves(frozenset([settings]), read=shop.footprints, screen_files=[settings])
+    saves = Saves(frozenset([settings]), touched=shop.touched, screen_files=[settings])
     found = impact(before, shop.look(), saves)
     assert (found.depths, found.screen_only, found.idle) == ({}, {settings}, set())
 

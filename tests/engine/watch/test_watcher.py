@@ -17,7 +17,7 @@ class Watch:
     def __init__(self, shop: Shop) -> None:
         self.shop = shop
         self.reads = 0
-        self.watcher = Watcher(open_workspace(shop.root), self._reopen, lambda: shop.footprints)
+        self.watcher = Watcher(open_workspace(shop.root), self._reopen, lambda: shop.touched)
         self.watcher.learn()
 
     def _reopen(self) -> Workspace:
@@ -164,8 +164,8 @@ def test_what_an_agent_reads_through_a_link_is_watched_where_it_lies(shop: Shop,
         (folder / "prompt.txt").write_text("old")
     (shop.root / "desk/prompt.txt").symlink_to(beside / "prompt.txt")
     (shop.root / "linked").symlink_to("texts")
-    shop.footprints[shop.root / "desk"].add(shop.root / "desk/prompt.txt")
-    shop.footprints[shop.root / "greeter"].add(shop.root / "linked/prompt.txt")
+    shop.touched[shop.root / "desk"].files.add(shop.root / "desk/prompt.txt")
+    shop.touched[shop.root / "greeter"].files.add(shop.root / "linked/prompt.txt")
     watch = Watch(shop)
     folders = watch.watcher._folders()
     assert beside in folders
@@ -214,7 +214,7 @@ def test_after_a_sleep_every_known_file_is_looked_at(shop: Shop, watch: Watch) -
 
 
 def test_after_a_sleep_an_evalset_that_came_unseen_is_found_and_nothing_else_runs(shop: Shop, watch: Watch) -> None:
-    shop.footprints.clear()  # No agent has run: what their sources name would count.
+    shop.touched.clear()  # No agent has run: what their sources name would count.
     assert watch.look(all_files=True) is None
     shop.write("greeter/more.evalset.json", {"eval_set_id": "more", "eval_cases": []})
     shop.write("desk/more/new.evalset.json", {"eval_set_id": "new", "eval_cases": [{"eval_id": "a"}]})

@@ -57,6 +57,10 @@ class Touched:
     folders: set[Path] = field(default_factory=set)
     written: set[Path] = field(default_factory=set)
 
+    def __or__(self, other: "Touched") -> "Touched":
+        written = self.written | other.written
+        return Touched((self.files | other.files) - written, self.folders | other.folders, written)
+
 
 class AgentProcess:
     """A process that imports one agent and runs its cases, to be started once. `on_stalled` is told why, if the process

@@ -19,6 +19,7 @@ from workbench.dependencies.digests import Digests
 from workbench.dependencies.functions import other_files
 from workbench.dependencies.reading import Reading, may_name
 from workbench.dependencies.record import Bundle, Record, compare
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.snapshot import Key, Snapshot
 from workbench.engine.watch.unusable import has_lost, is_refused, with_sound
 from workbench.model.criteria import CriteriaConfig
@@ -69,16 +70,13 @@ class Impact:
 @dataclass(frozen=True)
 class Saves:
     """Files that were saved (absolute paths, made, changed or deleted), and those of them that were not there before or
-    are not there now. `read` and `listed` are the files and folders that each agent, by its folder, was seen to read
-    and list; one without files never ran. `results` are the files that it was seen to write, which are no reason to run
-    it. `screen_files` are the user's settings and themes."""
+    are not there now. `touched` is what each agent, by its folder, was seen to do: one without files never ran, and the
+    files that it wrote are no reason to run it. `screen_files` are the user's settings and themes."""
 
     changed: frozenset[Path]
     came_or_went: frozenset[Path] = frozenset()
     made: frozenset[Path] = frozenset()
-    read: Mapping[Path, Collection[Path]] = field(default_factory=dict)
-    listed: Mapping[Path, Collection[Path]] = field(default_factory=dict)
-    results: Mapping[Path, Collection[Path]] = field(default_factory=dict)
+    touched: Mapping[Path, Touched] = field(default_factory=dict)
     screen_files: Collection[Path] = ()
 
 
@@ -94,7 +92,7 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
     others: set[Path] = set()
     for entry in now.workspace.evalsets:
         used |= _of_entry(found, before.get(entry.relative), entry, changed, now.workspace.root)
-        others |= _of_others(found, entry, now.workspace, changed)
+        others |= _of_others(found, before.get(entry.relative, entry), entry, now.workspace, changed)
     # A file with a function that judges may be the agent's as well.
     used |= others | _of_agents(found, old, now, saves, changed - used | others)
     found.gone = old.cases() - now.cases()
@@ -174,8 +172,9 @@ def _of_agents(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, change
         if entry.agent is not None:
             entries.setdefault(entry.agent.folder, []).append(entry)
     for folder, mine in entries.items():
-        reads = _read_by(folder, changed.difference(saves.results.get(folder, ())), saves, new.workspace)
-        changes = [_file_change(path, saves, folder, new.workspace) for path in sorted(reads)]
+        touched = saves.touched.get(folder, Touched())
+        reads = _read_by(folder, changed - touched.written, touched, saves, new.workspace)
+        changes = [_file_change(path, saves, touched, new.workspace) for path in sorted(reads)]
         environments = (snapshot.environments.get(folder) for snapshot in (old, new))
         bundles = [
             environment_bundles(environment, new.workspace.root, (), _UNSALTED)
@@ -190,33 +189,42 @@ def _of_agents(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, change
     return used
 
 
-def _read_by(folder: Path, changed: Collection[Path], saves: Saves, workspace: Workspace) -> set[Path]:
+def _read_by(
+    folder: Path, changed: Collection[Path], touched: Touched, saves: Saves, workspace: Workspace
+) -> set[Path]:
     """Return those of some files on which the agent in `folder` may depend."""
     others = [agent.folder for agent in workspace.agents if agent.folder != folder]
-    read = saves.read.get(folder) or None
-    reading, listed = Reading(folder, read, others), saves.listed.get(folder, ())
+    read = touched.files or None
+    reading = Reading(folder, read, others)
     return {
         path
         for path in changed
         if reading.counts(path)
-        or (path in saves.came_or_went and path.parent in listed)
+        or (path in saves.came_or_went and path.parent in touched.folders)
         or (read is None and may_name(path, folder, others))
     }
 
 
-def _file_change(path: Path, saves: Saves, folder: Path, workspace: Workspace) -> Change:
-    seen = path in saves.read.get(folder, ())
-    kind: Input = "agent_folder" if path in saves.made and not seen else "agent_file"
+def _file_change(path: Path, saves: Saves, touched: Touched, workspace: Workspace) -> Change:
+    kind: Input = "agent_folder" if path in saves.made and path not in touched.files else "agent_file"
     name = relative(path, workspace)
     return Change(kind, name, name, KINDS[kind].effect)
 
 
-def _of_others(found: Impact, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]) -> set[Path]:
-    """Take in what files say besides evalset, config and agent. Return those that changed."""
+def _of_others(
+    found: Impact, before: EvalsetEntry, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]
+) -> set[Path]:
+    """Take in what files say besides evalset, config and agent, and which of them the config names now. Return those
+    that changed."""
     used: set[Path] = set()
-    for kind, files in others_of(entry, workspace).items():
-        mine = changed.intersection(files)
-        names = sorted(relative(path, workspace) for path in mine)
+    old, config = before.criteria.config, entry.criteria.config
+    is_same = old is config or is_refused(old) or is_refused(config)
+    now = others_of(entry, workspace)
+    then = now if is_same else others_of(replace(entry, criteria=before.criteria), workspace)
+    for kind in {**then, **now}:
+        files = set(now.get(kind, ()))
+        mine = files & changed
+        names = sorted(relative(path, workspace) for path in mine | files.symmetric_difference(then.get(kind, ())))
         add = _add_to_scenarios if kind == "simulator" else _add_to_all
         add(found, entry, [Change(kind, name, name, KINDS[kind].effect) for name in names])
         used |= mine

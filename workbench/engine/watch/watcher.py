@@ -12,6 +12,7 @@ from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.impact import Impact, Saves, impact, others_of, owner_change
@@ -21,7 +22,6 @@ from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
 from workbench.engine.watch.unusable import FileFault, faults_of, has_lost, is_refused, syntax_fault, waiting_cases
 from workbench.regular_file import read_regular
 
-Footprints = Callable[[], Mapping[Path, Collection[Path]]]
 _DEEPEST_KEPT = 20_000
 """Files whose contents are read when the watch is armed."""
 
@@ -43,25 +43,23 @@ class Saved:
 
 
 class Watcher:
-    """Watches what the cases of a workspace depend on. `reopen` reads the workspace again, in a thread; `footprints`
-    are the files that agents were seen to read so far, `listed` the folders that they listed, `results` the files that
-    they were seen to write; `screen_files` the user's settings and themes."""
+    """Watches what the cases of a workspace depend on. `reopen` reads the workspace again, in a thread; `touched` tells
+    what agents were seen to read, list and write so far, by their folders; `screen_files` are the user's settings and
+    themes."""
 
     def __init__(
         self,
         workspace: Workspace,
         reopen: Callable[[], Workspace],
-        footprints: Footprints,
+        touched: Callable[[], Mapping[Path, Touched]],
         *,
-        listed: Footprints = dict,
-        results: Footprints = dict,
         screen_files: Iterable[Path] = (),
     ) -> None:
         self.contents = Contents()
         self._links = Links()
         self._snapshot = take_snapshot(workspace)
         self._reopen = reopen
-        self._footprints, self._listed, self._results = footprints, listed, results
+        self._touched = touched
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._known_folders: frozenset[Path] = frozenset()
@@ -179,16 +177,14 @@ class Watcher:
             frozenset(changed),
             made | gone,
             made,
-            self._footprints(),
-            self._listed(),
-            self._results(),
+            self._touched(),
             self._screen_files,
         )
 
     def watched(self) -> dict[str, list[tuple[Path, str]]]:
         """What is watched and why, by agent: each file with its reason."""
         listed: dict[str, list[tuple[Path, str]]] = {}
-        footprints = self._footprints()
+        touched = self._touched()
         for entry in self._snapshot.workspace.evalsets:
             name = entry.agent.name if entry.agent is not None else "(belongs to no agent)"
             mine = listed.setdefault(name, [])
@@ -203,7 +199,7 @@ class Watcher:
             environment = self._snapshot.environments.get(entry.agent.folder)
             if environment is not None and environment.file is not None:
                 mine.append((environment.file, "its environment"))
-            read = sorted(footprints.get(entry.agent.folder, ()))
+            read = sorted(touched.get(entry.agent.folder, Touched()).files)
             mine += [(path, "it was seen to read it") for path in read]
             mine.append((entry.agent.folder, "modules of its folder" if read else "its folder: it has not run yet"))
         return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
@@ -215,7 +211,7 @@ class Watcher:
         if entry.agent is not None:
             environment = self._snapshot.environments.get(entry.agent.folder)
             files.add(environment.file if environment is not None else None)
-            files |= set(self._footprints().get(entry.agent.folder, ()))
+            files |= self._touched().get(entry.agent.folder, Touched()).files
             files |= {
                 path
                 for path in self.contents.known()
@@ -254,7 +250,7 @@ class Watcher:
         others = (others_of(entry, workspace).values() for entry in workspace.evalsets)
         files.update(*itertools.chain.from_iterable(others))
         files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
-        files |= {path for footprint in list(self._footprints().values()) for path in list(footprint)}
+        files |= {path for touched in self._touched().values() for path in touched.files}
         files |= self._screen_files
         agents = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
         for folder in self._walked:
