@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.cli.changed_lines import changed_lines, outcomes
+from workbench.cli.watch_run import changed_lines, outcomes
 from workbench.events import CaseError, CaseRef, PlannedCase
 from workbench.repeats.change import differs, outcome
 from workbench.store import CaseRecord, CaseState

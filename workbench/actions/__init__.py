@@ -8,8 +8,7 @@ Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`
 
 from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, Where
 from workbench.actions.key_names import key_label, key_name
-from workbench.actions.table import ACTIONS, BY_ID, footer
-from workbench.actions.users_keys import Keymap, keymap
+from workbench.actions.table import ACTIONS, BY_ID, Keymap, footer, keymap
 
 __all__ = [
     "ACTIONS",

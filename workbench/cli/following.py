@@ -1,8 +1,10 @@
-"""A run, or a scoring again, from its first event to the exit code: progress, signals, outputs."""
+"""A run, or a scoring again, from its first event to the exit code: progress, signals and outputs."""
 
 import asyncio
+import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -10,10 +12,9 @@ from typing import TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.outputs import is_terminal, write_outputs
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Wanted
-from workbench.cli.streams import write_line
+from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.config import Settings, read_settings
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, new_run_id
@@ -21,8 +22,11 @@ from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.prices import Prices
 from workbench.project.project import Project, Running
 from workbench.rendering.plain_lines import notice_line
+from workbench.rendering.plain_summary import summary_lines
 from workbench.store import Store
 from workbench.text import plain
+
+_WIDTH_WITHOUT_TERMINAL = 100
 
 
 def carry_out(wanted: Wanted, explicit_state: Path | None, make_plan: Callable[[], Plan], *, fresh: bool = True) -> int:
@@ -105,3 +109,49 @@ def _progress(wanted: Wanted, store: Store, results: TextIO) -> Progress:
     from workbench.cli.live_progress import LiveProgress
 
     return LiveProgress(store, results, sys.stderr)
+
+
+def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices) -> bool:
+    """Writes everything, the files first. False if something could not be written; standard error says what."""
+    done = True
+    if wanted.json is not None and wanted.json != "-":
+        done = write_file("--json", Path(wanted.json), lambda: _exported("json", store, prices))
+    if wanted.junit is not None:
+        done = write_file("--junit", wanted.junit, lambda: _exported("junit", store, prices)) and done
+    if wanted.detailed:
+        _write_details(store, results)
+    if is_terminal(wanted, results):
+        from workbench.cli.live_progress import print_styled
+
+        print_styled(results, summary_lines(store, prices))
+    else:
+        for line in summary_lines(store, prices):
+            write_line(results, str(line))
+    if wanted.json == "-":
+        write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
+    if store.shelf.lost:
+        write_line(sys.stderr, f"error: details of cases are missing in what was written: {store.shelf.lost}")
+        done = False
+    return done and not has_failed()
+
+
+def is_terminal(wanted: Wanted, stream: TextIO) -> bool:
+    """Whether what goes to `stream` may be redrawn, wrapped and coloured."""
+    return not wanted.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
+    """Return the run in the form of one of our exporters that writes a single file."""
+    from workbench.exporting.exporter import EXPORTERS, ExportedRun
+
+    (content,) = EXPORTERS.load(name).files(ExportedRun(store, prices=prices)).values()
+    return content
+
+
+def _write_details(store: Store, results: TextIO) -> None:
+    from workbench.rendering.plain_case import plain_case
+
+    fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
+    width = shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL
+    for record in store.current_records():
+        write_line(results, "\n".join(["", *plain_case(record, width)]))

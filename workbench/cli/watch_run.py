@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from workbench import config
 from workbench.agents.workspace import Workspace
-from workbench.cli.changed_lines import Outcomes, changed_lines, outcomes
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption
 from workbench.cli.plain_progress import PlainProgress
@@ -17,14 +18,20 @@ from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.counting import few
 from workbench.engine.plan.plan import Plan
 from workbench.engine.watch.watcher import Saved
-from workbench.events import RunFinished
+from workbench.events import CaseName, CaseRef, RunFinished
 from workbench.project.project import Project
 from workbench.project.watch import News, Waiting, Watch
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Start
 from workbench.rendering.faces import COUNTED
+from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
+from workbench.repeats.change import Outcome, differs, outcome
+from workbench.store import CaseRecord
 from workbench.text import one_line
+
+Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
+"""How cases came out, with the first execution of each. The agent of a case may have been another one before."""
 
 
 def watch(request: RunRequest) -> int:
@@ -131,3 +138,22 @@ def _keys(watch: Watch) -> Iterator[None]:
     finally:
         if listening:
             loop.remove_reader(sys.stdin.fileno())
+
+
+def outcomes(records: Iterable[CaseRecord]) -> Outcomes:
+    """Return how each case with a verdict came out; its executions are taken together."""
+    found: dict[CaseName, list[CaseRecord]] = {}
+    for record in records:
+        if record.has_verdict:
+            found.setdefault(record.ref.name, []).append(record)
+    return {case: (replace(executions[0].ref, repeat=1), outcome(executions)) for case, executions in found.items()}
+
+
+def changed_lines(before: Outcomes, now: Outcomes) -> Iterator[str]:
+    """`CHANGED agent/eval_set_id/eval_id passed -> failed`, of repeats `3/3 passed -> 0/3 passed`: regressions first.
+    Safe text."""
+    both = [(now[case][0], then, now[case][1]) for case, (_, then) in before.items() if case in now]
+    changed = [(ref, then, today) for ref, then, today in both if differs(then, today)]
+    changed.sort(key=lambda one: (one[2].rate.rate or 0.0) > (one[1].rate.rate or 0.0))
+    for ref, then, today in changed:
+        yield f"CHANGED {label(ref)} {then.words()} -> {today.words()}"
