@@ -104,7 +104,7 @@ def test_hostile_names_stay_in_their_row(width: int) -> None:
     rows = RunRows()
     for text in HOSTILE:
         odd = replace(RUN, run_id=text, agents=(text,), files=(text,), commit=text, path=str(Path("/x") / "y"))
-        rows.runs = [odd, replace(odd, trouble=text), replace(odd, adk=True)]
+        rows.rows = [odd, replace(odd, trouble=text), replace(odd, adk=True)]
         for position in range(3):
             left, right = rows.row_pieces(position, width)
             assert not leaks("".join(piece for piece, _ in (*left, *right)))

@@ -9,7 +9,7 @@ from workbench.authoring.accept import Comparison
 from workbench.authoring.accept_turn import Hunk
 from workbench.metrics.json_difference import ABSENT, shown
 from workbench.text import one_line
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _BOXES = {"none": "[ ] ", "some": "[-] ", "all": "[x] "}
 
@@ -22,22 +22,16 @@ class Line:
     hunk: Hunk | None = None
 
 
-class HunkList(RowView):
+class HunkList(RowsOf[Line]):
     """`failed(hunk)` are the criteria that failed for what the hunk is about, in short."""
 
     def __init__(self, comparison: Comparison, questions: Sequence[str], failed: Callable[[Hunk], str]) -> None:
-        super().__init__()
+        lines = [Line(-1)]
+        for turn in dict.fromkeys(hunk.turn for hunk in comparison.hunks):
+            lines += [Line(turn), *(Line(turn, hunk) for hunk in comparison.hunks if hunk.turn == turn)]
+        super().__init__(lines)
         self._hunks, self._questions, self._failed = comparison.hunks, questions, failed
         self.chosen: set[Hunk] = set()
-        self._lines = [Line(-1)]
-        for turn in dict.fromkeys(hunk.turn for hunk in self._hunks):
-            self._lines.append(Line(turn))
-            self._lines += [Line(turn, hunk) for hunk in self._hunks if hunk.turn == turn]
-
-    @property
-    def line(self) -> Line:
-        """The line under the cursor."""
-        return self._lines[self.cursor]
 
     def below(self, line: Line) -> list[Hunk]:
         """The hunks that a line stands for."""
@@ -53,13 +47,10 @@ class HunkList(RowView):
 
     def choose_all(self) -> None:
         """Chooses everything; once more: nothing."""
-        self.toggle(self._lines[0])
-
-    def row_count(self) -> int:
-        return len(self._lines)
+        self.toggle(self.rows[0])
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        line = self._lines[position]
+        line = self.rows[position]
         box = self._box(line)
         count = len(self.below(line))
         if line.turn < 0:

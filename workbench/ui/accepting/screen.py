@@ -103,7 +103,7 @@ class AcceptScreen(RowsScreen[bool]):
     # Keys
 
     def action_accept_toggle(self) -> None:
-        self.list.toggle(self.list.line)
+        self.list.toggle(self.list.row)
         self._show_change()
 
     def action_accept_all(self) -> None:
@@ -150,7 +150,7 @@ class AcceptScreen(RowsScreen[bool]):
     # What is shown
 
     def _show_hunk(self) -> None:
-        line = self.list.line
+        line = self.list.row
         if line.hunk is None:
             whole = "case" if line.turn < 0 else "turn"
             self._detail.update(Content.styled(f"all that differs in the {whole}", "$status-muted"))

@@ -9,7 +9,7 @@ from workbench.model.invocation import content_text, tool_calls
 from workbench.rendering.cells import fit
 from workbench.text import one_line
 from workbench.ui.editing.row_list import in_short
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21
 
@@ -23,19 +23,17 @@ class ReviewRow:
     text: str = ""
 
 
-class ReviewList(RowView):
+class ReviewList(RowsOf[ReviewRow]):
     """The parts of the case, one a line."""
 
     def __init__(self, captured: Captured) -> None:
-        super().__init__()
+        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "said")
+        turns = (ReviewRow("turn", number) for number in range(len(captured.turns)))
+        notes = (ReviewRow("note", text=one_line(note)) for note in captured.notes)
+        super().__init__([*map(ReviewRow, kinds), *turns, *notes])
         self._captured = captured
         self._choice: Choice
         self._place = ""
-        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "said")
-        rows = [ReviewRow(kind) for kind in kinds] + [
-            ReviewRow("turn", number) for number in range(len(captured.turns))
-        ]
-        self._rows = [*rows, *(ReviewRow("note", text=one_line(note)) for note in captured.notes)]
 
     def show_choice(self, choice: Choice, place: str) -> None:
         """Shows another choice."""
@@ -43,16 +41,8 @@ class ReviewList(RowView):
         self.rows_changed()
         self.when_moved()
 
-    @property
-    def row(self) -> ReviewRow:
-        """What the cursor is on."""
-        return self._rows[self.cursor]
-
-    def row_count(self) -> int:
-        return len(self._rows)
-
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        row, choice, captured = self._rows[position], self._choice, self._captured
+        row, choice, captured = self.rows[position], self._choice, self._captured
         match row.kind:
             case "id":
                 return [_named("id"), (one_line(choice.eval_id, limit=200), "strong")], []

@@ -82,7 +82,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     @property
     def changes(self) -> FormChanges:
         """What is changed in the config with the cursor."""
-        row = self.list.row
+        row = self.list.row_or_none
         return self.edits[row.file if row is not None else 0].changes
 
     @property
@@ -145,7 +145,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_enter(self) -> None:
         """Into the field with the value under the cursor, or to its next choice."""
-        row = self.list.row
+        row = self.list.row_or_none
         if self._typing.text:
             self._typing.end()
         elif row is None:
@@ -184,12 +184,12 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             return False
         changes = self.edits[row.file].changes
         if ended:
-            return self.change(lambda: changes.put(row, value), at=self.list.row)
+            return self.change(lambda: changes.put(row, value), at=self.list.row_or_none)
         self._outlooks.look(row.file, with_value(changes.result, row.location, value))
         return True
 
     def action_criteria_next(self) -> None:
-        row = self.list.row
+        row = self.list.row_or_none
         if row is None or not self._typing.end():
             return
         if row.kind == "threshold" and row.criterion:
@@ -214,10 +214,10 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if row is None:
             self.say("this one has no choices")
         else:
-            self.change(lambda: self.changes.next_choice(row), at=self.list.row)
+            self.change(lambda: self.changes.next_choice(row), at=self.list.row_or_none)
 
     def action_criteria_step(self, step: float) -> None:
-        self.change(lambda: self.changes.step(self.list.row, step))
+        self.change(lambda: self.changes.step(self.list.row_or_none, step))
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
         """Make a change and show it, with the cursor where it leads or on the row `at`. False (and why) if it cannot be
@@ -233,7 +233,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         return True
 
     def on_value_field_saved(self) -> None:
-        row = self.list.row
+        row = self.list.row_or_none
         if row is None:
             return
         try:
@@ -256,7 +256,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_criteria_add(self) -> None:
         if self._typing.end():
-            items = items_for(self.content, self.list.row)
+            items = items_for(self.content, self.list.row_or_none)
             screen = PickScreen("add", searching(items), placeholder="a purpose, a criterion, a rubric")
             self.app.push_screen(screen, self._add)
 
@@ -264,24 +264,24 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if chosen is None:
             return
         if chosen.preset is not None:
-            new = self.changes.add_preset(chosen.preset, self.list.row)
+            new = self.changes.add_preset(chosen.preset, self.list.row_or_none)
             self.show_changes(at=("criteria", new[0]) if new else None)
             self.say(f"new: {', '.join(new)}" if new else "all of it is there already: nothing is changed")
-        elif self.change(lambda: self.changes.add(chosen, self.list.row)) and chosen.rubric:
+        elif self.change(lambda: self.changes.add(chosen, self.list.row_or_none)) and chosen.rubric:
             self.action_enter()
 
     def action_criteria_remove(self) -> None:
-        self.change(lambda: self.changes.remove(self.list.row))
+        self.change(lambda: self.changes.remove(self.list.row_or_none))
 
     def action_criteria_move(self, step: int) -> None:
-        self.change(lambda: self.changes.move(self.list.row, step))
+        self.change(lambda: self.changes.move(self.list.row_or_none, step))
 
     def action_criteria_undo(self) -> None:
         self.change(self.changes.undo)
 
     def action_criteria_reset(self) -> None:
         self._typing.drop()
-        self.change(lambda: self.changes.reset(self.list.row))
+        self.change(lambda: self.changes.reset(self.list.row_or_none))
 
     # What is shown
 
@@ -311,7 +311,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def on_text_area_changed(self) -> None:
         super().on_text_area_changed()
-        row = self.list.row
+        row = self.list.row_or_none
         if self.field.display and row is not None and row.kind == "threshold":
             self._take_number(row, self.field.text, False)
 

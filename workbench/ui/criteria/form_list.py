@@ -9,7 +9,7 @@ from workbench.model.places import Location
 from workbench.rendering.cells import cell_len, fit
 from workbench.text import one_line
 from workbench.ui.editing.row_list import in_short
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _Group: TypeAlias = tuple[int, Location]
 """What can be closed: the number of a config, and a location in it."""
@@ -18,7 +18,7 @@ _FEW = 60
 """Cells below which names get less room."""
 
 
-class FormList(RowView):
+class FormList(RowsOf[FormRow]):
     """Shows rows with a cursor. Rubrics are one line until they are opened; criteria can be closed. By the number of
     their config: `marks` are the looks of rows with a fault, by location; `changed` the criteria and keys that differ
     from the file; `off` the criteria that are switched off. `typed` is the number being typed at the cursor."""
@@ -26,7 +26,6 @@ class FormList(RowView):
     def __init__(self) -> None:
         super().__init__()
         self.all_rows: Sequence[FormRow] = ()
-        self.rows: list[FormRow] = []
         self.marks: dict[int, Mapping[Location, str]] = {}
         self.changed: dict[int, Collection[str]] = {}
         self.off: dict[int, Collection[str]] = {}
@@ -41,8 +40,9 @@ class FormList(RowView):
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
         """Replaces the rows; the cursor goes to the first row of its config at or inside a location, else stays where
         it was."""
-        file = self.row.file if self.row else 0
-        before = at if at is not None else self.row.location if self.row else None
+        row = self.row_or_none
+        file = row.file if row else 0
+        before = at if at is not None else row.location if row else None
         self.all_rows = rows
         self.rows = [row for row in rows if not self._folded(row)]
         self.rows_changed()
@@ -60,20 +60,15 @@ class FormList(RowView):
             self.move_to(place)
 
     @property
-    def row(self) -> FormRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows and self.cursor < len(self.rows) else None
-
-    @property
     def choice(self) -> FormRow | None:
         """The first row with choices of the criterion with the cursor."""
-        row = self.row
+        row = self.row_or_none
         inside = (one for one in self.all_rows if row is not None and _group(one) == _group(row))
         return next((one for one in inside if one.kind == "choice"), None)
 
     def unfold(self) -> None:
         """Opens what is under the cursor; if it is open, goes one in."""
-        row = self.row
+        row = self.row_or_none
         if row is None:
             return
         if _group(row) in self._shut and row.depth == 0:
@@ -87,7 +82,7 @@ class FormList(RowView):
 
     def fold(self) -> bool:
         """Closes what the cursor is in and goes there; False if there was nothing to close."""
-        row = self.row
+        row = self.row_or_none
         if row is None:
             return False
         if row.depth >= 2 and _unit(row) in self._unfolded:
@@ -106,9 +101,6 @@ class FormList(RowView):
         return (row.depth > 0 and _group(row) in self._shut) or (row.depth == 3 and _unit(row) not in self._unfolded)
 
     # What a list gives
-
-    def row_count(self) -> int:
-        return len(self.rows)
 
     def can_stop(self, position: int) -> bool:
         return self.rows[position].kind != "file"

@@ -29,7 +29,7 @@ class NumberTyping:
     @property
     def takes_numbers(self) -> bool:
         """Whether the row with the cursor has a number."""
-        row = self._list.row
+        row = self._list.row_or_none
         return row is not None and row.kind in ("threshold", "number")
 
     def key(self, event: Key) -> bool:
@@ -61,7 +61,7 @@ class NumberTyping:
         return typed
 
     def _show(self, text: str) -> None:
-        self._row = self._list.row
+        self._row = self._list.row_or_none
         self._list.typed = text
         self._list.refresh()
         if text and self._row is not None:

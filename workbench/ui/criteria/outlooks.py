@@ -47,7 +47,7 @@ class Outlooks:
 
     def show(self) -> None:
         """Show what is known of the row with the cursor."""
-        row = self._list.row
+        row = self._list.row_or_none
         seen = self._edits[row.file if row is not None else 0].seen
         self.cases.update(Text(outlook_of_all(seen.outlook) if seen.outlook is not None else ""))
         if row is None:

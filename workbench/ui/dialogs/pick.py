@@ -13,23 +13,22 @@ from textual.widgets import Static
 from workbench.ui import fuzzy
 from workbench.ui.items import Item, Search
 from workbench.ui.widgets.plain_input import PlainInput
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 Ask: TypeAlias = Callable[[ModalScreen[Any]], Awaitable[Any]]
 """Opens a dialog and returns what it ends with."""
 
 
-class PickList(RowView):
+class PickList(RowsOf[Item]):
     """Shows items; `query` marks the letters that made them match."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.items: Sequence[Item] = ()
         self.query_text = ""
 
     def show_items(self, items: Sequence[Item], query: str = "", *, cursor: int = 0) -> None:
         """Replaces the items."""
-        self.items, self.query_text = items, query
+        self.rows, self.query_text = items, query
         self._cursor = cursor
         self.rows_changed()
         self.scroll_to(y=0, animate=False)
@@ -40,16 +39,13 @@ class PickList(RowView):
     @property
     def item(self) -> Item | None:
         """What the cursor is on; None in an empty list."""
-        return self.items[self.cursor] if self.items and not self.items[self.cursor].heading else None
-
-    def row_count(self) -> int:
-        return len(self.items)
+        return self.row if self.rows and not self.row.heading else None
 
     def can_stop(self, position: int) -> bool:
-        return not self.items[position].heading
+        return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        item = self.items[position]
+        item = self.rows[position]
         if item.heading:
             return [(item.label, "label")], []
         kind = [(item.kind + "  ", "label")] if item.kind else []

@@ -18,37 +18,28 @@ from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.values import json_text
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _LINES = 400
 """Lines of a difference that are shown."""
 _WHO = {"theirs": "changed by them", "mine": "changed by you", "both": "changed by both"}
 
 
-class DifferenceList(RowView):
+class DifferenceList(RowsOf[Difference]):
     """Cases that differ, with the side that is taken."""
 
     def __init__(self, found: Sequence[Difference]) -> None:
-        super().__init__()
-        self.found = found
+        super().__init__(found)
         self.chosen: dict[str, Side] = {one.eval_id: one.proposed for one in found}
-
-    @property
-    def one(self) -> Difference:
-        """The case under the cursor."""
-        return self.found[self.cursor]
 
     def take(self, side: Side, *, everywhere: bool = False) -> None:
         """Takes a side for the case under the cursor, or for all."""
-        for one in self.found if everywhere else [self.one]:
+        for one in self.rows if everywhere else [self.row]:
             self.chosen[one.eval_id] = side
         self.refresh()
 
-    def row_count(self) -> int:
-        return len(self.found)
-
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        one = self.found[position]
+        one = self.rows[position]
         side = self.chosen[one.eval_id]
         name = one_line(one.eval_id, limit=80) if one.eval_id != FRAME else "(around the cases)"
         look = "accent" if one.who == "both" else "muted"
@@ -83,13 +74,13 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self._show()
 
     def action_conflict_toggle(self) -> None:
-        self._list.take("mine" if self._list.chosen[self._list.one.eval_id] == "theirs" else "theirs")
+        self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
 
     def action_conflict_take(self, side: Side) -> None:
         self._list.take(side)
 
     def action_conflict_all(self) -> None:
-        self._list.take(self._list.chosen[self._list.one.eval_id], everywhere=True)
+        self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
 
     def on_row_view_picked(self) -> None:
         self.action_conflict_toggle()
@@ -101,7 +92,7 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self.dismiss(None)
 
     def _show(self) -> None:
-        one = self._list.one
+        one = self._list.row
         self._versions.update(_versions(one.theirs, one.mine))
 
 

@@ -128,7 +128,7 @@ class EditorScreen(FieldScreen[None]):
 
     def action_enter(self) -> None:
         """Into the field with the value under the cursor."""
-        row = self.list.row
+        row = self.list.row_or_none
         if row is None or row.form == "heading":
             self.list.move("down")
         elif len(field_text(row)) > LONGEST:
@@ -171,7 +171,7 @@ class EditorScreen(FieldScreen[None]):
     # Whole parts
 
     def action_edit_add(self) -> None:
-        row = self.list.row
+        row = self.list.row_or_none
         if row is None or not isinstance(self.draft, CaseDraft):
             self.say("there is nothing to add here")
             return
@@ -194,7 +194,7 @@ class EditorScreen(FieldScreen[None]):
         self._change("move", lambda row: move(self.draft.value, row, step))
 
     def _change(self, verb: str, change: Callable[[CaseRow], tuple[Any, Location]]) -> None:
-        row = self.list.row
+        row = self.list.row_or_none
         if row is None or self._busy:
             return
         if not isinstance(self.draft, CaseDraft):
@@ -263,7 +263,7 @@ class EditorScreen(FieldScreen[None]):
 
     def _into_first_value(self) -> None:
         """Of what was just added."""
-        row = self.list.row
+        row = self.list.row_or_none
         if row is not None and row.form == "heading":
             self.list.move("down")
         self.action_enter()
@@ -274,7 +274,7 @@ class EditorScreen(FieldScreen[None]):
     @property
     def place(self) -> Location | None:
         """Where the cursor stands."""
-        return self.list.row.location if self.list.row else None
+        return self.list.row.location if self.list.rows else None
 
     def _go_on_with(self, draft: Draft | None, at: Location | None, words: str) -> None:
         """Shows the draft as it is now; one that is not there any more is left."""
@@ -291,5 +291,5 @@ class EditorScreen(FieldScreen[None]):
         self.list.show_rows(self.draft.rows(), at=at)
 
     def _show_value(self) -> None:
-        self._value.show(self.list.row)
+        self._value.show(self.list.row_or_none)
         self.say("")

@@ -7,7 +7,7 @@ from workbench.model.places import Location
 from workbench.rendering.cells import fit
 from workbench.text import one_line
 from workbench.ui.editing.values import json_head
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 11
 _MOST = 2_000
@@ -15,12 +15,8 @@ _MOST = 2_000
 _LOOKS = {"call": "accent", "user": "strong"}
 
 
-class RowList(RowView):
+class RowList(RowsOf[CaseRow]):
     """Shows rows with a cursor; headings of turns can be stood on, for a turn is moved and deleted by them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[CaseRow] = ()
 
     def show_rows(self, rows: Sequence[CaseRow], *, at: Location | None = None) -> None:
         """Replaces the rows; the cursor goes to the row at a location or the first one inside it, else stays."""
@@ -35,20 +31,12 @@ class RowList(RowView):
         self.show_cursor()
         self.when_moved()
 
-    @property
-    def row(self) -> CaseRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
     def next_turn(self, step: int) -> None:
         """To the next (1) or previous (-1) heading."""
         headings = [number for number, row in enumerate(self.rows) if row.form == "heading"]
         ahead = [number for number in headings if (number - self.cursor) * step > 0]
         if ahead:
             self.move_to(min(ahead) if step > 0 else max(ahead))
-
-    def row_count(self) -> int:
-        return len(self.rows)
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         row = self.rows[position]

@@ -9,7 +9,7 @@ from workbench.rendering.comparison import counted
 from workbench.rendering.faces import FACES
 from workbench.ui.history.words import state_of
 from workbench.ui.tree.labels import label, style_of
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _CAUSES_FROM = 34
 
@@ -22,55 +22,46 @@ class Line:
     case: ChangedCase | None = None
 
 
-class ChangeRows(RowView):
+class ChangeRows(RowsOf[Line]):
     """Draws a comparison."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._lines: list[Line] = [Line()]
+        super().__init__([Line()])
         self._runs = Summary(), Summary()
 
     def show_comparison(self, found: Comparison) -> None:
         """Shows another comparison, from its first case on if a verdict changed."""
         self._runs = found.before, found.after
-        self._lines = [Line()]
+        lines = [Line()]
         for change in ORDER:
             cases = [case for case in found.cases if case.change == change]
             if cases:
-                self._lines.append(Line(counted(change, len(cases))))
-                self._lines += [Line(case=case) for case in cases]
+                lines += [Line(counted(change, len(cases))), *(Line(case=case) for case in cases)]
         if not found.cases:
             # Where there is no room for both sides, this is all that is seen.
-            self._lines.append(Line("no case changed" if found.unchanged else "no case is in both runs"))
+            lines.append(Line("no case changed" if found.unchanged else "no case is in both runs"))
+        self.rows = lines
         self.rows_changed()
         self.move_to(0)
         self.when_moved()
 
     def say_instead(self, told: str) -> None:
         """Shows no comparison, but a word why; safe."""
-        self._lines = [Line(), Line(told)]
+        self.rows = [Line(), Line(told)]
         self.rows_changed()
         self.move_to(0)
 
-    @property
-    def line(self) -> Line:
-        """The line under the cursor."""
-        return self._lines[min(self.cursor, len(self._lines) - 1)]
-
     def next_case(self, step: int) -> bool:
         """To the next (1) or previous (-1) case, from the other end again; whether there is any."""
-        return self.next_where(lambda place: self._lines[place].case is not None, step)
+        return self.next_where(lambda place: self.rows[place].case is not None, step)
 
     # RowView
 
-    def row_count(self) -> int:
-        return len(self._lines)
-
     def can_stop(self, position: int) -> bool:
-        return not self._lines[position].heading
+        return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        line = self._lines[position]
+        line = self.rows[position]
         if line.heading:
             return [("  ", ""), (line.heading, "strong")], []
         if line.case is None:

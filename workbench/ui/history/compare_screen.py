@@ -109,7 +109,7 @@ class CompareScreen(TwoSides):
         return before, after
 
     def _show(self) -> None:
-        case = self.changes.line.case
+        case = self.changes.row.case
         self._draw()
         unread = case is not None and _ref(case) not in self._pairs
         self.when_resting((lambda: self._load(case)) if case is not None and unread else None)
@@ -119,7 +119,7 @@ class CompareScreen(TwoSides):
             self._pairs[_ref(case)] = await asyncio.to_thread(self._records, case)
         except (OSError, ValueError, KeyError) as error:
             self._pairs[_ref(case)] = self._what_is_gone() or f"What the agent did cannot be read: {error}"
-        if self.changes.line.case is case:
+        if self.changes.row.case is case:
             self._draw()
 
     def _records(self, case: ChangedCase) -> Pair:
@@ -128,7 +128,7 @@ class CompareScreen(TwoSides):
         return as_it_ended(before)[one], as_it_ended(after)[other]
 
     def _draw(self) -> None:
-        case = self.changes.line.case
+        case = self.changes.row.case
         same = case is self._shown
         self._shown = case
         shares = self._body.planned("never")
@@ -171,14 +171,14 @@ class CompareScreen(TwoSides):
         self._compare()
 
     def action_compare_go(self) -> None:
-        case = self.changes.line.case
+        case = self.changes.row.case
         if case is None:
             self.say("put the cursor on a case first")
         elif not self._go(_ref(case)):
             self.say("there is no such case any more", warning=True)
 
     def action_compare_copy(self) -> None:
-        case = self.changes.line.case
+        case = self.changes.row.case
         if case is None:
             self.copy("the command", f"agent-workbench compare {self._before.word} {self._after.word}")
         else:

@@ -7,7 +7,7 @@ from workbench.rendering.cells import cell_len, cut, fit
 from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.history import words
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
 _SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 74, 90, 110
@@ -17,12 +17,11 @@ _LEAST = 6
 """Cells of a name that are always seen."""
 
 
-class RunRows(RowView):
+class RunRows(RowsOf[KeptRun]):
     """Draws runs, and keeps which are marked, by the file that holds them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.runs: Sequence[KeptRun] = ()
         self.marked: list[KeptRun] = []
         self.baseline: str | None = None
         self.running = ""
@@ -30,8 +29,8 @@ class RunRows(RowView):
 
     def show_runs(self, runs: Sequence[KeptRun]) -> None:
         """Shows other runs; the cursor stays on its run if that is among them."""
-        before = self.run.path if self.run is not None and self._cursor else None
-        self.runs = runs
+        before = self.row.path if self.rows and self._cursor else None
+        self.rows = runs
         place = next((number for number, run in enumerate(runs) if run.path == before), None) if before else None
         self.rows_changed()
         self._cursor = min(self._cursor, max(len(runs) - 1, 0)) if place is None else place
@@ -39,14 +38,9 @@ class RunRows(RowView):
         self.show_cursor()
         self.when_moved()
 
-    @property
-    def run(self) -> KeptRun | None:
-        """The run under the cursor; None in an empty list."""
-        return self.runs[self.cursor] if self.cursor < len(self.runs) else None
-
     def toggle_mark(self) -> None:
         """Marks the run and goes one down, or unmarks it. Of more than two, the last two stay."""
-        run = self.run
+        run = self.row_or_none
         if run is None or run.trouble:
             return
         if any(one.path == run.path for one in self.marked):
@@ -58,14 +52,11 @@ class RunRows(RowView):
 
     # RowView
 
-    def row_count(self) -> int:
-        return len(self.runs)
-
     def is_marked(self, position: int) -> bool:
-        return any(run.path == self.runs[position].path for run in self.marked)
+        return any(run.path == self.rows[position].path for run in self.marked)
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        run = self.runs[position]
+        run = self.rows[position]
         left: list[Piece] = [(fit(words.when(run.started, aging.now()), _WHEN), "label")]
         special = words.flags(run, baseline=self.baseline, running=self.running)
         if run.trouble:

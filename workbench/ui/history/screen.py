@@ -104,13 +104,13 @@ class HistoryScreen(ListScreen):
     def _age(self) -> None:
         self.runs.refresh()
         now = aging.now()
-        self._aging.wait(words.until_other_words(run.started, now) for run in self.runs.runs)
+        self._aging.wait(words.until_other_words(run.started, now) for run in self.runs.rows)
 
     def _flags(self, run: KeptRun) -> list[str]:
         return words.flags(run, baseline=self.runs.baseline, running=self.runs.running)
 
     def _show_state(self) -> None:
-        shown, known = len(self.runs.runs), len(self._all)
+        shown, known = len(self.runs.rows), len(self._all)
         parts = [f"{shown:,} of {known:,}" if shown != known else counted(known, "run")]
         if not self._read_once:
             parts = ["reading …"]
@@ -119,7 +119,7 @@ class HistoryScreen(ListScreen):
         self.frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
 
     def _show_about(self) -> None:
-        run = self.runs.run
+        run = self.runs.row_or_none
         if run is None:
             empty = words.nothing_kept(self._state) if self._read_once else ""
             told = "no run matches; esc takes the filter back" if self._all else empty
@@ -199,7 +199,7 @@ class HistoryScreen(ListScreen):
         self.say("this is the baseline now: C compares with it" if pinned else "no run is the baseline")
 
     def action_history_delete(self) -> None:
-        runs = self.runs.marked or ([run] if (run := self.runs.run) is not None else [])
+        runs = self.runs.marked or ([run] if (run := self.runs.row_or_none) is not None else [])
         if fault := why_not(runs, self._going_on()):
             self.say(fault, warning=True)
         elif runs:
@@ -215,13 +215,13 @@ class HistoryScreen(ListScreen):
         self.say(told, warning=not gone)
 
     def action_history_copy(self) -> None:
-        run = self.runs.run
+        run = self.runs.row_or_none
         if run is not None:
             self.copy("the id of the run", run.run_id)
 
     def _run(self) -> KeptRun | None:
         """The run under the cursor, if anything of it can be read."""
-        run = self.runs.run
+        run = self.runs.row_or_none
         if run is not None and run.trouble:
             self.say("nothing of this run can be read", warning=True)
             return None

@@ -19,7 +19,7 @@ from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.triage.question import Option, Question
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_input import PlainInput
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 _SHOWN = 60
 
@@ -61,28 +61,24 @@ class NoteInput(PlainInput):
         self.post_message(self.Done())
 
 
-class OptionList(RowView):
+class OptionList(RowsOf[Option]):
     """The options, each with its key; what was said before is marked."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.options: Sequence[Option] = ()
         self.said = ""
 
     def show(self, options: Sequence[Option], said: str) -> None:
         """Replaces the options, with the cursor on what was said before."""
-        self.options, self.said = options, said
+        self.rows, self.said = options, said
         values = [option.value for option in options]
         self._cursor = values.index(said) if said in values else 0
         self.styles.height = len(options)
         self.rows_changed()
         self.when_moved()
 
-    def row_count(self) -> int:
-        return len(self.options)
-
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        option = self.options[position]
+        option = self.rows[position]
         said: list[Piece] = [("said", "label")] if option.value == self.said else []
         return [(f"{option.key or position + 1}  ", "accent"), (option.word, "strong")], said
 
@@ -149,7 +145,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self.query_one(".dialog", Vertical).border_subtitle = Content(" · ".join(words)) if words else None
 
     def _explain(self) -> None:
-        self._help.update(Content(self._list.options[self._list.cursor].help))
+        self._help.update(Content(self._list.row.help))
 
     # Keys
 
@@ -157,7 +153,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._list.move(direction)
 
     def action_enter(self) -> None:
-        self._say(self._list.options[self._list.cursor])
+        self._say(self._list.row)
 
     def on_row_view_picked(self) -> None:
         self.action_enter()

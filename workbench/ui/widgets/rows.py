@@ -1,7 +1,7 @@
 """Lists of one-line rows that draw only what is visible, so that a key costs the same with ten rows and 50 000."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,6 +15,7 @@ from workbench.rendering.cells import cell_len, cut
 from workbench.ui.pace import over_ssh
 from workbench.ui.widgets.strips import joined
 
+RowType = TypeVar("RowType")
 Piece: TypeAlias = tuple[str, str]
 """Safe text, and the name of a component class without the widget's prefix ("" for the row's own style)."""
 
@@ -231,6 +232,27 @@ class RowView(ScrollView, can_focus=True):
                 self.post_message(self.Picked(self, position))
             else:
                 self.move_to(position)
+
+
+class RowsOf(RowView, Generic[RowType]):
+    """A `RowView` of a sequence; a subclass says what each row holds."""
+
+    def __init__(self, rows: Sequence[RowType] = ()) -> None:
+        super().__init__()
+        self.rows = rows
+
+    @property
+    def row(self) -> RowType:
+        """The row under the cursor. Raises IndexError in an empty list."""
+        return self.rows[self.cursor]
+
+    @property
+    def row_or_none(self) -> RowType | None:
+        """The row under the cursor, None in an empty list."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def row_count(self) -> int:
+        return len(self.rows)
 
 
 def _nothing() -> None:
