@@ -67,14 +67,14 @@ WAYS = (
     Way("editing/field_screen.py", "shop", "ejj\r", " 0.37 jkq ü"),
     Way("editing/name.py", "shop", "+", "qjk 0.37", "qjk 0.37"),
     Way("history/screen.py", "kept", "H/", "aaaa"),
-    Way("history/run_screen.py", "kept", "H\r/", "late"),
+    Way("detail/sides.py", "kept", "H\r/", "late"),
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),
     Way("chat/state_screen.py", "agent", "T\x1be", '"a": 1'),
     Way("triage/dialog.py", "failed", "ntn", "seen by me"),
     Way("dialogs/repeat.py", "shop", "X", "37", "37"),
     Way("dialogs/pick.py", "shop", ":", "run failed"),
     Way("detail/sides.py", "shop", "/", "late qjk"),
-    Way("screens/jump.py", "shop", "'/", "late qjk"),
+    Way("screens/navigation.py", "shop", "'/", "late qjk"),
 )
 """Every field that takes text; `test_every_field_is_in_the_table` finds those that are missing."""
 

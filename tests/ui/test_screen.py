@@ -13,7 +13,7 @@ from tests.ui.shown import shown_strips
 from workbench.agents.workspace import Workspace
 from workbench.config import read_settings
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.screens.jump import JumpScreen
+from workbench.ui.screens.navigation import JumpScreen
 
 SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
 

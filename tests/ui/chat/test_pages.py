@@ -26,8 +26,7 @@ from workbench.rendering.rows import View
 from workbench.store import CaseRecord, Turn
 from workbench.ui.chat.kept import captured_from_record, captured_from_talk
 from workbench.ui.chat.pages import PAGES
-from workbench.ui.chat.review import Destination
-from workbench.ui.chat.review_list import ReviewList
+from workbench.ui.chat.review import Destination, ReviewList
 from workbench.ui.chat.state_screen import read_object
 from workbench.ui.chat.talk import Talk
 from workbench.ui.chat.talk_view import TalkView

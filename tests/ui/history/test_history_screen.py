@@ -37,7 +37,7 @@ from workbench.history.run_words import baseline
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui import aging
-from workbench.ui.history.change_rows import ChangeRows
+from workbench.ui.history.compare_screen import ChangeRows
 
 IDS = ["on_time", "late_parcel"]
 

@@ -12,7 +12,7 @@ from tests.hostile import HOSTILE, leaks
 from workbench.history.kept_runs import KeptRun
 from workbench.rendering.cells import cell_len
 from workbench.ui.history import words
-from workbench.ui.history.run_rows import RunFilter, RunRows
+from workbench.ui.history.screen import RunFilter, RunRows
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).astimezone()
 RUN = KeptRun(

@@ -3,19 +3,17 @@
 The cursor is a row, not a number: it stays on its case whatever happens around it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
-from workbench.ui.tree.names import Names
-from workbench.ui.tree.outline import ALL, Outline, Row
+from workbench.ui.tree.outline import ALL, Names, Outline, Row
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
-from collections import Counter
-from collections.abc import Iterator
 
 
 class Marks:
