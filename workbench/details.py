@@ -7,8 +7,8 @@ reads them again when somebody asks for one.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from sys import intern
 from typing import Any, Protocol, get_args
 from weakref import ref
@@ -91,15 +91,17 @@ class Shelf:
 
 def brief_score(result: MetricResult) -> MetricResult:
     """Return a verdict without its reason and details."""
-    judge = judge_in(result.details)
-    return short_score(result.name, result.status, result.score, result.threshold, judge)
+    judge = ((str(name), str(value)) for name, value in judge_in(result.details).items())
+    return short_score(result.name, result.status, result.score, result.threshold, tuple(judge))
 
 
+@lru_cache(4096)
 def short_score(
-    name: str, status: str, score: float | None, threshold: float | None, judge: Mapping[str, Any]
+    name: str, status: str, score: float | None, threshold: float | None, judge: tuple[tuple[str, str | None], ...]
 ) -> MetricResult:
-    """Return a verdict of which only these are known. Equal names, statuses and judges share their memory."""
-    return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, "", _with_judge(judge))
+    """Return a verdict of which only these are known. Most cases have verdicts in common, which share their memory."""
+    details = {"judge": dict(judge)} if judge else _NO_DETAILS
+    return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, "", details)
 
 
 def brief_error(kind: Any) -> CaseError:
@@ -108,11 +110,3 @@ def brief_error(kind: Any) -> CaseError:
 
 
 _ERRORS: dict[str, CaseError] = {}
-_JUDGES: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
-
-
-def _with_judge(judge: Mapping[str, Any]) -> dict[str, Any]:
-    if not judge:
-        return _NO_DETAILS
-    key = tuple(sorted((str(name), str(value)) for name, value in judge.items()))
-    return _JUDGES.setdefault(key, {"judge": dict(judge)})

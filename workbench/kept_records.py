@@ -3,10 +3,10 @@
 What reads journals is imported when it is needed: verdicts are on the screen before that.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.details import Brief, Kept, Shelf, brief_error, short_score
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, Usage
@@ -100,14 +100,14 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
         file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
     )
     plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
-    usage, scores = lru_cache(Usage), _score_reader()
+    usage = lru_cache(Usage)
     found: dict[CaseRef, CaseRecord] = {}
     for row in rows:
         ref = CaseRef(*row["ref"])
         told = _UNKNOWN if row["plan"] is None else plans[row["plan"]]
         error = brief_error(row["error"][0]) if row["error"] else None
         planned = PlannedCase(ref, *told, row["text"])
-        record = CaseRecord.folded(planned, row["status"], Brief(scores(row), error, kept, shelf))
+        record = CaseRecord.folded(planned, row["status"], Brief(_scores(row), error, kept, shelf))
         record.started_at = 0.0 if row["given"] else None
         record.inputs = summary.inputs(row)
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
@@ -116,23 +116,13 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
     return found
 
 
-def _score_reader() -> Callable[[Row], dict[str, MetricResult]]:
-    """Make what reads the scores of rows. Most cases have scores in common: those are made once."""
-    made: dict[tuple[Any, ...], MetricResult] = {}
-
-    def read(row: Row) -> dict[str, MetricResult]:
-        scores: dict[str, MetricResult] = {}
-        for name, (score, threshold, status, _, judge, by) in row["metrics"].items():
-            key = name, score, threshold, status, judge, by
-            result = made.get(key)
-            if result is None:
-                result = made[key] = short_score(name, status, score, threshold, _judge(judge, by))
-            scores[result.name] = result
-        return scores
-
-    return read
+def _scores(row: Row) -> dict[str, MetricResult]:
+    return {
+        name: short_score(name, status, score, threshold, _judge(judge, by))
+        for name, (score, threshold, status, _, judge, by) in row["metrics"].items()
+    }
 
 
-def _judge(told: str | None, by: str | None) -> dict[str, str | None]:
+def _judge(told: str | None, by: str | None) -> tuple[tuple[str, str | None], ...]:
     """Return who judged, by what a summary says of it."""
-    return {"model": told, "kind": "heuristic" if told == "heuristic" else "model", "by": by} if told else {}
+    return (("model", told), ("kind", "heuristic" if told == "heuristic" else "model"), ("by", by)) if told else ()

@@ -70,7 +70,7 @@ def test_a_summary_of_the_events_is_the_one_of_their_journal(events: list[Event]
     before = copy.deepcopy(lines)
     live = gather(line.data for line in lines)
     stored = gather(json.loads(line.text) for line in lines)
-    assert json.dumps(live.as_json()) == json.dumps(stored.as_json())
+    assert "".join(live.as_text()) == "".join(stored.as_text())
     (row,) = live.rows.values()
     assert row["said"]
     assert len(row["steps"]) == 2

@@ -22,6 +22,8 @@ class KeptInputs:
         self.options: dict[str, Any] = {}
         self.bundles: list[Bundle] = []
         self._numbers: dict[str, int] = {}
+        self._found: dict[tuple[int, ...], tuple[Bundle, ...]] = {}
+        """What `of` has returned, once for all executions with the same inputs."""
         if inputs:
             self.salt_id = str(inputs.get("salt"))
             planned, options = inputs.get("planned"), inputs.get("options")
@@ -53,7 +55,8 @@ class KeptInputs:
         """Return the bundles with these numbers."""
         known = range(len(self.bundles))
         wanted: Sequence[Any] = numbers if isinstance(numbers, list | tuple) else ()
-        return tuple(self.bundles[number] for number in wanted if isinstance(number, int) and number in known)
+        found = tuple(number for number in wanted if isinstance(number, int) and number in known)
+        return self._found.setdefault(found, tuple(map(self.bundles.__getitem__, found)))
 
     def of_planned(self, agent: str, evalset: str, text: str) -> tuple[Bundle, ...]:
         """Return the bundles of an execution that has not ended, `text` being the digest of its case's text."""

@@ -1,12 +1,31 @@
-"""Reads lines of `workbench.agents.worker.checked`, which tell whether they are still what was written."""
+"""Lines of `workbench.agents.worker.checked`, which tell whether they are still what was written: read, and written
+in pieces."""
 
 import json
 import zlib
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, BinaryIO
 
 from workbench.agents.worker.checked import HEAD, MIDDLE, TAIL
 
 _CHECKSUM = 8
+
+
+def write_checked(file: BinaryIO, pieces: Iterable[str]) -> None:
+    """Write the line of a JSON object that comes in pieces of ASCII, as the first line of a file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    checksum = 0
+    file.write(HEAD + b"?" * _CHECKSUM + MIDDLE)
+    for piece in pieces:
+        data = piece.encode("ascii")
+        checksum = zlib.crc32(data, checksum)
+        file.write(data)
+    file.write(TAIL + b"\n")
+    file.seek(len(HEAD))
+    file.write(b"%08x" % checksum)
 
 
 def read_checked(line: bytes) -> dict[str, Any]:

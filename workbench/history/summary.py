@@ -4,8 +4,9 @@ The journal stays the truth: a summary is made of it again wherever it is missin
 are foreign here (a journal may be damaged, or of another version), so each is looked at before it is used.
 """
 
+import json
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -113,10 +114,13 @@ class Summary:
         """How many cases it did not come to the end of."""
         return sum(row["status"] is None for row in self.rows.values())
 
-    def as_json(self) -> dict[str, Any]:
-        """Its JSON form, with the rows as a list."""
+    def as_text(self) -> Iterator[str]:
+        """Yield the JSON text, with the rows as a list, row by row: as a whole it takes as much memory as the rows."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("rows", "_read")}
-        return {"schema": SCHEMA, **values, "rows": [{**row, "at": row["at"].tolist()} for row in self.rows.values()]}
+        yield json.dumps({"schema": SCHEMA, **values})[:-1] + ', "rows": ['
+        for number, row in enumerate(self.rows.values()):
+            yield (", " if number else "") + json.dumps({**row, "at": row["at"].tolist()})
+        yield "]}"
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Summary":
@@ -157,6 +161,8 @@ class Gathering:
         """The numbers of the summary's bundles."""
         self._inputs: dict[tuple[Any, ...], list[int]] = {}
         """The same by the run's own numbers, which many executions share."""
+        self._metrics: dict[tuple[Any, ...], list[Any]] = {}
+        """Verdicts of rows, once for all cases that have them in common."""
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
@@ -244,15 +250,15 @@ class Gathering:
     def _metric_scored(self, data: Mapping[str, Any]) -> None:
         row, result = self._row(data["case"]), data["result"]
         judge = mapping(result.get("details")).get("judge")
-        reason = string(result.get("reason"))[:_LONGEST]
-        row["metrics"][string(result["name"])] = [
+        metric = (
             number(result.get("score")),
             number(result.get("threshold")),
             string(result["status"]),
-            reason,
+            string(result.get("reason"))[:_LONGEST],
             None if judge is None else _judge(judge),
             judged_by({"judge": judge}),
-        ]
+        )
+        row["metrics"][string(result["name"])] = self._metrics.setdefault(metric, list(metric))
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:
         row, error, usage = self._row(data["case"]), data.get("error"), mapping(data.get("usage"))

@@ -1,6 +1,7 @@
 """Summaries on disk: one file a run, and one index of all runs with a line each, so that a list opens at once."""
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from workbench.agents.worker.checked import checked_line
 from workbench.atomic import replace_content
 from workbench.dependencies.record import digest
-from workbench.history.checked import read_checked
+from workbench.history.checked import read_checked, write_checked
 from workbench.history.summary import Summary
 from workbench.history.votes import case_votes
 
@@ -49,12 +50,12 @@ def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
     the index. What cannot be written is made again when it is asked for."""
     made_of = {"journal_lines": journal.lines, "journal_bytes": journal.bytes, "journal_crc32": f"{journal.crc:08x}"}
     made_of["journal_modified"] = journal.modified
-    data = json.dumps({**made_of, "summary": summary.as_json()})
+    pieces = itertools.chain((json.dumps(made_of)[:-1] + ', "summary": ',), summary.as_text(), ("}",))
     draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
         # Without waiting for the disk: its checksum tells whether it arrived there.
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.write(checked_line(data))
+            write_checked(out, pieces)
         draft.replace(folder / FILE_NAME)
     with contextlib.suppress(OSError):
         draft.unlink(missing_ok=True)  # On a full disk.

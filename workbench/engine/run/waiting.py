@@ -52,6 +52,8 @@ class Waiting:
     def ended(self, ref: CaseRef) -> None:
         """One that had begun came to its end, whichever that is."""
         self._under_way[ref.name] -= 1
+        if not self._under_way[ref.name]:
+            del self._under_way[ref.name]
         self._room.set()
 
     def take(self, event: CaseFinished) -> tuple[CaseRef, ...]:
