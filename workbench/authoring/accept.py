@@ -8,6 +8,7 @@ from typing import Any
 from workbench.authoring.accept_turn import Hunk, TurnComparison
 from workbench.authoring.spelling import get, is_camel
 from workbench.authoring.turn_steps import Shape, in_both_shapes, shape_of
+from workbench.json_values import mapping
 from workbench.model.invocation import content_text
 
 
@@ -74,14 +75,10 @@ def _why_not(turn: Any, actual: Mapping[str, Any] | None) -> str:
         return "the agent did not come to the end of it in the last run"
     if not isinstance(turn, dict) or in_both_shapes(turn):
         return "its steps are written in both shapes, of which ADK reads one: make it one first (E)"
-    asked, said = (content_text(_content(get(one, "user_content"))) for one in (turn, actual))
+    asked, said = (content_text(mapping(get(one, "user_content"))) for one in (turn, actual))
     if asked != said:
         return "the user's message is another one since the last run: run the case again (r)"
     return ""
-
-
-def _content(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
 
 
 def _shape(raw: Mapping[str, Any]) -> Shape:

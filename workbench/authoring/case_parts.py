@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pydantic.alias_generators import to_camel
-
 from workbench.authoring.case_edit import Fresh, fresh_id
 from workbench.authoring.case_rows import CaseRow
-from workbench.authoring.spelling import get, is_camel, key_in
+from workbench.authoring.spelling import get, is_camel, key_for, spelled
 from workbench.authoring.value_edit import free_name, value_at, with_item, with_value
 from workbench.model.places import Location
 
@@ -70,12 +68,12 @@ def with_part(case: dict[str, Any], row: CaseRow, what: What, fresh: Fresh = fre
 
 def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool = False) -> dict[str, Any]:
     """A case to begin with: one turn with an empty message, or an empty scenario."""
-    case: dict[str, Any] = {_spelled("eval_id", camel): eval_id}
+    case: dict[str, Any] = {spelled("eval_id", camel=camel): eval_id}
     row = CaseRow((), "id", "", None, "word", ())
     builder = _Builder(case, row, fresh_id, camel=camel)
     case, _ = builder.scenario() if scenario else builder.turn()
     session = {"app_name": app, "user_id": user, "state": {}}
-    case[_spelled("session_input", camel)] = {_spelled(key, camel): value for key, value in session.items()}
+    case[spelled("session_input", camel=camel)] = {spelled(key, camel=camel): value for key, value in session.items()}
     return case
 
 
@@ -142,7 +140,7 @@ class _Builder:
 
     def _step(self, name: str, member: str, value: dict[str, Any]) -> tuple[Any, Location]:
         if self._recorded():
-            return self._event({_spelled(member, self._camel): value})
+            return self._event({spelled(member, camel=self._camel): value})
         return self._listed(self._data(), name, value)
 
     def _event(self, part: dict[str, Any]) -> tuple[Any, Location]:
@@ -152,7 +150,7 @@ class _Builder:
     def _rubric(self, above: Location) -> tuple[Any, Location]:
         rubrics = get(value_at(self._case, above), "rubrics") or []
         taken = {get(rubric, "rubric_id") for rubric in rubrics}
-        content = {_spelled("text_property", self._camel): ""}
+        content = {spelled("text_property", camel=self._camel): ""}
         first = {"rubric_id": free_name("rubric", taken), "rubric_content": content}
         kind = "FINAL_RESPONSE_QUALITY"
         return self._listed(above, "rubrics", self._spell({**first, "type": kind}))
@@ -181,15 +179,11 @@ class _Builder:
         return ""
 
     def _key(self, value: Any, name: str) -> str:
-        return (key_in(value, name) if isinstance(value, dict) else None) or _spelled(name, self._camel)
+        return key_for(value, name, camel=self._camel)
 
     def _spell(self, value: dict[str, Any]) -> dict[str, Any]:
-        return {_spelled(key, self._camel): item for key, item in value.items()}
+        return {spelled(key, camel=self._camel): item for key, item in value.items()}
 
 
 def _content(role: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"text": ""}]}
-
-
-def _spelled(name: str, camel: bool) -> str:
-    return to_camel(name) if camel else name

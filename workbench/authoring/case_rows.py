@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pydantic.alias_generators import to_camel
-
-from workbench.authoring.spelling import get, is_camel, key_in
+from workbench.authoring.spelling import get, is_camel, key_for, key_in
 from workbench.model.places import Location
 
 Kind: TypeAlias = Literal[
@@ -69,8 +67,7 @@ class _Reader:
         yield from self._session()
 
     def _key(self, value: Any, name: str) -> str:
-        key = key_in(value, name) if isinstance(value, dict) else None
-        return key or (to_camel(name) if self._camel else name)
+        return key_for(value, name, camel=self._camel)
 
     def _field(
         self,

@@ -2,7 +2,7 @@
 else stands in the file. Rows are read from the config's JSON as it is, in either spelling of its keys."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias, get_origin
 
@@ -10,7 +10,7 @@ from annotated_types import Ge
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from workbench.authoring.spelling import get, is_camel, key_in
+from workbench.authoring.spelling import get, is_camel, key_for
 from workbench.judge.options import JudgeModelOptions
 from workbench.metrics.description import (
     INTERMEDIATE,
@@ -150,14 +150,14 @@ def _criterion(name: str, value: Any, *, custom: bool) -> Iterator[FormRow]:
 def _fields(place: Location, info: CriterionDescription, options: dict[str, Any]) -> Iterator[FormRow]:
     camel = is_camel(options)
     for name, option in info.options.model_fields.items():
-        key = _key(options, name, camel)
+        key = key_for(options, name, camel=camel)
         if name == JUDGE:
             yield from _judge((*place, key), info, options.get(key, {}), camel)
         elif name == RUBRICS:
             yield from _rubrics((*place, key), info.name, options.get(key, []), key in options)
         else:
             yield _row((*place, key), field_of(name, option), options, 1, info.name)
-    extra = _key(options, INTERMEDIATE, camel)
+    extra = key_for(options, INTERMEDIATE, camel=camel)
     if extra in options and INTERMEDIATE not in info.option_names:
         idle = field_of(INTERMEDIATE, IntermediateOptions.model_fields[INTERMEDIATE])
         idle = replace(idle, help="It has no effect on this criterion.")
@@ -171,7 +171,7 @@ def _judge(place: Location, info: CriterionDescription, options: Any, camel: boo
     camel = is_camel(options) or camel
     fields = JudgeModelOptions.model_fields
     for name, field in fields.items():
-        key = _key(options, name, camel)
+        key = key_for(options, name, camel=camel)
         # Where each question is asked once, the number of samples has no effect.
         if info.asks is not None and not info.asks.votes and name == "num_samples" and key not in options:
             continue
@@ -201,7 +201,7 @@ def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
         holder: Any = rubric
         location = place
         for step in steps:
-            key = _key(holder if isinstance(holder, dict) else {}, step, camel)
+            key = key_for(holder, step, camel=camel)
             location = (*location, key)
             given = isinstance(holder, dict) and key in holder
             holder = holder.get(key) if isinstance(holder, dict) else None
@@ -213,7 +213,7 @@ def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
 
 
 def _simulator(content: dict[str, Any]) -> Iterator[FormRow]:
-    place = _key(content, SIMULATOR, "customMetrics" in content)
+    place = key_for(content, SIMULATOR, camel="customMetrics" in content)
     options = content.get(place)
     help_ = "Who talks to the agent in cases with a scenario, and how."
     yield FormRow((place,), Field("simulated user", "heading", help_), None, place in content, (place,))
@@ -225,7 +225,7 @@ def _simulator(content: dict[str, Any]) -> Iterator[FormRow]:
     kind = options.get("type")
     model = SIMULATORS.get(kind if isinstance(kind, str) else "llm_backed", SIMULATORS["llm_backed"])
     for name, field in model.model_fields.items():
-        yield _row((place, _key(options, name, camel)), field_of(name, field), options, 1)
+        yield _row((place, key_for(options, name, camel=camel)), field_of(name, field), options, 1)
     for key, item in options.items():
         if snake(key) not in model.model_fields:
             yield _kept((place, key), key, item, 1)
@@ -240,11 +240,6 @@ def _kept(place: Location, name: str, value: Any, depth: int = 0, criterion: str
     known_key = snake(name) in EvalConfig.__annotations__
     what = "Kept as it stands; $EDITOR changes it." if known_key else "Kept as it stands: the form does not know it."
     return FormRow(place, Field(name, "kept", what), value, True, place, depth, criterion)
-
-
-def _key(holder: Mapping[str, Any], name: str, camel: bool) -> str:
-    """The key as it stands there, or as it would be written."""
-    return key_in(dict(holder), name) or (to_camel(name) if camel else name)
 
 
 def _spellings(name: str) -> tuple[str, str]:

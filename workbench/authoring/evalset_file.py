@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 from workbench.authoring.case_edit import Fresh, fresh_id
-from workbench.authoring.spelling import is_camel, key_in, put
+from workbench.authoring.spelling import is_camel, key_for, key_in, put
 from workbench.authoring.value_edit import free_name
+from workbench.json_values import case_id
 from workbench.model.breaches import Breach
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
 from workbench.model.places import json_path
@@ -46,7 +47,7 @@ class EvalsetFile(EvalsetText):
         ids = list(self.ids)
         for case in cases:
             self._check(case, None, taken=ids)
-            ids.append(id_of(case))
+            ids.append(case_id(case))
         order: list[int | NewCase] = list(range(len(self.ids)))
         like = max(place - 1, 0) if order else None
         order[place:place] = [NewCase(case, like=like) for case in cases]
@@ -96,9 +97,9 @@ class EvalsetFile(EvalsetText):
     def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:
         if not isinstance(wanted, dict):
             raise RejectedError([Breach((), "a case is an object: it begins with { and ends with }")])
-        name = id_of(wanted)
-        if name != id_of(before) or before is None:
-            key = key_in(wanted, "eval_id") or "eval_id"
+        name = case_id(wanted)
+        if name != case_id(before) or before is None:
+            key = key_for(wanted, "eval_id", camel=False)
             if not name.strip():
                 raise RejectedError([Breach((key,), "a case needs an id")])
             others = [eval_id for number, eval_id in enumerate(taken or self.ids) if number != skip]
@@ -118,7 +119,7 @@ def copied(case: Any, eval_id: str, fresh: Fresh = fresh_id) -> Any:
     put(twin, "eval_id", eval_id, camel=is_camel(twin))
     turns = twin.get("conversation")
     for turn in turns if isinstance(turns, list) else ():
-        if isinstance(turn, dict) and key_in(turn, "invocation_id") is not None:
+        if key_in(turn, "invocation_id") is not None:
             put(turn, "invocation_id", fresh(), camel=False)
     return twin
 
@@ -131,19 +132,12 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
         EditError: as `EvalsetFile.after`.
     """
     cases = [source.taken(number) for number in numbers]
-    taken = set(target.ids) & {id_of(case.value) for case in cases}
+    taken = set(target.ids) & {case_id(case.value) for case in cases}
     if taken:
         names = ", ".join(sorted(taken)[:3])
         raise RejectedError([Breach((), f"a case with the id {names} is there already: rename one of them first")])
     order: list[int | NewCase] = [*range(len(target.ids)), *cases]
     return source.without(numbers), target.with_order(order)
-
-
-def id_of(case: Any) -> str:
-    """The id of a case, "" if it has none."""
-    key = key_in(case, "eval_id") if isinstance(case, dict) else None
-    value = case[key] if key is not None else ""
-    return value if isinstance(value, str) else ""
 
 
 def errors_of(case: Any) -> list[Breach]:

@@ -5,31 +5,39 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from workbench.json_values import mapping
 from workbench.model.breaches import snake
 from workbench.model.invocation import OPAQUE
 
 Json = dict[str, Any]
 
 
-def key_in(value: Json, name: str) -> str | None:
-    """How `value` spells the key `name` (given in snake_case); None if it has none. ADK prefers the camelCase one where
-    both stand there."""
-    camel = to_camel(name)
-    return camel if camel in value else name if name in value else None
+def key_in(value: Any, name: str) -> str | None:
+    """Return how `value` spells the key `name` (given in snake_case), None if it has none or is no object. ADK prefers
+    the camelCase one where both stand there."""
+    members, camel = mapping(value), to_camel(name)
+    return camel if camel in members else name if name in members else None
+
+
+def spelled(name: str, *, camel: bool) -> str:
+    """Return a key in camelCase, or as it is."""
+    return to_camel(name) if camel else name
+
+
+def key_for(value: Any, name: str, *, camel: bool) -> str:
+    """Return the key `name` in the spelling that stands there, or for a new key in the one that is asked for."""
+    return key_in(value, name) or spelled(name, camel=camel)
 
 
 def get(value: Any, name: str) -> Any:
     """What stands at `name`, in either spelling; None if nothing does, or `value` is no object."""
-    if not isinstance(value, dict):
-        return None
     key = key_in(value, name)
     return None if key is None else value[key]
 
 
 def put(value: Json, name: str, item: Any, *, camel: bool) -> None:
-    """Sets `name`, in the spelling that stands there, or for a new key in the one that is asked for."""
-    key = key_in(value, name)
-    value[key if key is not None else (to_camel(name) if camel else name)] = item
+    """Set `name`, under the key that `key_for` gives."""
+    value[key_for(value, name, camel=camel)] = item
 
 
 def drop(value: Json, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from workbench.authoring.evalset_file import EvalsetFile, moved
 from workbench.authoring.saving import Contents
-from workbench.authoring.spelling import key_in
+from workbench.authoring.spelling import key_for
 from workbench.authoring.value_edit import with_value
 
 Opened: TypeAlias = Mapping[Path, EvalsetFile]
@@ -108,5 +108,5 @@ def renamed(opened: Opened, chosen: Chosen, name: str) -> Contents:
     """
     evalset, (place,) = opened[chosen.file], chosen.places(opened)
     case = evalset.case(place)
-    wanted = with_value(case, (key_in(case, "eval_id") or "eval_id",), name)
+    wanted = with_value(case, (key_for(case, "eval_id", camel=False),), name)
     return {chosen.file: (evalset.content, evalset.with_case(place, wanted))}

@@ -19,7 +19,7 @@ from workbench.metrics.description import (
     IntermediateOptions,
     option_breaches,
 )
-from workbench.model.breaches import below, nearest, snake
+from workbench.model.breaches import below, nearest, nearest_hint, snake
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
 from workbench.model.places import Location, json_path
@@ -180,8 +180,7 @@ def _unknown(config: CriteriaConfig, name: str) -> Fault:
         return _fault(config, ("criteria", name), f"`{name}` cannot be used: {error}", "Update its package")
     except KeyError:
         pass
-    meant = nearest(name, [*CRITERIA, *config.custom_metrics])
-    way_out = f"Did you mean `{meant}`?" if meant else "docs/criteria.md has all there are"
+    way_out = nearest_hint(name, [*CRITERIA, *config.custom_metrics], "docs/criteria.md has all there are")
     return _fault(config, ("criteria", name), f"there is no criterion `{name}`", way_out)
 
 

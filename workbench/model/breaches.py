@@ -36,6 +36,12 @@ def nearest(key: str, known: Collection[str]) -> str | None:
     return found[0] if found else None
 
 
+def nearest_hint(key: str, known: Collection[str], otherwise: str = "") -> str:
+    """Return the way out of a misspelt key, or `otherwise` if no known key is near."""
+    meant = nearest(key, known)
+    return f"Did you mean `{meant}`?" if meant else otherwise
+
+
 def snake(key: str) -> str:
     """`evalSetId`, `EvalSetId`, `eval-set-id` and `eval set id` as `eval_set_id`."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)

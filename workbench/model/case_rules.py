@@ -6,13 +6,13 @@ exactly one of `conversation` and `conversation_scenario`, and personas are look
 
 import base64
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.model.breaches import Breach, below, nearest
+from workbench.model.breaches import Breach, below, nearest, nearest_hint
 from workbench.model.evalset_schema import (
     PREBUILT_PERSONAS,
     EvalCase,
@@ -47,9 +47,9 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
     elif conversation == []:
         yield Breach(("conversation",), "the conversation has no turns, so nothing can be judged", "", "warning")
     for key in islice(odd_keys, _MOST_COMPARED):
-        yield from _mistyped(key, _CASE_KEYS)
+        yield from mistyped(key, _CASE_KEYS)
     for key in islice((case.get("session_input") or {}).keys() - _SESSION_KEYS, _MOST_COMPARED):
-        yield from below(("session_input",), _mistyped(key, _SESSION_KEYS))
+        yield from below(("session_input",), mistyped(key, _SESSION_KEYS))
     for number, invocation in enumerate(conversation or ()):
         yield from below(("conversation", number), invocation_breaches(invocation))
     if scenario and scenario.get("user_persona") is not None:
@@ -76,8 +76,7 @@ def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
 def dropped(location: tuple[str | int, ...], known: frozenset[str]) -> Breach:
     """The warning for a key (the last step of `location`) that ADK reads over."""
     key = str(location[-1])
-    meant = nearest(key, known)
-    hint = f"Did you mean `{meant}`?" if meant else ""
+    hint = nearest_hint(key, known)
     return Breach(location, f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
 
 
@@ -134,8 +133,8 @@ def _neither(odd_keys: set[str]) -> Breach:
     return Breach((), message)
 
 
-def _mistyped(key: str, known: frozenset[str]) -> Iterator[Breach]:
-    """ADK keeps unknown keys of cases and session inputs, so only those that look like a slip are worth a word."""
+def mistyped(key: str, known: Collection[str]) -> Iterator[Breach]:
+    """Warn of a key that ADK keeps and nobody reads, if it looks like a slip."""
     meant = nearest(key, known)
     if meant and meant not in ("conversation", "conversation_scenario"):
         message = f"`{key}` is kept, but nothing reads it"

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from workbench.json_values import mapping
-from workbench.model.breaches import Breach, below, nearest
-from workbench.model.case_rules import dropped_keys
+from workbench.model.breaches import Breach, below, nearest, nearest_hint
+from workbench.model.case_rules import dropped, dropped_keys, mistyped
 from workbench.model.criteria_schema import (
     SIMULATORS,
     TEMPLATE_NAMES,
@@ -100,13 +100,10 @@ def _key_breaches(content: dict[str, Any]) -> Iterator[Breach]:
     for key in content:
         if key in _spellings(_CONFIG_KEYS):
             continue
-        meant = nearest(key, _CONFIG_KEYS)
-        if meant:
-            yield Breach(
-                (key,), f"unknown key `{key}`: ADK would read over it", f"Did you mean `{meant}`?", on_key=True
-            )
+        if hint := nearest_hint(key, _CONFIG_KEYS):
+            yield Breach((key,), f"unknown key `{key}`: ADK would read over it", hint, on_key=True)
         else:
-            yield Breach((key,), f"ADK does not know the key `{key}` here and drops it", "", "warning", on_key=True)
+            yield dropped((key,), _CONFIG_KEYS)
     if "criteria" not in content and not any(nearest(key, {"criteria"}) for key in content):
         message = "no `criteria`: the defaults apply here, and ADK would judge nothing"
         yield Breach((), message, 'Write "criteria": {} if nothing is to be judged', "warning")
@@ -128,11 +125,7 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
     if isinstance(instructions, str):
         yield from below(("custom_instructions",), _template_breaches(instructions))
     for key in simulator.keys() - _spellings(schema.model_fields):
-        meant = nearest(key, schema.model_fields)
-        if meant:
-            yield Breach(
-                (key,), f"`{key}` is kept, but nothing reads it", f"Did you mean `{meant}`?", "warning", on_key=True
-            )
+        yield from mistyped(key, schema.model_fields)
 
 
 def _template_breaches(instructions: str) -> Iterator[Breach]:
@@ -146,8 +139,7 @@ def _template_breaches(instructions: str) -> Iterator[Breach]:
     if missing:
         yield Breach((), f"the instructions must mention {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
     for name in sorted(used - {*TEMPLATE_NAMES, "persona"}):
-        meant = nearest(name, [*TEMPLATE_NAMES, "persona"])
-        hint = f"Did you mean `{meant}`?" if meant else ""
+        hint = nearest_hint(name, [*TEMPLATE_NAMES, "persona"])
         yield Breach((), f"the instructions use `{name}`, which is empty there", hint, "warning")
 
 

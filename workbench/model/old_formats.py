@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Required, TypeAlias, TypeVar
 from pydantic import BeforeValidator, with_config
 from typing_extensions import TypedDict
 
-from workbench.model.breaches import Breach, below, nearest
+from workbench.model.breaches import Breach, below, nearest, nearest_hint
 from workbench.model.evalset_schema import PLAIN, SessionInput
 from workbench.model.faults import Fault
 from workbench.model.json_nodes import Node
@@ -177,10 +177,8 @@ def _breaches_of(schema: Any, value: Any) -> list[Breach]:
         key = str(location[-1])
         if location not in told and key not in told.values():
             told[location] = key
-            meant = nearest(key, known)
-            hint = f"Did you mean `{meant}`?" if meant else ""
             message = f"the old format does not know the key `{key}` here: ADK drops it"
-            breaches.append(Breach(location, message, hint, "warning", on_key=True))
+            breaches.append(Breach(location, message, nearest_hint(key, known), "warning", on_key=True))
     return breaches
 
 

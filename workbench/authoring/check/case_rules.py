@@ -11,7 +11,7 @@ from workbench.engine.plan.scenario_case import Obstacle, Rubrics, obstacle
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.json_difference import shown
 from workbench.metrics.registry import known
-from workbench.model.breaches import Breach, nearest
+from workbench.model.breaches import Breach, nearest_hint
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase, EvalsetDocument
 from workbench.model.invocation import Invocation, ToolCall, content_text, tool_calls
@@ -51,30 +51,17 @@ def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
 
 
 def _calls(number: int, turn: Invocation, tools: DeclaredTools) -> Found:
-    data = turn.get("intermediate_data") or {}
-    written = bool(data.get("tool_uses"))
-    places = list(_call_places(number, turn)) if not written else []
-    for position, call in enumerate(tool_calls(turn)):
-        place: Location = ("conversation", number, "intermediate_data")
-        place = (*place, "tool_uses", position) if written else places[position]
-        yield from _call(place, call, tools)
-
-
-def _call_places(number: int, turn: Invocation) -> Iterator[Location]:
-    events = (turn.get("intermediate_data") or {}).get("invocation_events") or ()
-    for index, event in enumerate(events):
-        for position, part in enumerate((event.get("content") or {}).get("parts") or ()):
-            if part.get("function_call") is not None:
-                above: Location = ("conversation", number, "intermediate_data", "invocation_events", index)
-                yield (*above, "content", "parts", position, "function_call")
+    data: Location = ("conversation", number, "intermediate_data")
+    places = [at for at, call, _ in _functions(data, turn.get("intermediate_data") or {}) if call is not None]
+    for at, call in zip(places, tool_calls(turn), strict=True):
+        yield from _call(at if "tool_uses" in at else (*at, "function_call"), call, tools)
 
 
 def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
     tool = tools.tools.get(call.name)
     if tool is None:
         if tools.complete and tools.tools and call.name != _TRANSFER:
-            meant = nearest(call.name, tools.tools)
-            hint = f"Did you mean `{meant}`?" if meant else f"It has {_listed(tools.tools)}"
+            hint = nearest_hint(call.name, tools.tools, f"It has {_listed(tools.tools)}")
             message = f"the agent has no tool `{call.name}`"
             yield "unknown-tool", Breach((*place, "name"), message, hint, "warning")
         return
@@ -82,8 +69,7 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
         return
     for name in call.args:
         if name not in tool.arguments:
-            meant = nearest(name, tool.arguments)
-            hint = f"Did you mean `{meant}`?" if meant else f"It takes {_listed(tool.arguments) or 'none'}"
+            hint = nearest_hint(name, tool.arguments, f"It takes {_listed(tool.arguments) or 'none'}")
             message = f"`{call.name}` takes no argument `{name}`"
             yield "unknown-argument", Breach((*place, "args", name), message, hint, "warning", on_key=True)
     yield from _types(place, call, tool)

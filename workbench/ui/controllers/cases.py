@@ -206,10 +206,10 @@ def _agent_of(entry: "EvalsetEntry") -> str:
 
 
 def _user_key(case: object) -> str:
-    from workbench.authoring.spelling import key_in
+    from workbench.authoring.spelling import key_for
     from workbench.authoring.value_edit import value_at
 
-    return key_in(value_at(case, ("conversation", 0)), "user_content") or "user_content"
+    return key_for(value_at(case, ("conversation", 0)), "user_content", camel=False)
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.json_values import case_id
 from workbench.regular_file import read_regular
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
@@ -165,7 +166,7 @@ class Talk(Controller):
             fault = await asyncio.to_thread(_write, self.session.saver, case, into)
             if not fault:
                 await self._files.reopen(into.file)
-                self._files.go_to_case(into.file, _id_of(case))
+                self._files.go_to_case(into.file, case_id(case))
             return fault
 
         async def new_file(suffix: str) -> "Destination | None":
@@ -240,20 +241,14 @@ def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
     from workbench.authoring.evalset_file import EvalsetFile, new_evalset
     from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.json_edit import EditError
+    from workbench.model.opening import name_of
     from workbench.ui.editing.wording import in_words
 
     try:
         before = read_regular(into.file) if into.there else None
-        name = into.file.name.removesuffix(".evalset.json").removesuffix(".test.json")
-        evalset = EvalsetFile(new_evalset(name) if before is None else before)
+        evalset = EvalsetFile(new_evalset(name_of(into.file)) if before is None else before)
         content = evalset.added(len(evalset.ids), [case])
-        saver.save(f"keep {_id_of(case)}", {into.file: (before, content)})
+        saver.save(f"keep {case_id(case)}", {into.file: (before, content)})
     except (ChangedOnDiskError, EditError, OSError, ValueError) as error:
         return in_words(error)
     return ""
-
-
-def _id_of(case: dict[str, Any]) -> str:
-    from workbench.authoring.evalset_file import id_of
-
-    return id_of(case)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of
-from workbench.authoring.evalset_file import EvalsetFile, id_of
+from workbench.authoring.evalset_file import EvalsetFile
 from workbench.authoring.value_edit import value_at, with_value, without
 from workbench.authoring.whole_cases import Chosen
+from workbench.json_values import case_id
 from workbench.model.evalset import EvalsetDocument
 from workbench.regular_file import read_regular
 
@@ -25,7 +26,7 @@ class CaseDraft:
     @property
     def name(self) -> str:
         """What it is called, raw."""
-        return id_of(self.value)
+        return case_id(self.value)
 
     def rows(self) -> list[CaseRow]:
         """What there is to edit."""

@@ -1,17 +1,33 @@
 """Saving a file that somebody else may have changed meanwhile: theirs, mine, or parts of both."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import unified_diff
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from workbench.authoring.merge import differences, merged
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.authoring.merge import FRAME, Difference, Side, differences, merged
 from workbench.authoring.saving import ChangedOnDiskError, Saver
-from workbench.text import one_line
+from workbench.rendering.cells import fit
+from workbench.text import one_line, plain
 from workbench.ui.dialogs.pick import Ask, PickScreen
-from workbench.ui.editing.conflict import ConflictScreen
+from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.editing.values import json_text
 from workbench.ui.items import Item, searching
+from workbench.ui.keys import bindings_of
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.rows import Piece, RowsOf
 
+_LINES = 400
+"""Lines of a difference that are shown."""
+_WHO = {"theirs": "changed by them", "mine": "changed by you", "both": "changed by both"}
 Choose: TypeAlias = Callable[[bytes | None], Awaitable[bytes | None]]
 """Asks what a file is to hold, given what it holds now (None: it is gone). Returns b"" for no file, None to go back."""
 
@@ -80,3 +96,91 @@ async def choose_version(
     items += [Item(leave, theirs or b"", help="What you changed is given up.")] if leave else []
     items.append(Item("mine: write the file as it was here", mine, help="u takes it back."))
     return await ask(PickScreen(one_line(title, limit=74), searching(items)))
+
+
+class DifferenceList(RowsOf[Difference]):
+    """Cases that differ, with the side that is taken."""
+
+    def __init__(self, found: Sequence[Difference]) -> None:
+        super().__init__(found)
+        self.chosen: dict[str, Side] = {one.eval_id: one.proposed for one in found}
+
+    def take(self, side: Side, *, everywhere: bool = False) -> None:
+        """Takes a side for the case under the cursor, or for all."""
+        for one in self.rows if everywhere else [self.row]:
+            self.chosen[one.eval_id] = side
+        self.refresh()
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        one = self.rows[position]
+        side = self.chosen[one.eval_id]
+        name = one_line(one.eval_id, limit=80) if one.eval_id != FRAME else "(around the cases)"
+        look = "accent" if one.who == "both" else "muted"
+        return [(fit(side, 8), "strong"), (name, "")], [(_WHO[one.who], look)]
+
+
+class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
+    """Ends with the side taken for each case, None if the user goes back without writing anything."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of("conflict"),
+    ]
+
+    def __init__(self, file_name: str, found: Sequence[Difference], keys: Mapping[str, tuple[str, ...]]) -> None:
+        self._list = DifferenceList(found)
+        super().__init__(self._list, keys)
+        self._title = f"{one_line(file_name, limit=50)} was changed by somebody else meanwhile"
+        self._versions = Static("", markup=False)
+        self.text = self._scroll = VerticalScroll(self._versions, classes="versions", can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog conflict") as dialog:
+            dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("enter writes it so · esc back to the edit")
+            yield self._list
+            yield self._scroll
+            yield KeyLine(footer("conflict"), self.keys_of)
+
+    def on_mount(self) -> None:
+        self._list.when_moved = self._show
+        self._list.focus()
+        self._show()
+
+    def action_conflict_toggle(self) -> None:
+        self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
+
+    def action_conflict_take(self, side: Side) -> None:
+        self._list.take(side)
+
+    def action_conflict_all(self) -> None:
+        self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
+
+    def on_row_view_picked(self) -> None:
+        self.action_conflict_toggle()
+
+    def action_enter(self) -> None:
+        self.dismiss(self._list.chosen)
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    def _show(self) -> None:
+        one = self._list.row
+        self._versions.update(_versions(one.theirs, one.mine))
+
+
+def _versions(theirs: Any, mine: Any) -> Content:
+    """Both versions as one text, what is theirs with `-`, what is mine with `+`."""
+    if theirs is None or mine is None:
+        who, value = ("mine", mine) if theirs is None else ("theirs", theirs)
+        return Content(f"only in {who}:\n\n{plain(json_text(value), limit=20_000)}")
+    lines = unified_diff(plain(json_text(theirs)).split("\n"), plain(json_text(mine)).split("\n"), lineterm="", n=3)
+    looks = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted"}
+    parts: list[tuple[str, str]] = [("- theirs\n", looks["-"]), ("+ mine\n", looks["+"])]
+    for number, line in enumerate(lines):
+        if number >= _LINES:
+            parts.append(("…", ""))
+            break
+        if number > 1:
+            parts.append((("⋯" if line[:1] == "@" else line) + "\n", looks.get(line[:1], "")))
+    return Content.assemble(*parts)
