@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.simulation.conversations import turn
-from workbench.model.template_names import TemplateFaultError
+from workbench.model.template_names import TemplateFaultError, instruction_faults
 from workbench.simulation.config import read_simulator
 from workbench.simulation.history import history
-from workbench.simulation.instructions import instruction_faults, next_message_question, render
+from workbench.simulation.instructions import next_message_question, render
 from workbench.simulation.personas import PREBUILT, Behavior, Persona
 from workbench.simulation.scenario import Scenario
 

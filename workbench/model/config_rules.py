@@ -7,6 +7,7 @@ there; here both are errors, before anything runs.
 import math
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -17,14 +18,13 @@ from workbench.model.breaches import Breach, below, nearest, nearest_hint
 from workbench.model.case_rules import dropped, dropped_keys, mistyped
 from workbench.model.criteria_schema import (
     SIMULATORS,
-    TEMPLATE_NAMES,
     BaseCriterion,
     CustomMetric,
     EvalConfig,
     LiveModel,
 )
 from workbench.model.schema_words import breaches_of, describe
-from workbench.model.template_names import TemplateFaultError, names_in
+from workbench.model.template_names import TEMPLATE_NAMES, TemplateFaultError, instruction_faults, names_in
 
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
 _camel = cache(to_camel)
@@ -130,17 +130,11 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
 
 def _template_breaches(instructions: str) -> Iterator[Breach]:
     """As ADK looks at them. For a scenario with a persona, `persona` must be there too: that is known with the case."""
-    try:
-        used = names_in(instructions)
-    except TemplateFaultError as error:
-        yield Breach((), f"the instructions are no Jinja template: {error}")
-        return
-    missing = [name for name in TEMPLATE_NAMES if name not in used]
-    if missing:
-        yield Breach((), f"the instructions must mention {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
-    for name in sorted(used - {*TEMPLATE_NAMES, "persona"}):
-        hint = nearest_hint(name, [*TEMPLATE_NAMES, "persona"])
-        yield Breach((), f"the instructions use `{name}`, which is empty there", hint, "warning")
+    yield from (Breach((), fault) for fault in instruction_faults(instructions))
+    with suppress(TemplateFaultError):
+        for name in sorted(names_in(instructions) - {*TEMPLATE_NAMES, "persona"}):
+            hint = nearest_hint(name, [*TEMPLATE_NAMES, "persona"])
+            yield Breach((), f"the instructions use `{name}`, which is empty there", hint, "warning")
 
 
 def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:

@@ -91,8 +91,8 @@ class AudioSimulator(TextSimulator):
 
 
 SIMULATORS: dict[str, type[TextSimulator]] = {"llm_backed": TextSimulator, "llm_audio": AudioSimulator}
-TEMPLATE_NAMES = ("stop_signal", "conversation_plan", "conversation_history")
-"""What a simulator's own instructions must mention, in Jinja's braces."""
+STOP_SIGNAL = "</finished>"
+"""With this in a message the user leaves. ADK's, fixed: a config cannot change it."""
 
 
 @with_config(LOOSE)

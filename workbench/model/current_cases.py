@@ -43,7 +43,7 @@ class CurrentCases:
 
     def look(self, number: int, *, warnings: bool = True) -> Looked:
         """The case at a position and its faults; without `warnings` they are not looked for."""
-        text = self._text(number)
+        text = self.text(number)
         value, breaches = validate_case(text)
         odd = number in self._odd
         if value is not None and not odd and (not warnings or not (breaches or _is_worth_scanning(text, value))):
@@ -72,11 +72,11 @@ class CurrentCases:
 
     def raw(self, number: int) -> Any:
         """The case's JSON."""
-        return read_json(self._text(number))
+        return read_json(self.text(number))
 
     def text(self, number: int) -> bytes:
         """The case's text, as it stands in the file."""
-        return self._text(number)
+        return self._file.data[self._index.starts[number] : self._index.ends[number]]
 
     def mentions(self, word: str) -> bool:
         """Whether a word stands anywhere in the file, as it is."""
@@ -135,9 +135,6 @@ class CurrentCases:
         """The file's content without its cases."""
         content = read_json(self._index.frame)
         return content if isinstance(content, dict) else {}
-
-    def _text(self, number: int) -> bytes:
-        return self._file.data[self._index.starts[number] : self._index.ends[number]]
 
 
 class _FramePlaces(Places):

@@ -112,7 +112,7 @@ class _Revision:
         elif isinstance(old, list) and isinstance(wanted, list):
             yield from self._list(node, old, wanted)
         else:
-            yield Splice(node.start, node.end, self._written(wanted, self._indent_inside(node)))
+            yield Splice(node.start, node.end, self._layout.write(wanted, self._indent_inside(node)))
 
     def _object(self, node: Node, wanted: Mapping[str, Any]) -> Iterator[Splice]:
         last = {child.key: child for child in node.children if child.key is not None}
@@ -156,7 +156,7 @@ class _Revision:
         """An item that comes before child `place`: an object is written as the one beside it, saying what it says."""
         beside = node.children[max(place - 1, 0)].node if node.children else None
         if beside is None or beside.kind != "object" or not isinstance(wanted, dict) or not wanted or hides(beside):
-            return self._written(wanted, self._indent_of_children(node))
+            return self._layout.write(wanted, self._indent_of_children(node))
         splices = [
             Splice(splice.start - beside.start, splice.end - beside.start, splice.new)
             for splice in sorted(self.value(beside, wanted), key=_start)
@@ -222,11 +222,8 @@ class _Revision:
         return f"{opening}{inner}{f',{inner}'.join(entries)}{self._layout.newline}{indent}{closing}"
 
     def _member(self, node: Node, key: str, value: Any) -> str:
-        written = self._written(value, self._indent_of_children(node))
+        written = self._layout.write(value, self._indent_of_children(node))
         return f"{self._layout.write(key, None)}{self._layout.colon}{written}"
-
-    def _written(self, value: Any, indent: str | None) -> str:
-        return self._layout.write(value, indent)
 
     def _indent_of_children(self, node: Node) -> str | None:
         """What the lines of a child that is added begin with; None where children share a line."""

@@ -9,13 +9,14 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
-from workbench.rendering.judge_words import criterion_head, nothing_yet
+from workbench.rendering.judge_words import judged_results
 from workbench.rendering.judged import number, question_key, results, shown_in
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, heading, labelled, pad, wrap
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
 from workbench.rendering.triaged import overridden
 from workbench.scores import cut_score
+from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 
 _NARROW = 60
@@ -37,20 +38,19 @@ _TO_QUESTION = Segment("enter shows the question", "hint")
 def build(subject: Subject, view: View) -> Document:
     """The whole pane: the criterion's verdict, then each text that was judged with its sentences in order."""
     document = Document()
-    record = subject.record
-    result = None if record is None else record.metrics.get(shown_in(record.metrics, "claims"))
-    if record is None or result is None:
-        document.add(nothing_yet(record, view))
-        return document
-    document.add(criterion_head(record, result, view))
-    found = list(results(record, result.name))
-    texts = [text for _, _, turn in found for text in objects(turn.details.get("texts"))]
-    document.add(_account(result, texts, view))
-    column = _label_column(texts)
-    for index, _, turn in found:
-        _add_turn(document, subject, index, turn, column, view)
-    document.opening_item = _first_problem(texts)
+    for record, result in judged_results(document, subject.record, _is_judged, view):
+        found = list(results(record, result.name))
+        texts = [text for _, _, turn in found for text in objects(turn.details.get("texts"))]
+        document.add(_account(result, texts, view))
+        column = _label_column(texts)
+        for index, _, turn in found:
+            _add_turn(document, subject, index, turn, column, view)
+        document.opening_item = _first_problem(texts)
     return document
+
+
+def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
+    return result.name == shown_in(record.metrics, "claims")
 
 
 def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> Iterator[Line]:

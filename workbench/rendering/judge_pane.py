@@ -11,10 +11,9 @@ from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import SPLIT, VERDICTS
 from workbench.rendering.judge_words import (
     cost_words,
-    criterion_head,
+    judged_results,
     leading_vote,
     mark,
-    nothing_yet,
     verdict_mark,
     vote_words,
 )
@@ -39,14 +38,7 @@ _ABOUT = {
 def build(subject: Subject, view: View) -> Document:
     """The whole pane, criterion by criterion, turn by turn."""
     document = Document()
-    record = subject.record
-    judged = [] if record is None else [result for result in record.metrics.values() if _was_asked(record, result)]
-    if record is None or not judged:
-        document.add(nothing_yet(record, view))
-        return document
-    for result in judged:
-        document.gap()
-        document.add(criterion_head(record, result, view))
+    for record, result in judged_results(document, subject.record, _was_asked, view):
         document.add(_account(record, result, view))
         for turn, asked in groupby(all_asked(record, result.name), key=lambda item: item.turn):
             _add_turn(document, subject, result, turn, list(asked), view)

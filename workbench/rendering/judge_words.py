@@ -1,11 +1,12 @@
 """Who judged, how the votes fell and what that cost, in the same words on every pane."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.json_values import mapping, string
+from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES, HEURISTIC, SPLIT, VERDICTS, Face
 from workbench.rendering.judged import (
     all_asked,
@@ -173,8 +174,25 @@ def token_words(into: int, out: int) -> list[str]:
     return [f"{into:,} → {counted(out, 'token')}"] if into or out else []
 
 
-def nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:
-    """What a pane of judged results says while there are none."""
+def judged_results(
+    document: Document,
+    record: CaseRecord | None,
+    wanted: Callable[[CaseRecord, MetricResult], bool],
+    view: View,
+) -> Iterator[tuple[CaseRecord, MetricResult]]:
+    """Add the head of each result that a pane is about, and yield it, so that the rest can follow. If there is none,
+    add why."""
+    found = [] if record is None else [result for result in record.metrics.values() if wanted(record, result)]
+    if record is None or not found:
+        document.add(_nothing_yet(record, view))
+        return
+    for result in found:
+        document.gap()
+        document.add(criterion_head(record, result, view))
+        yield record, result
+
+
+def _nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:
     if record is None or record.state == "queued":
         return remark("Nothing yet: the case has not run.", view)
     if not record.finished:

@@ -6,7 +6,7 @@ from typing import Any
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
-from workbench.rendering.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
+from workbench.rendering.judge_words import judged_results, verdict_mark, vote_words
 from workbench.rendering.judged import count, is_shown_in, number, question_key, questions, replies, results, shown_in
 from workbench.rendering.lines import Line, Segment, flow, hang, heading, shortened, wrap
 from workbench.rendering.rows import View, part
@@ -29,15 +29,8 @@ _ORIGINS = {
 def build(subject: Subject, view: View) -> Document:
     """The whole pane, criterion by criterion, turn by turn."""
     document = Document()
-    record = subject.record
-    judged = [] if record is None else [result for result in record.metrics.values() if _is_judged(record, result)]
-    if record is None or not judged:
-        document.add(nothing_yet(record, view))
-        return document
     verdicts: list[str] = []
-    for result in judged:
-        document.gap()
-        document.add(criterion_head(record, result, view))
+    for record, result in judged_results(document, subject.record, _is_judged, view):
         document.add(_over_the_case(result, view))
         document.add(_unused(result, view))
         for index, _, turn in results(record, result.name):

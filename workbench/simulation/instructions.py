@@ -9,27 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.judge.base import Question
-from workbench.model.criteria_schema import TEMPLATE_NAMES
-from workbench.model.template_names import TemplateFaultError, names_in
+from workbench.model.criteria_schema import STOP_SIGNAL
+from workbench.model.template_names import TemplateFaultError
 from workbench.simulation.config import SimulatorConfig
 from workbench.simulation.history import Line, transcript
 from workbench.simulation.personas import Persona
-from workbench.simulation.scenario import STOP_SIGNAL, Scenario
-
-
-def instruction_faults(template: str, *, with_persona: bool) -> list[str]:
-    """What makes custom instructions unusable, in sentences: they must be a template and use the names without which a
-    simulated user could not do its part."""
-    try:
-        used = names_in(template)
-    except TemplateFaultError as error:
-        return [f"the instructions are no Jinja template: {error}"]
-    wanted = [*TEMPLATE_NAMES, *(["persona"] if with_persona else [])]
-    missing = ", ".join(f"{{{{ {name} }}}}" for name in wanted if name not in used)
-    if not missing:
-        return []
-    why = " (the scenario has a persona)" if missing == "{{ persona }}" else ""
-    return [f"the instructions must mention {missing}{why}"]
+from workbench.simulation.scenario import Scenario
 
 
 def next_message_question(scenario: Scenario, config: SimulatorConfig, said: Sequence[Line]) -> Question:

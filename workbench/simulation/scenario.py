@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.model.criteria_schema import STOP_SIGNAL
 from workbench.simulation.personas import Persona, persona_of
-
-STOP_SIGNAL = "</finished>"
-"""With this in a message the user leaves. ADK's, fixed: a config cannot change it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import who_judges
 from workbench.metrics.registry import known
 from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.template_names import instruction_faults
 from workbench.simulation.config import SimulatorConfig, read_simulator
-from workbench.simulation.instructions import instruction_faults
 from workbench.simulation.scenario import read_scenario
 from workbench.simulation.simulated_user import Said, without_asking
 

@@ -14,10 +14,9 @@ from workbench.metrics.description import (
     Options,
     RubricOptions,
 )
+from workbench.model.criteria_schema import STOP_SIGNAL
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
-STOP_SIGNAL = "</finished>"
-"""The one that ADK's simulated user gives; it cannot be set there."""
 
 
 class AnswerOptions(IntermediateOptions, JudgeOptions):

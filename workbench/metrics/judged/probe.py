@@ -23,12 +23,12 @@ from dotenv import dotenv_values
 from workbench.judge.base import Judge, JudgeOptions, NotAvailableError, Question
 from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
 from workbench.metrics.judged.claim_reply import read_claims, read_sentences
-from workbench.metrics.judged.descriptions import STOP_SIGNAL
 from workbench.metrics.judged.prompts import claims, final_response_match, rubrics, sentences, user_message
 from workbench.metrics.judged.rubric_reply import read_votes
 from workbench.metrics.judged.rubric_sources import Rubric
 from workbench.metrics.judged.verdicts import read_verdict
 from workbench.metrics.judged.voting import ask_once
+from workbench.model.criteria_schema import STOP_SIGNAL
 from workbench.text import one_line
 
 Item = Mapping[str, Any]
