@@ -20,8 +20,8 @@ from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, make_plan
 from workbench.engine.plan.target_words import Selection, Target
 from workbench.engine.watch.changes import Batch
-from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Watcher
+from workbench.events import CaseName
 from workbench.history.changed_inputs import changed_inputs
 from workbench.history.resuming import resume
 from workbench.history.run_list import load_summary
@@ -107,7 +107,7 @@ def test_screen_score_and_resume_name_the_same_as_status(
 def test_watch_names_the_same_as_status(project: Project, kind: Input) -> None:
     edit = EDITS[kind]
     saved = saved_by(project, edit.make)
-    key = Key(evalset_of(edit), edit.case)
+    key = (evalset_of(edit), edit.case)
     assert alike(kind, saved[key], named_by_status(project, edit))
 
 
@@ -117,7 +117,7 @@ def test_watch_names_the_same_as_status(project: Project, kind: Input) -> None:
 def test_watch_knows_what_agents_read_before_the_workbench_was_opened(project: Project, path: str, stale: int) -> None:
     saved = saved_by(project, lambda project: project.write(path, "other"))
     cases = json.loads(project.run("status", "--json").stdout)["cases"]
-    wanted = {Key(case["evalset_file"], case["eval_id"]): case["changed"] for case in cases if case["stale"]}
+    wanted = {(case["evalset_file"], case["eval_id"]): case["changed"] for case in cases if case["stale"]}
     assert len(wanted) == stale
     assert {key: named(changes) for key, changes in saved.items()} == {
         key: {(change["input"], change["name"]) for change in changes} for key, changes in wanted.items()
@@ -130,7 +130,7 @@ def test_watch_names_the_functions_that_a_config_names_no_more(project: Project,
         project.write(CONFIG_FILE, {name: value for name, value in CONFIG.items() if name != key})
 
     kind = "function" if key == "criteria" else "simulator"
-    assert (kind, "judges.py") in named(saved_by(project, edit)[Key(EVALSET, "simulated")])
+    assert (kind, "judges.py") in named(saved_by(project, edit)[(EVALSET, "simulated")])
 
 
 @pytest.mark.parametrize("kind", EDITS)
@@ -159,7 +159,7 @@ async def opened(project: Project) -> FakeView:
     return view
 
 
-def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[Key, tuple[Change, ...]]:
+def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[CaseName, tuple[Change, ...]]:
     """What a watch, begun in a project that was just opened, says of an edit."""
     engine, workspace = Engine(project.root), open_workspace(project.root)
     engine.look_back(workspace)

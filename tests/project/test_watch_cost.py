@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from workbench.dependencies.change import Effect
 from workbench.engine.watch.board import Limit
-from workbench.engine.watch.impact import Depth
 from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
 from workbench.model.criteria import stored_config
 from workbench.prices import Price, Prices
@@ -32,7 +32,7 @@ def ran(*models: str, calls: int | None = None, judged: int = 0, cached: int = 0
     return record
 
 
-def words(record: CaseRecord, depth: Depth = "run", prices: Prices = PRICES, times: float = 1) -> str:
+def words(record: CaseRecord, depth: Effect = "run", prices: Prices = PRICES, times: float = 1) -> str:
     return estimate(4, [record], depth, prices, times).words(40).removeprefix("4 of 40 stale").removeprefix(", ")
 
 
@@ -56,7 +56,7 @@ FLASH = "gemini-2.5-flash"
         (ran(), "run", ""),
     ],
 )
-def test_calls_and_money(record: CaseRecord, depth: Depth, said: str) -> None:
+def test_calls_and_money(record: CaseRecord, depth: Effect, said: str) -> None:
     assert words(record, depth) == said
 
 

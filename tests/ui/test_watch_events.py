@@ -5,19 +5,18 @@ from typing import Any, cast
 
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board, Job
-from workbench.engine.watch.snapshot import Key
-from workbench.events import CaseError, CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseName, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.project.watching import Watching
 from workbench.store import Store
 
 CASE = PlannedCase(CaseRef("desk", "f.evalset.json", "s", "c"), None, "")
-KEY = Key("f.evalset.json", "c")
+KEY = ("f.evalset.json", "c")
 
 
 class SavedNow(Board):
     """A save touches the only case."""
 
-    def take(self, saved: Any) -> set[Key]:
+    def take(self, saved: Any) -> set[CaseName]:
         return {KEY} if self.under_way.pop(KEY, None) else set()
 
 
@@ -44,7 +43,7 @@ def test_a_save_waits_until_it_is_known_what_the_run_just_started_consists_of() 
 
 def watched() -> Watching:
     """A watch with its only case stale and under way."""
-    snapshot = SimpleNamespace(cases=lambda: {KEY}, workspace=SimpleNamespace(evalsets=()))
+    snapshot = SimpleNamespace(workspace=SimpleNamespace(evalsets=(), case_names={KEY}))
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=snapshot)
     watching = Watching(Store(), cast(Any, watcher), Board(depths={KEY: "run"}), RunOptions())
     start = watching.next(busy=False)

@@ -13,6 +13,7 @@ from workbench.agents.owners import KeptOwners, LastOwner, read_owners
 from workbench.agents.ownership import Owned, Owner, Ownership
 from workbench.agents.targets import absolute, at_its_place, discover_for, find_root
 from workbench.agents.walk import STATE_FOLDER, relative_to
+from workbench.events import CaseName
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
 
 
@@ -45,6 +46,11 @@ class EvalsetEntry:
         return [case.eval_id for case in self.document.cases]
 
     @property
+    def case_names(self) -> list[CaseName]:
+        """The names of its cases, in the order of the file."""
+        return [(self.relative, case.eval_id) for case in self.document.cases]
+
+    @property
     def broken(self) -> bool:
         """Whether ADK would reject the file."""
         return self.document.broken
@@ -74,10 +80,20 @@ class Workspace:
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
 
-    def case_name(self, evalset: int, case: int) -> tuple[str, str]:
+    def case_name(self, evalset: int, case: int) -> CaseName:
         """Return the name of a case by its place: its evalset, relative to the root, and its id."""
         entry = self.evalsets[evalset]
         return entry.relative, entry.document.cases[case].eval_id
+
+    @property
+    def case_ids(self) -> dict[str, set[str]]:
+        """The ids of the cases of each evalset, by its path relative to the root."""
+        return {entry.relative: set(entry.case_ids) for entry in self.evalsets}
+
+    @property
+    def case_names(self) -> set[CaseName]:
+        """The names of all cases."""
+        return {name for entry in self.evalsets for name in entry.case_names}
 
     @property
     def look_alikes(self) -> tuple[Path, ...]:

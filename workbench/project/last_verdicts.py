@@ -39,7 +39,7 @@ class LastVerdict:
 
 def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
     """Yield every case of the workspace in the order of its files, with the verdict that is kept in `state`."""
-    ids = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+    ids = workspace.case_ids
     latest = list(latest_runs(state, ids))
     rows: dict[tuple[str, str], tuple[LatestRun, list[Row]]] = {}
     for run in latest:
@@ -49,7 +49,7 @@ def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
     stale = stale_cases(latest, workspace)
     for entry in workspace.evalsets:
         fault = _fault(entry)
-        for eval_id in [case.eval_id for case in entry.document.cases] or [""]:
+        for eval_id in entry.case_ids or [""]:
             name = entry.agent_name, entry.relative, entry.eval_set_id, eval_id
             found = rows.get((entry.relative, eval_id))
             if found is None:

@@ -321,7 +321,7 @@ class Project:
         """Take in what agents touched in the runs that made the last verdicts. Reads files: for a thread."""
         from workbench.project.input_files import touched_in
 
-        cases = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+        cases = workspace.case_ids
         latest = latest_runs(state_of(workspace.root, self._explicit_state), cases)
         self._touched_before = touched_in(latest, workspace)
 

@@ -40,8 +40,7 @@ def what_is_resumable(project: Project, workspace: Workspace, state: Path) -> st
 
 def _names(workspace: Workspace, announced: RunStarted) -> set[tuple[str, str]]:
     """Return the cases of a run, by evalset and id."""
-    there = {(entry.relative, case.eval_id) for entry in workspace.evalsets for case in entry.document.cases}
     names = {planned.case.name for planned in announced.cases}
-    if not names <= there:
+    if not names <= workspace.case_names:
         raise UsageFaultError(f"{announced.run_id} has cases that are not there any more")
     return names

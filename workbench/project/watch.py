@@ -13,7 +13,6 @@ from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.board import Board, Estimate, Limit
-from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseRef, Event, Noticed
 from workbench.project.running import Followed, Running
@@ -75,7 +74,7 @@ class Watch(Followed[News]):
         )
         selection, settings = targets.selection(), project.settings
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
-        armed = frozenset(Key(*entry.ref.name) for entry in plan.entries) if named else None
+        armed = frozenset(entry.ref.name for entry in plan.entries) if named else None
         board = Board(armed, Limit(settings.watch_calls, settings.watch_money))
         self.watching = Watching(project.store, self._watcher, board, plan.options, settings.prices)
         self.changes = self._watcher.changes
@@ -138,7 +137,7 @@ class Watch(Followed[News]):
             self._tell(start)
             self._begin(start)
         elif waiting is not None and waiting != self._told:
-            self._tell(Waiting(waiting, len(self._watcher.snapshot.cases())))
+            self._tell(Waiting(waiting, len(self._watcher.snapshot.workspace.case_names)))
         self._told = waiting
 
     def _begin(self, start: Start) -> None:

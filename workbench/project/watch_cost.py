@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from workbench.counting import counted
+from workbench.dependencies.change import Effect
 from workbench.engine.watch.board import Estimate, Limit
-from workbench.engine.watch.impact import Depth
 from workbench.events import CaseRef
 from workbench.model.criteria import CriteriaConfig
 from workbench.prices import FREE, Prices, criterion_cost, judge_name, money, simulation_cost, total
@@ -27,7 +27,7 @@ class _Cost:
 def estimate(
     cases: int,
     records: Collection[CaseRecord],
-    depth: Depth,
+    depth: Effect,
     prices: Prices,
     times: float = 1,
     criteria_of: Callable[[CaseRef], CriteriaConfig | None] = lambda ref: None,
@@ -65,7 +65,7 @@ def _unknown(models: Collection[str]) -> str:
     return f"cost not known: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
-def _cost(record: CaseRecord, depth: Depth, prices: Prices) -> _Cost:
+def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
     judged = _judging(record, prices)
     if depth == "score":
         return judged

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.dependencies.change import Effect
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board, Estimate, Job
 from workbench.engine.watch.contents import Moment
-from workbench.engine.watch.impact import Depth, relative
+from workbench.engine.watch.impact import relative
 from workbench.engine.watch.recurring import Recurring
-from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseName, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.metrics.base import Scored
@@ -28,7 +28,7 @@ from workbench.store import CaseRecord, Store
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
 
-DEPTH_WORDS: dict[Depth, str] = {
+DEPTH_WORDS: dict[Effect, str] = {
     "run": "running the agent",
     "score": "scoring what it said",
     "decide": "deciding on what is stored",
@@ -62,7 +62,7 @@ class Watching:
         self._obsolete: set[CaseRef] = set()
         self._stopped = False
         self._moment: Moment = watcher.contents.moment
-        self._left: dict[Key, int] = {}
+        self._left: dict[CaseName, int] = {}
         self._recurring = Recurring()
         self._ended = -math.inf
         self.ignored: list[str] = []
@@ -83,7 +83,7 @@ class Watching:
         self._ignore_what_recurs(saved)
         obsolete = self.board.take(saved)
         active = [record.ref for record in self.store.current_records() if not record.finished]
-        refs = [ref for ref in active if _key(ref) in obsolete]
+        refs = [ref for ref in active if ref.name in obsolete]
         self._obsolete.update(refs)
         self._stopped = self._stopped or bool(refs)
         self._restore(refs)
@@ -120,7 +120,7 @@ class Watching:
         job = self.board.next_job(self._failing, self.estimate)
         if job is None:
             return None
-        total_cases = len(self.watcher.snapshot.cases())
+        total_cases = len(self.watcher.snapshot.workspace.case_names)
         words = f"{self.estimate(job.keys, job.depth).words(total_cases)}: {DEPTH_WORDS[job.depth]}"
         if job.depth == "decide":
             words = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
@@ -141,12 +141,12 @@ class Watching:
             self.store.drop_request()
             self.announced.set()
 
-    def estimate(self, keys: Collection[Key], depth: Depth) -> Estimate:
+    def estimate(self, keys: Collection[CaseName], depth: Effect) -> Estimate:
         """What doing these cases costs, from what they cost when they ran last; of cases that never ran, what others
         did."""
         most = self._options.runs
         records = [record for record in self._records(keys) if record.has_verdict and record.ref.repeat <= most]
-        known = {_key(record.ref) for record in records}
+        known = {record.ref.name for record in records}
         times = len(records) / len(known) if known else float(most)
         if not records:
             records = [record for record in self.store.records.values() if record.has_verdict]
@@ -181,12 +181,12 @@ class Watching:
             self._stopped = False
             self._left = {}
             for planned in event.cases:
-                key = _key(planned.case)
+                key = planned.case.name
                 self._left[key] = self._left.get(key, 0) + 1
             if not self.board.under_way:
                 # A run that the user started: it makes its cases as fresh as one of ours.
                 self._moment = self.watcher.contents.moment
-                depth: Depth = "score" if event.scored_from else "run"
+                depth: Effect = "score" if event.scored_from else "run"
                 self.board.fresh(dict.fromkeys(self._left, depth))
         elif isinstance(event, RunFinished):
             self._ended = time.monotonic()
@@ -201,7 +201,7 @@ class Watching:
         elif isinstance(event, RepeatsDropped):
             # The end that made them needless comes after them.
             for dropped in event.cases:
-                self._left[_key(dropped)] = self._left.get(_key(dropped), 1) - 1
+                self._left[dropped.name] = self._left.get(dropped.name, 1) - 1
         elif isinstance(event, CaseFinished):
             return self._finished(event)
         ref = getattr(event, "case", None)
@@ -210,7 +210,7 @@ class Watching:
     def _finished(self, event: CaseFinished) -> Event | None:
         if event.case in self._obsolete:
             return None
-        key = _key(event.case)
+        key = event.case.name
         self._left[key] = self._left.get(key, 1) - 1
         cancelled = event.status == "cancelled"
         if cancelled:
@@ -251,27 +251,23 @@ class Watching:
     def _skip_what_was_never_run(self) -> None:
         """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""
         scored = [key for key, depth in self.board.depths.items() if depth != "run"]
-        known = {_key(record.ref) for record in self._records(scored) if stored_case(record).why_incomplete() is None}
+        known = {record.ref.name for record in self._records(scored) if stored_case(record).why_incomplete() is None}
         self.board.drop(key for key in scored if key not in known)
 
-    def _failing(self, key: Key) -> bool:
+    def _failing(self, key: CaseName) -> bool:
         return any(record.state in ("failed", "error") for record in self._records([key]))
 
-    def _records(self, keys: Iterable[Key]) -> list[CaseRecord]:
+    def _records(self, keys: Iterable[CaseName]) -> list[CaseRecord]:
         if self._index_of != len(self.store.records):
             self._index = {}
             for ref in self.store.records:
-                self._index.setdefault(_key(ref), []).append(ref)
+                self._index.setdefault(ref.name, []).append(ref)
             self._index_of = len(self.store.records)
         refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.stands(ref))
         return [self.store.records[ref] for ref in refs]
 
     _index_of = -1
-    _index: dict[Key, list[CaseRef]]
-
-
-def _key(ref: CaseRef) -> Key:
-    return Key(*ref.name)
+    _index: dict[CaseName, list[CaseRef]]
 
 
 def _scored(record: CaseRecord) -> Sequence[Scored]:

@@ -120,14 +120,13 @@ class Engine:
     def watch(self, marked: set[tuple[int, int]]) -> "Watching":
         """A watch over the session's workspace, for the marked cases or (none) all. Reads files: for a thread."""
         from workbench.engine.watch.board import Board, Limit
-        from workbench.engine.watch.snapshot import Key
         from workbench.engine.watch.watcher import Watcher
         from workbench.project.watching import Watching
 
         session, workspace, project = self._session, self._workspace, self._project
         project.look_back(workspace)
         armed = frozenset(
-            Key(entry.relative, entry.document.cases[case].eval_id)
+            (entry.relative, entry.document.cases[case].eval_id)
             for evalset, case in marked
             for entry in [workspace.evalsets[evalset]]
         )

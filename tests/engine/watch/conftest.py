@@ -10,7 +10,8 @@ import pytest
 from workbench.agents.workspace import open_workspace
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.impact import Impact, Saves, impact
-from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
+from workbench.engine.watch.snapshot import Snapshot, take_snapshot
+from workbench.events import CaseName
 
 SHARING = "from shared import words\n\ndef root_agent(message, session):\n    return words.reply(message)\n"
 ALONE = "def root_agent(message, session):\n    return message\n"
@@ -75,8 +76,8 @@ class Shop:
         touched = self.touched if seen else {}
         return impact(before, self.look(), Saves(paths, made | gone, made, touched))
 
-    def keys(self, agents: Iterable[str], *ids: str) -> set[Key]:
-        return {Key(f"{agent}/talk.evalset.json", eval_id) for agent in agents for eval_id in ids or ("one", "two")}
+    def keys(self, agents: Iterable[str], *ids: str) -> set[CaseName]:
+        return {(f"{agent}/talk.evalset.json", eval_id) for agent in agents for eval_id in ids or ("one", "two")}
 
 
 @pytest.fixture

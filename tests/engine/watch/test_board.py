@@ -4,22 +4,25 @@ from collections.abc import Collection
 
 import pytest
 
-from workbench.dependencies.change import Change
+from workbench.dependencies.change import Change, Effect
 from workbench.engine.watch.board import Board, Estimate, Limit
-from workbench.engine.watch.impact import Depth, Impact
-from workbench.engine.watch.snapshot import Key, Snapshot
+from workbench.engine.watch.impact import Impact
+from workbench.engine.watch.snapshot import Snapshot
 from workbench.engine.watch.watcher import Saved
+from workbench.events import CaseName
 
-A, B, C = (Key("desk/talk.evalset.json", name) for name in "abc")
+A, B, C = (("desk/talk.evalset.json", name) for name in "abc")
 
 
-def saved(depths: dict[Key, Depth], *, blocked: Collection[Key] = (), edited: Collection[Key] = ()) -> Saved:
+def saved(
+    depths: dict[CaseName, Effect], *, blocked: Collection[CaseName] = (), edited: Collection[CaseName] = ()
+) -> Saved:
     found = Impact({key: (Change("agent_file", "a file", None, depth),) for key, depth in depths.items()}, set(edited))
     snapshot: Snapshot = None  # type: ignore[assignment]
     return Saved(snapshot, frozenset(), found, frozenset(blocked))
 
 
-def cost(keys: Collection[Key], depth: Depth) -> Estimate:
+def cost(keys: Collection[CaseName], depth: Effect) -> Estimate:
     return Estimate(len(keys), 5 * len(keys))
 
 

@@ -8,7 +8,6 @@ from tests.engine.watch.conftest import ALONE, Shop, turn
 from workbench.dependencies.change import KINDS, Kind
 from workbench.engine.watch import impact as impact_module
 from workbench.engine.watch.impact import Saves, impact
-from workbench.engine.watch.snapshot import Key
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_another_reference_is_scored_and_not_run(shop: Shop) -> None:
     found = shop.changes(
         lambda: shop.cases("desk", one=turn("one", "another answer"), two=turn("two")), "desk/talk.evalset.json"
     )
-    assert found.depths == {Key("desk/talk.evalset.json", "one"): "score"}
+    assert found.depths == {("desk/talk.evalset.json", "one"): "score"}
 
 
 def test_layout_and_order_are_no_change(shop: Shop) -> None:
@@ -195,7 +194,7 @@ def test_a_function_that_plays_the_user_runs_the_scenarios(shop: Shop) -> None:
     shop.write("desk/test_config.json", config)
     shop.write("shared/judges.py", "def user(question): ...\n")
     found = shop.changes(lambda: shop.write("shared/judges.py", "def user(question): pass\n"), "shared/judges.py")
-    assert found.depths == {Key("desk/talk.evalset.json", "simulated"): "run"}
+    assert found.depths == {("desk/talk.evalset.json", "simulated"): "run"}
     assert not found.idle
 
 
@@ -205,7 +204,7 @@ def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeyp
     monkeypatch.setattr(impact_module, "other_files", lambda config, root, folder: {"function": [fixtures]})
     shop.write("fixtures.json", "{}")
     found = shop.changes(lambda: shop.write("fixtures.json", "[]"), "fixtures.json")
-    assert set(found.depths) == shop.look().cases() == found.of("run")
+    assert set(found.depths) == shop.look().workspace.case_names == found.of("run")
     assert not found.idle
 
 
@@ -236,7 +235,7 @@ def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
     shop.criteria("desk", response_match_score=0.8)
     content = {"criteria": {"response_match_score": 0.8}, "user_simulator_config": {"max_allowed_invocations": 3}}
     found = shop.changes(lambda: shop.write("desk/test_config.json", content), "desk/test_config.json")
-    assert found.depths == {Key("desk/talk.evalset.json", "simulated"): "run"}
+    assert found.depths == {("desk/talk.evalset.json", "simulated"): "run"}
 
 
 def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
@@ -270,4 +269,4 @@ def test_an_agent_that_is_another_one_runs(shop: Shop, tmp_path: Path) -> None:
     )
     path = tmp_path / "talks/any.evalset.json"
     found = shop.changes(lambda: path.write_text(path.read_text().replace("desk", "router")), "talks/any.evalset.json")
-    assert found.depths == {Key("talks/any.evalset.json", "one"): "run"}
+    assert found.depths == {("talks/any.evalset.json", "one"): "run"}

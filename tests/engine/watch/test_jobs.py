@@ -12,8 +12,16 @@ from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.engine.watch.jobs import run_plan, scoring_plan
-from workbench.engine.watch.snapshot import Key
-from workbench.events import CaseFinished, CaseRef, CaseStarted, MetricResult, PlannedCase, TurnFinished, TurnStarted
+from workbench.events import (
+    CaseFinished,
+    CaseName,
+    CaseRef,
+    CaseStarted,
+    MetricResult,
+    PlannedCase,
+    TurnFinished,
+    TurnStarted,
+)
 from workbench.metrics.base import Scored
 
 MATCH, TOOLS = "response_match_score", "tool_trajectory_avg_score"
@@ -21,13 +29,13 @@ ACTUAL = {**turn("one", "ok"), "invocation_id": "i"}
 REF = CaseRef("desk", "desk/talk.evalset.json", "talk", "one")
 
 
-def key(agent: str, eval_id: str) -> Key:
-    return Key(f"{agent}/talk.evalset.json", eval_id)
+def key(agent: str, eval_id: str) -> CaseName:
+    return (f"{agent}/talk.evalset.json", eval_id)
 
 
-def order(shop: Shop, *keys: Key, options: RunOptions | None = None) -> list[Key]:
+def order(shop: Shop, *keys: CaseName, options: RunOptions | None = None) -> list[CaseName]:
     plan = run_plan(shop.look().workspace, keys, options or RunOptions())
-    return [Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries]
+    return [(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries]
 
 
 def test_exactly_these_cases_in_this_order(shop: Shop) -> None:

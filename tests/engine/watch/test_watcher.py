@@ -29,7 +29,7 @@ class Watch:
 
     def depths(self, *names: str) -> set[str]:
         saved = self.look(*names)
-        return set() if saved is None else {key.file for key in saved.impact.depths}
+        return set() if saved is None else {key[0] for key in saved.impact.depths}
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_config_that_was_wrong_from_the_start_lets_its_cases_run_once_it_is_me
     shop.write("desk/test_config.json", '{"criteria": {"response_match_score": 0.5}}')
     saved = watch.look("desk/test_config.json")
     assert saved is not None
-    assert {(key.file, depth) for key, depth in saved.impact.depths.items()} == {("desk/talk.evalset.json", "run")}
+    assert {(key[0], depth) for key, depth in saved.impact.depths.items()} == {("desk/talk.evalset.json", "run")}
 
 
 def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, watch: Watch) -> None:
@@ -224,7 +224,7 @@ def test_after_a_sleep_an_evalset_that_came_unseen_is_found_and_nothing_else_run
         "greeter/more.evalset.json",
         "desk/more/new.evalset.json",
     }
-    assert {key.file for key in saved.impact.depths} <= {"desk/more/new.evalset.json"}
+    assert {key[0] for key in saved.impact.depths} <= {"desk/more/new.evalset.json"}
 
 
 def test_contents_are_kept_for_a_later_comparison(shop: Shop, watch: Watch) -> None:
@@ -256,8 +256,8 @@ def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop,
     (shop.root / "desk/agent.py").unlink()
     saved = watch.look("desk/agent.py")
     assert saved is not None
-    assert {key.file for key in saved.blocked} == {"desk/talk.evalset.json"}
-    assert {key.file for key in saved.impact.depths} == {"desk/talk.evalset.json"}
+    assert {key[0] for key in saved.blocked} == {"desk/talk.evalset.json"}
+    assert {key[0] for key in saved.impact.depths} == {"desk/talk.evalset.json"}
     assert [fault.path.name for fault in saved.faults] == ["talk.evalset.json"]
     assert "its agent desk is gone" in saved.faults[0].message
     (entry,) = (one for one in saved.snapshot.workspace.evalsets if one.relative == "desk/talk.evalset.json")
@@ -265,13 +265,13 @@ def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop,
     shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
     later = watch.look("shared/words.py")
     assert later is not None
-    assert {key.file for key in later.impact.depths} == {"router/talk.evalset.json"}
+    assert {key[0] for key in later.impact.depths} == {"router/talk.evalset.json"}
     assert later.faults == ()
     shop.write("desk/agent.py", source)
     back = watch.look("desk/agent.py")
     assert back is not None
     assert back.blocked == frozenset()
-    assert {key.file for key in back.impact.depths} == {"desk/talk.evalset.json"}
+    assert {key[0] for key in back.impact.depths} == {"desk/talk.evalset.json"}
 
 
 def test_an_agent_that_was_chosen_ends_the_wait(shop: Shop, watch: Watch) -> None:

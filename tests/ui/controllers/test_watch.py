@@ -4,20 +4,19 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from tests.ui.controllers.conftest import Bench
+from workbench.dependencies.change import Effect
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board
-from workbench.engine.watch.impact import Depth
-from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseFinished, CaseStatus, RunFinished
 from workbench.project.watching import Watching
 from workbench.ui.run_thread import Ended
 
-KEY = Key("order_desk/refunds.evalset.json", "late_parcel")
+KEY = ("order_desk/refunds.evalset.json", "late_parcel")
 
 
-def arm(bench: Bench, depth: Depth = "run") -> Watching:
+def arm(bench: Bench, depth: Effect = "run") -> Watching:
     """Arm a watch with one stale case."""
-    snapshot = SimpleNamespace(cases=lambda: {KEY}, workspace=bench.workspace)
+    snapshot = SimpleNamespace(workspace=bench.workspace)
     watcher = SimpleNamespace(
         contents=SimpleNamespace(moment={}),
         snapshot=snapshot,

@@ -4,18 +4,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from workbench.counting import counted
-from workbench.dependencies.change import Change
-from workbench.engine.watch.impact import DEPTHS, Depth
-from workbench.engine.watch.snapshot import Key
+from workbench.dependencies.change import EFFECTS, Change, Effect
 from workbench.engine.watch.watcher import Saved
+from workbench.events import CaseName
 
 
 @dataclass(frozen=True)
 class Job:
     """Cases to be done in one go, in order, all to the same depth."""
 
-    depth: Depth
-    keys: tuple[Key, ...]
+    depth: Effect
+    keys: tuple[CaseName, ...]
 
 
 @dataclass(frozen=True)
@@ -60,27 +59,27 @@ class Estimate:
 class Board:
     """`armed`: the cases that a save may run, None for all. `limit`: the cost above which it waits for a key."""
 
-    armed: frozenset[Key] | None = None
+    armed: frozenset[CaseName] | None = None
     limit: Limit = Limit()
-    depths: dict[Key, Depth] = field(default_factory=dict)
+    depths: dict[CaseName, Effect] = field(default_factory=dict)
     """The stale cases and what each needs."""
-    changes: dict[Key, tuple[Change, ...]] = field(default_factory=dict)
+    changes: dict[CaseName, tuple[Change, ...]] = field(default_factory=dict)
     """Why they are stale."""
-    blocked: frozenset[Key] = frozenset()
-    held: set[Key] = field(default_factory=set)
+    blocked: frozenset[CaseName] = frozenset()
+    held: set[CaseName] = field(default_factory=set)
     """Stale cases that are not started unasked until a save concerns them again: the user cancelled them, or they could
     not be started."""
-    edited: set[Key] = field(default_factory=set)
-    under_way: dict[Key, Depth] = field(default_factory=dict)
+    edited: set[CaseName] = field(default_factory=set)
+    under_way: dict[CaseName, Effect] = field(default_factory=dict)
     waiting: Estimate | None = None
     """What would have to be allowed first."""
     _allowed: bool = False
 
-    def watches(self, key: Key) -> bool:
+    def watches(self, key: CaseName) -> bool:
         """Whether a save may run this case."""
         return self.armed is None or key in self.armed
 
-    def take(self, saved: Saved) -> set[Key]:
+    def take(self, saved: Saved) -> set[CaseName]:
         """Takes in a save; gives the cases whose execution under way it made obsolete."""
         obsolete = set()
         for key in saved.impact.gone:
@@ -106,14 +105,14 @@ class Board:
         self._allowed = True
 
     def next_job(
-        self, failing: Callable[[Key], bool], cost: Callable[[Collection[Key], Depth], Estimate]
+        self, failing: Callable[[CaseName], bool], cost: Callable[[Collection[CaseName], Effect], Estimate]
     ) -> Job | None:
         """What to do now; None if there is nothing, or something is under way, or (then `waiting` says so) it costs
         too much to be done unasked. The cheapest first; failing and just edited cases before others."""
         self.waiting = None
         if self.under_way:
             return None
-        for depth in DEPTHS:
+        for depth in EFFECTS:
             keys = [key for key, found in self.depths.items() if found == depth and self.watches(key)]
             keys = [key for key in keys if key not in self.blocked and key not in self.held]
             if not keys:
@@ -127,17 +126,17 @@ class Board:
             return Job(depth, tuple(keys))
         return None
 
-    def started(self, keys: Iterable[Key], depth: Depth) -> None:
+    def started(self, keys: Iterable[CaseName], depth: Effect) -> None:
         """These are under way. Stale they stay until they have their verdicts."""
         self.under_way = dict.fromkeys(keys, depth)
 
-    def decided(self, key: Key, depth: Depth | None = None) -> bool:
+    def decided(self, key: CaseName, depth: Effect | None = None) -> bool:
         """A case has a new verdict; whether it still counts. One that was made obsolete in the meantime does not."""
         known = self.under_way.pop(key, depth)
         if known is None:
             return False
         needed = self.depths.get(key)
-        if needed is None or DEPTHS.index(known) >= DEPTHS.index(needed):
+        if needed is None or EFFECTS.index(known) >= EFFECTS.index(needed):
             self.depths.pop(key, None)
             self.changes.pop(key, None)
             self.edited.discard(key)
@@ -148,20 +147,20 @@ class Board:
         """Nothing is under way any more: what was left undone is stale as before."""
         self.under_way = {}
 
-    def hold(self, keys: Iterable[Key] | None = None) -> None:
+    def hold(self, keys: Iterable[CaseName] | None = None) -> None:
         """These (None: what is under way) came to nothing, and would again."""
         self.held.update(self.under_way if keys is None else keys)
 
-    def drop(self, keys: Iterable[Key]) -> None:
+    def drop(self, keys: Iterable[CaseName]) -> None:
         """These need nothing: there is no transcript that could be scored again."""
         for key in keys:
             self.depths.pop(key, None)
             self.changes.pop(key, None)
 
-    def fresh(self, covered: Mapping[Key, Depth]) -> None:
+    def fresh(self, covered: Mapping[CaseName, Effect]) -> None:
         """A run that the user started takes these along."""
         self.under_way |= covered
 
 
-def _deeper(depth: Depth, other: Depth | None) -> Depth:
-    return depth if other is None else max(depth, other, key=DEPTHS.index)
+def _deeper(depth: Effect, other: Effect | None) -> Effect:
+    return depth if other is None else max(depth, other, key=EFFECTS.index)

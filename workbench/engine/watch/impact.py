@@ -13,20 +13,19 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.agent_inputs import environment_bundles
 from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
-from workbench.dependencies.change import EFFECTS, KINDS, Change, Effect, Input, few_words, strongest
+from workbench.dependencies.change import KINDS, Change, Effect, Input, few_words, strongest
 from workbench.dependencies.current import case_at
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.functions import other_files
 from workbench.dependencies.reading import Reading, may_name
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.processes.agent_process import Touched
-from workbench.engine.watch.snapshot import Key, Snapshot
+from workbench.engine.watch.snapshot import Snapshot
 from workbench.engine.watch.unusable import has_lost, is_refused, with_sound
+from workbench.events import CaseName
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalsetDocument
 
-Depth = Effect
-DEPTHS = EFFECTS
 _UNSALTED = Digests("")
 """What is compared here is kept nowhere."""
 
@@ -36,25 +35,25 @@ class Impact:
     """`changes` are the inputs that changed, by case; `edited` the cases whose own text did. `gone` are no more.
     `screen_only` are files of the screen's own, `idle` those that nothing depends on."""
 
-    changes: dict[Key, tuple[Change, ...]] = field(default_factory=dict)
-    edited: set[Key] = field(default_factory=set)
-    gone: set[Key] = field(default_factory=set)
+    changes: dict[CaseName, tuple[Change, ...]] = field(default_factory=dict)
+    edited: set[CaseName] = field(default_factory=set)
+    gone: set[CaseName] = field(default_factory=set)
     screen_only: set[Path] = field(default_factory=set)
     idle: set[Path] = field(default_factory=set)
 
-    def add(self, key: Key, changes: Iterable[Change]) -> None:
+    def add(self, key: CaseName, changes: Iterable[Change]) -> None:
         """Take in that inputs of a case changed."""
         found = tuple(dict.fromkeys((*self.changes.get(key, ()), *changes)))
         if found:
             self.changes[key] = found
 
     @property
-    def depths(self) -> dict[Key, Effect]:
+    def depths(self) -> dict[CaseName, Effect]:
         """What each affected case needs."""
         return {key: depth for key, changes in self.changes.items() if (depth := strongest(changes)) is not None}
 
     @property
-    def reasons(self) -> dict[Key, str]:
+    def reasons(self) -> dict[CaseName, str]:
         """Why, in words: the changes that ask for the most."""
         depths = self.depths
         return {
@@ -62,7 +61,7 @@ class Impact:
             for key, changes in self.changes.items()
         }
 
-    def of(self, depth: Effect) -> set[Key]:
+    def of(self, depth: Effect) -> set[CaseName]:
         """Return the cases for which this much has to be done, and no more."""
         return {key for key, found in self.depths.items() if found == depth}
 
@@ -95,7 +94,7 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
         others |= _of_others(found, before.get(entry.relative, entry), entry, now.workspace, changed)
     # A file with a function that judges may be the agent's as well.
     used |= others | _of_agents(found, old, now, saves, changed - used | others)
-    found.gone = old.cases() - now.cases()
+    found.gone = old.workspace.case_names - now.workspace.case_names
     found.idle = changed - used
     return found
 
@@ -115,8 +114,8 @@ def _of_entry(
     if before is None or before.document is not now.document:
         used |= {now.file} & changed
         for eval_id, changes in _changed_cases(None if before is None else before.document, now):
-            found.edited.add(Key(now.relative, eval_id))
-            found.add(Key(now.relative, eval_id), changes)
+            found.edited.add((now.relative, eval_id))
+            found.add((now.relative, eval_id), changes)
     if before is not None:
         if before.agent != now.agent and not has_lost(now):
             _add_to_all(found, now, [owner_change()])
@@ -233,13 +232,13 @@ def _of_others(
 
 def _add_to_all(found: Impact, entry: EvalsetEntry, changes: Collection[Change]) -> None:
     for case in entry.document.cases if changes else ():
-        found.add(Key(entry.relative, case.eval_id), changes)
+        found.add((entry.relative, case.eval_id), changes)
 
 
 def _add_to_scenarios(found: Impact, entry: EvalsetEntry, changes: Collection[Change]) -> None:
     for case in entry.document.cases if changes else ():
         if _is_scenario(entry, case.index):
-            found.add(Key(entry.relative, case.eval_id), changes)
+            found.add((entry.relative, case.eval_id), changes)
 
 
 def _is_scenario(entry: EvalsetEntry, index: int) -> bool:

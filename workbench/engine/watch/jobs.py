@@ -15,15 +15,14 @@ from workbench.engine.plan.rescore_plan import make_rescore_plan
 from workbench.engine.plan.selection import select_cases
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
-from workbench.engine.watch.snapshot import Key
-from workbench.events import CaseRef, MetricResult
+from workbench.events import CaseName, CaseRef, MetricResult
 from workbench.metrics.base import Scored, status_of
 from workbench.metrics.registry import asks
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalCase, case_or_none
 
 
-def run_plan(workspace: Workspace, keys: Sequence[Key], options: RunOptions) -> Plan:
+def run_plan(workspace: Workspace, keys: Sequence[CaseName], options: RunOptions) -> Plan:
     """A run of these cases, in this order.
 
     Raises:
@@ -31,7 +30,7 @@ def run_plan(workspace: Workspace, keys: Sequence[Key], options: RunOptions) -> 
     """
     plan = make_plan(*select_cases(workspace, keys), options)
     places = {key: place for place, key in enumerate(keys)}
-    order = sorted(plan.entries, key=lambda entry: places.get(_key(entry.ref), len(places)))
+    order = sorted(plan.entries, key=lambda entry: places.get(entry.ref.name, len(places)))
     return replace(plan, entries=tuple(order))
 
 
@@ -41,7 +40,7 @@ def scoring_plan(
     verdicts: Mapping[CaseRef, Sequence[Scored]],
     run_id: str,
     options: RunOptions,
-    changes: Mapping[Key, Collection[Change]] = MappingProxyType({}),
+    changes: Mapping[CaseName, Collection[Change]] = MappingProxyType({}),
 ) -> Plan:
     """These transcripts, scored by the files of now: criteria, references and rubrics. Of the `verdicts` that they
     have, those hold of whose inputs none changed that asks for a new score; thresholds are compared anew. `changes` are
@@ -67,14 +66,10 @@ def scoring_plan(
     settled = tuple(
         entry
         if entry.ref in changed
-        else _with_verdicts(entry, verdicts.get(entry.ref, ()), changes.get(_key(entry.ref), ()))
+        else _with_verdicts(entry, verdicts.get(entry.ref, ()), changes.get(entry.ref.name, ()))
         for entry in plan.entries
     )
     return replace(plan, entries=settled)
-
-
-def _key(ref: CaseRef) -> Key:
-    return Key(*ref.name)
 
 
 class _Cases:

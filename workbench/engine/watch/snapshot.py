@@ -4,17 +4,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.workspace import Workspace
-
-
-class Key(NamedTuple):
-    """A case whatever its repeat: the evalset's path relative to the root, and the case's id."""
-
-    file: str
-    eval_id: str
 
 
 @dataclass(frozen=True)
@@ -23,10 +15,6 @@ class Snapshot:
 
     workspace: Workspace
     environments: Mapping[Path, AgentEnvironment]
-
-    def cases(self) -> set[Key]:
-        """All cases of the workspace."""
-        return {Key(entry.relative, case.eval_id) for entry in self.workspace.evalsets for case in entry.document.cases}
 
 
 def take_snapshot(workspace: Workspace) -> Snapshot:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.agents.python_source import parse_source
 from workbench.agents.workspace import EvalsetEntry
-from workbench.engine.watch.snapshot import Key
+from workbench.events import CaseName
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
@@ -88,13 +88,13 @@ def has_lost(entry: EvalsetEntry) -> bool:
     return entry.agent is None and bool(entry.owned.lost)
 
 
-def waiting_cases(entries: Iterable[EvalsetEntry], sound: Mapping[str, EvalsetEntry]) -> set[Key]:
+def waiting_cases(entries: Iterable[EvalsetEntry], sound: Mapping[str, EvalsetEntry]) -> set[CaseName]:
     """The cases that cannot be run or scored before their evalset, their agent or their criteria are mended."""
     return {
-        Key(entry.relative, case.eval_id)
+        name
         for entry in entries
         if entry.document.broken or has_lost(entry) or is_refused(entry.criteria.config)
-        for case in with_sound(entry, sound.get(entry.relative)).document.cases
+        for name in with_sound(entry, sound.get(entry.relative)).case_names
     }
 
 

@@ -18,8 +18,9 @@ from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.impact import Impact, Saves, impact, others_of, owner_change
 from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
-from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
+from workbench.engine.watch.snapshot import Snapshot, take_snapshot
 from workbench.engine.watch.unusable import FileFault, faults_of, has_lost, is_refused, syntax_fault, waiting_cases
+from workbench.events import CaseName
 from workbench.regular_file import read_regular
 
 _DEEPEST_KEPT = 20_000
@@ -35,7 +36,7 @@ class Saved:
     snapshot: Snapshot
     changed: frozenset[Path]
     impact: Impact = field(default_factory=Impact)
-    blocked: frozenset[Key] = frozenset()
+    blocked: frozenset[CaseName] = frozenset()
     faults: tuple[FileFault, ...] = ()
     trouble: str = ""
     moment: Moment = field(default_factory=dict)
@@ -275,12 +276,12 @@ def _folders_of(workspace: Workspace) -> frozenset[Path]:
     return frozenset(folder.path for base in bases if base.is_dir() for folder in Walk(base))
 
 
-def _newly_lost(old: Workspace, new: Workspace) -> Iterator[Key]:
+def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
     """The cases whose agent was there and is gone."""
     lost_before = {entry.relative for entry in old.evalsets if has_lost(entry)}
     for entry in new.evalsets:
         if has_lost(entry) and entry.relative not in lost_before:
-            yield from (Key(entry.relative, case.eval_id) for case in entry.document.cases)
+            yield from entry.case_names
 
 
 def _is_found_by_name(path: Path) -> bool:

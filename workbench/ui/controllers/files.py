@@ -258,7 +258,7 @@ class Files(Controller):
         from workbench.authoring.whole_cases import Chosen
 
         entry = self.session.entry(evalset)
-        return Chosen(entry.file, [case.eval_id for case in entry.document.cases], list(cases))
+        return Chosen(entry.file, entry.case_ids, list(cases))
 
     def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
         """Group cases by their evalset."""

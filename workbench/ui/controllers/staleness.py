@@ -150,7 +150,7 @@ class Staleness(Controller):
         session, workspace = self.session, self._workspace()
         if workspace is None:
             return None
-        cases = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+        cases = workspace.case_ids
         if latest is None:
             same = known is not None and known.cases == cases
             latest = known.latest if known is not None and same else tuple(latest_runs(session.state_dir, cases))

@@ -230,7 +230,7 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
     return Destination(
         entry.file,
         label(entry.relative),
-        taken=frozenset(case.eval_id for case in entry.document.cases),
+        taken=frozenset(entry.case_ids),
         recorded=uses_events(raw),
         camel=bool(raw) and is_camel(raw[0]),
     )

@@ -27,7 +27,7 @@ class Recalled:
 
 def recall(state: Path, workspace: "Workspace", shelf: Shelf) -> Iterator[Recalled]:
     """Yield the newest verdicts that are kept, those of the newest run first. Reads files: for a thread."""
-    ids = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+    ids = workspace.case_ids
     for latest in latest_runs(state, ids):
         # A case that was renamed or deleted since has no verdict to count.
         rows = [row for row in latest.rows if _is_there(row, ids)]
