@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.workspace import open_workspace
+from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import packages_bundle
 from workbench.dependencies.change import Change, words
 from workbench.dependencies.current import CurrentInputs, Execution, Options
@@ -207,6 +208,19 @@ def test_variable_that_the_sources_name_counts_also_if_it_was_not_set(
     then = desk.made()
     monkeypatch.setenv("TONE", "curt")
     assert [words(change) for change in desk.changes(then)] == ["environment TONE"]
+
+
+def test_variable_counts_also_if_the_sources_name_many_that_are_not_set(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_inputs, "_MOST_NAMES", 2)
+    desk.write("desk/names.py", "NAMES = 'A_FIRST', 'A_SECOND', 'Z_LAST'\n")
+    then = desk.made()
+    assert desk.changes(then) == ()
+    monkeypatch.setenv("Z_LAST", "1")
+    assert [change.name for change in desk.changes(then)] == ["Z_LAST"]
+    monkeypatch.delenv("TONE")
+    assert [change.name for change in desk.changes(then)] == ["TONE", "Z_LAST"]
 
 
 def test_timeout_counts_only_where_a_case_ran_into_it(desk: Desk) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from workbench.agents.workspace import open_workspace
+from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import AgentFiles
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.reading import files_in
+from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.watch.watcher import Watcher
 
 ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"
@@ -52,6 +54,38 @@ def test_inputs_lie_in_the_folders_that_the_watch_looks_at(root: Path) -> None:
     assert {root / name for name in ("desk", "desk/data")} <= watched
     assert {(root / name).parent for name in _names(root)} <= watched
     assert watched.isdisjoint(root / name for name in ("desk/models", "desk/node_modules", "desk/env", "desk/.cache"))
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_changes_among_many_files_are_told_by_their_folder(
+    root: Path, monkeypatch: pytest.MonkeyPatch, everything: bool
+) -> None:
+    monkeypatch.setattr(agent_inputs, "_MOST_FILES", 3)
+    data = root / "desk/data"
+    for number in range(4):
+        (root / f"desk/m{number}.py").write_text(str(number), encoding="utf-8")
+        (data / f"d{number}").write_text(str(number), encoding="utf-8")
+
+    def bundle(then: Bundle | None = None) -> Bundle:
+        files = AgentFiles(root / "desk", root, [root / "desk/helper"], Digests("salt"))
+        if then is None:
+            return files.bundle([root / "desk/agent.py"], [data], everything=everything)
+        return files.bundle_like(then.inputs["agent_file"], then.inputs["agent_folder"])
+
+    def changed() -> list[str]:
+        return [change.name for change in compare(Record("", (then,)), Record("", (bundle(then),)))]
+
+    then = bundle()
+    assert set(then.inputs["agent_file"]) == {"desk/agent.py", "desk/", "desk/data/"}
+    assert changed() == []
+    (root / "desk/m3.py").write_text("other", encoding="utf-8")
+    assert changed() == ["desk/"]
+    (root / "desk/m3.py").write_text("3", encoding="utf-8")
+    (data / "d9").touch()
+    assert changed() == (["desk/", "desk/data/"] if everything else ["desk/data/"])
+    (data / "d9").unlink()
+    (root / "desk/m9.py").touch()
+    assert changed() == ["desk/"]
 
 
 def test_folder_that_cannot_be_read_is_named_instead_of_its_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,11 +69,15 @@ def python_version(interpreter: Path) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def package_folders(interpreter: Path) -> list[Path]:
+    """Return the folders of the packages that are installed beside an interpreter, sorted."""
+    return sorted(interpreter.parent.parent.glob("lib/python*/*-packages"))
+
+
 def installed(interpreter: Path) -> tuple[int, ...]:
     """Changes when the interpreter is replaced, or a package is installed or removed: modification times."""
-    folders = sorted(interpreter.parent.parent.glob("lib/python*/*-packages"))
     found = []
-    for path in (interpreter, *folders):
+    for path in (interpreter, *package_folders(interpreter)):
         try:
             found.append(path.stat().st_mtime_ns)
         except OSError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from workbench.agents.environment import AgentEnvironment
+from workbench.agents.interpreter import package_folders
 from workbench.agents.walk import relative_to
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.reading import Reading, files_in
@@ -30,9 +31,12 @@ _OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINE
 _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
 _LARGEST_SOURCE = 1 << 20
 _MOST_NAMES = 500
+MANY_NAMES = "*"
+"""Stands for names of variables that are not set, if they are more than that: the sources are asked again for them."""
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _IN_PLACE = "in place"
 _MOST_FILES = 2000
+"""Files of a folder that are named one by one. More of them have one digest, under the folder's name with "/"."""
 
 
 class AgentFiles:
@@ -55,11 +59,12 @@ class AgentFiles:
         `everything`, it depends on the whole of the agent's folder, too: nobody knows what else it read."""
         scopes = {self._name(self._folder): ALL if everything else MODULES}
         scopes |= {f"{self._name(folder)}/": LISTED for folder in listed}
-        return self._bundle(read, scopes)
+        return self._bundle(read, scopes, _MOST_FILES)
 
     def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
         """Return the same files and folders as they are now, with those that appeared since."""
-        found = self._bundle([self._root / name for name, value in then.items() if value != LISTED], scopes)
+        read = [self._root / name for name, value in then.items() if value != LISTED and not name.endswith("/")]
+        found = self._bundle(read, scopes, 0 if f"{self._name(self._folder)}/" in then else _MOST_FILES)
         written = {name for name, scope in scopes.items() if scope == WRITTEN}
         files = {name: value for name, value in found.inputs["agent_file"].items() if name not in written}
         files |= {name: value for name, value in then.items() if name in written}
@@ -75,18 +80,25 @@ class AgentFiles:
                     found.update(_NAMED.findall(read_regular(path, _LARGEST_SOURCE)))
                 except OSError:
                     continue
-        return frozenset(name.decode("ascii") for name in sorted(found)[:_MOST_NAMES])
+        return frozenset(name.decode("ascii") for name in found)
 
-    def _bundle(self, read: Collection[Path], scopes: Mapping[str, str]) -> Bundle:
+    def _bundle(self, read: Collection[Path], scopes: Mapping[str, str], most: int) -> Bundle:
         everything = scopes.get(self._name(self._folder)) == ALL
         seen = set(read)
         own = [path for path in self._that_count(None if everything else seen) if path not in seen]
-        digests = self._digests.files((*sorted(seen), *own[:_MOST_FILES]))
-        files = {self._name(path): digest for path, digest in digests.items()}
+        digests = self._digests.files((*sorted(seen), *own))
+        files = {self._name(path): digests[path] for path in seen}
+        files |= self._named({self._name(path): digests[path] for path in own}, f"{self._name(self._folder)}/", most)
         for folder in (folder for folder, scope in scopes.items() if scope == LISTED):
-            for name in _names_in(self._root / folder):
-                files.setdefault(folder + name, LISTED)
+            listed = {folder + name: LISTED for name in _names_in(self._root / folder)}
+            files = {**self._named(listed, folder, _MOST_FILES), **files}
         return Bundle({"agent_file": files, "agent_folder": dict(scopes)})
+
+    def _named(self, files: dict[str, str], folder: str, most: int) -> dict[str, str]:
+        """Return the files, or if they are many, one digest of them all under the name of their folder."""
+        if len(files) <= most:
+            return files
+        return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
 
     def _that_count(self, read: Collection[Path] | None) -> list[Path]:
         return list(filter(Reading(self._folder, read, self._others).counts, self.own))
@@ -99,8 +111,11 @@ def environment_bundles(
     environment: AgentEnvironment, root: Path, names: Collection[str], digests: Digests
 ) -> tuple[Bundle, Bundle]:
     """Return the variables of the agent's `.env`, and those of the process that it names or that models and clients
-    read. A variable of `names` that is not set has the value ""."""
+    read. A variable of `names` that is not set has the value "", unless there are many of them."""
     own = set(environment.names)
+    unset = {name for name in names if name not in environment.values}
+    if len(unset) > _MOST_NAMES or MANY_NAMES in names:
+        names = {MANY_NAMES}.union(names) - (unset - {MANY_NAMES})
     relevant = [*names, *(name for name in environment.values if _FAMILIES.search(name))]
     others = set(relevant) - own - _OF_THE_TERMINAL
 
@@ -126,7 +141,7 @@ def _value(value: str | None, name: str, digests: Digests) -> str:
 
 def _installed(interpreter: Path, root: Path) -> dict[str, str]:
     versions: dict[str, str] = {}
-    for folder in sorted(interpreter.parent.parent.glob("lib/python*/*-packages")):
+    for folder in package_folders(interpreter):
         try:
             entries = sorted(os.listdir(folder))  # noqa: PTH208
         except OSError:
@@ -168,4 +183,4 @@ def _names_in(folder: Path) -> list[str]:
         names = sorted(os.listdir(folder))  # noqa: PTH208
     except OSError:
         return []
-    return [name for name in names if not name.startswith((".", "__pycache__"))][:_MOST_FILES]
+    return [name for name in names if not name.startswith((".", "__pycache__"))]

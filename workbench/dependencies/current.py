@@ -11,7 +11,7 @@ from workbench.agents.environment import agent_environment
 from workbench.agents.interpreter import InterpreterError, choose_interpreter
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry
-from workbench.dependencies.agent_inputs import AgentFiles, environment_bundles, packages_bundle
+from workbench.dependencies.agent_inputs import MANY_NAMES, AgentFiles, environment_bundles, packages_bundle
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
@@ -180,7 +180,10 @@ class CurrentInputs:
 
     def _like(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
         files = self.files(agent).bundle_like(_values(then, "agent_file"), _values(then, "agent_folder"))
-        return *self.environment(agent, then.names("environment")), self.packages(agent), files
+        names = then.names("environment")
+        if MANY_NAMES in names:
+            names |= self.files(agent).names_in_sources
+        return *self.environment(agent, names), self.packages(agent), files
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         if key not in self._cached:

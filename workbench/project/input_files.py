@@ -8,6 +8,7 @@ from workbench.dependencies.change import KINDS
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
+    from workbench.dependencies.record import Bundle
     from workbench.engine.processes.agent_process import Touched
     from workbench.history.latest import LatestRun
 
@@ -32,30 +33,44 @@ def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
 
 
 def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[Path, ...]:
-    """Return the files that the verdicts of these runs depend on, and the folders in which others may appear."""
-    recorded = {workspace.root / name for run in latest for name in _recorded(run)}
+    """Return the files that the verdicts of these runs depend on, and the folders in which others may appear, those of
+    installed packages among them."""
+    from workbench.agents.interpreter import package_folders
+    from workbench.dependencies.record import INTERPRETER
+
+    bundles = [bundle.inputs for run in latest for bundle in _recorded(run)]
+    recorded = {workspace.root / name for inputs in bundles for kind in _NAMED for name in inputs.get(kind, ())}
     found = {*workspace_files(workspace), *recorded, *(path.parent for path in recorded)}
+    interpreters = {packages.get(INTERPRETER) for inputs in bundles if (packages := inputs.get("packages"))}
+    found.update(folder for python in interpreters if python for folder in package_folders(Path(python)))
     folders = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
-    found.update(above / ".env" for folder in folders for above in _up_to(folder, workspace.root))
+    found.update(
+        above / name for folder in folders for above in _up_to(folder, workspace.root) for name in (".env", ".venv")
+    )
     return tuple(sorted(found)[:_MOST])
 
 
 def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[Path, Touched]":
-    """Return what agents read and listed in these runs, by the agent's folder."""
-    from workbench.dependencies.agent_inputs import LISTED
+    """Return what agents read and listed in these runs, by the agent's folder. An agent is left out if it may have read
+    files of its folder that are too many to be named."""
+    from workbench.dependencies.agent_inputs import ALL, LISTED
     from workbench.engine.processes.agent_process import Touched
 
-    found = {agent.name: (agent.folder, Touched()) for agent in workspace.agents}
+    agents = {agent.name: agent.folder for agent in workspace.agents}
+    found = {folder: Touched() for folder in agents.values()}
+    unknown: set[Path] = set()
     for run in latest:
         for name, number in {(row["ref"][0], number) for row in run.rows for number in row["inputs"]}:
-            if name not in found:
+            if name not in agents:
                 continue
-            _, touched = found[name]
             inputs = run.summary.bundle(number).inputs
             files, folders = inputs.get("agent_file", {}), inputs.get("agent_folder", {})
+            if any(scope == ALL and f"{folder}/" in files for folder, scope in folders.items()):
+                unknown.add(agents[name])
+            touched = found[agents[name]]
             touched.files.update(workspace.root / file for file, digest in files.items() if digest != LISTED)
             touched.folders.update(workspace.root / folder for folder, scope in folders.items() if scope == LISTED)
-    return {folder: touched for folder, touched in found.values() if touched.files}
+    return {folder: touched for folder, touched in found.items() if touched.files and folder not in unknown}
 
 
 def signature_of(files: Iterable[Path]) -> Signature:
@@ -71,10 +86,9 @@ def _signature(file: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _recorded(run: "LatestRun") -> Iterator[str]:
+def _recorded(run: "LatestRun") -> "Iterator[Bundle]":
     for number in {number for row in run.rows for number in row["inputs"]}:
-        for kind in _NAMED:
-            yield from run.summary.bundle(number).inputs.get(kind, ())
+        yield run.summary.bundle(number)
 
 
 def _up_to(folder: Path, root: Path) -> Iterator[Path]:

@@ -1,12 +1,14 @@
 """Marks of stale verdicts on the screen, with real files and without a terminal."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack
 from tests.ui.controllers.conftest import FakeView
+from workbench.agents.interpreter import package_folders
 from workbench.agents.workspace import open_workspace
 from workbench.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.project.input_files import signature_of
@@ -100,6 +102,18 @@ async def test_new_module_and_new_config_are_seen(opened: Opened) -> None:
     opened.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
     await opened.look()
     assert opened.marks == {name: ["tool_trajectory_avg_score"] for name in ("good", "bad")}
+
+
+async def test_environment_that_appears_is_seen_and_packages_are_looked_at(opened: Opened) -> None:
+    assert opened.staleness._last is not None
+    assert set(package_folders(Path(sys.executable))) <= set(opened.staleness._last.files)
+    venv = opened.project.root / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python").symlink_to(sys.executable)
+    (venv / "lib/python3.11/site-packages").mkdir(parents=True)
+    await opened.look()
+    assert all("interpreter" in why for why in opened.marks.values())
+    assert list(opened.marks) == ["good", "bad"]
 
 
 async def test_unreadable_evalset_keeps_its_marks(opened: Opened) -> None:
