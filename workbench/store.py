@@ -57,6 +57,13 @@ class Turn:
     spans: SpansRecorded | None = None
     """What took how long in it; None where that was not told."""
 
+    @property
+    def so_far(self) -> dict[str, Any]:
+        """The invocation that the turn became; of one that broke off, what had happened until then."""
+        if self.actual is not None:
+            return self.actual
+        return {"user_content": self.user, "intermediate_data": {"invocation_events": list(self.acted)}}
+
 
 _NO_USAGE = Usage()
 _DETAILS = (

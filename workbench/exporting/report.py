@@ -34,7 +34,7 @@ from workbench.exporting.report_shape import (
 from workbench.history.judge_named import judged_by
 from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.repeats.account import CaseRepeats, accounts
-from workbench.store import CaseRecord, Store, Turn
+from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
 _DEPTH = 200
@@ -182,16 +182,8 @@ def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
         user = turn.user if turn else (reference or {}).get("user_content") or {}
         metrics = [_turn_metric(result) for result in turn.metrics.values()] if turn else []
         note = turn.note if turn else ""
-        yield ReportInvocation(user=user, expected=reference, actual=_actual(turn), note=note, metrics=metrics)
-
-
-def _actual(turn: Turn | None) -> dict[str, Any] | None:
-    """The invocation that the turn became, or of a turn that broke off what had happened until then."""
-    if turn is None:
-        return None
-    if turn.actual is not None:
-        return turn.actual
-    return {"user_content": turn.user, "intermediate_data": {"invocation_events": list(turn.acted)}}
+        actual = turn.so_far if turn else None
+        yield ReportInvocation(user=user, expected=reference, actual=actual, note=note, metrics=metrics)
 
 
 def _turn_metric(result: MetricResult) -> TurnMetric:

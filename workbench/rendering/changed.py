@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from workbench.engine.watch.contents import Moment
 from workbench.events import CaseRef, Event, RunStarted
 from workbench.rendering.faces import FACES
 from workbench.repeats.change import differs, outcome, rate_of
 from workbench.store import CaseRecord, Store
-
-Moment = Mapping[Path, str]
-"""The files as they were: path → hash of their content."""
 
 
 @dataclass(frozen=True)

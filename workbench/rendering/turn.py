@@ -61,7 +61,7 @@ def _body(
             yield pieces_of(part("note", [safe(turn.note, "status-error")], view))
     user = turn.user if turn is not None else (expected or {}).get("user_content")
     yield pieces_of(under(label("user"), _user(user, _seen(places.user, view))), places.user)
-    actual = _actual(turn)
+    actual = turn.so_far if turn is not None else None
     if live or not judged:
         # Nothing to compare yet: what has happened so far, or what is expected to.
         yield pieces_of(_one_side(expected if turn is None else actual, view))
@@ -83,13 +83,6 @@ def _body(
 
 def _seen(anchor: Anchor | None, view: View) -> View:
     return view if anchor is None else anchor.seen(view)
-
-
-def _actual(turn: Turn | None) -> dict[str, Any] | None:
-    """What the agent did: the finished turn, else what happened until it ended."""
-    if turn is None:
-        return None
-    return turn.actual if turn.actual is not None else {"intermediate_data": {"invocation_events": turn.acted}}
 
 
 def _user(content: Any, view: View) -> list[Line]:

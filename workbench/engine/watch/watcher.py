@@ -14,9 +14,8 @@ from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.changes import Batch, Changes, files_in
-from workbench.engine.watch.contents import ABSENT, Contents, Moment
+from workbench.engine.watch.contents import ABSENT, Contents, Links, Moment, without_twins
 from workbench.engine.watch.impact import Impact, Saves, impact, others_of, owner_change
-from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Snapshot, take_snapshot
 from workbench.engine.watch.unusable import FileFault, faults_of, has_lost, is_refused, syntax_fault, waiting_cases
