@@ -4,6 +4,9 @@ import gc
 import os
 import re
 import signal
+import sys
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,12 +23,22 @@ gc.set_threshold(100_000, 20, 50)
 # Under `nohup` each program that a test starts would ignore that its terminal is gone.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# Each worker would compile all modules of the tests again.
+sys.dont_write_bytecode = False
+
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Paths that nobody used. `mktemp` would make each folder, and look at all there are to find the next number."""
+    above = tmp_path_factory.mktemp("homes")
+    return (above / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path_factory.mktemp("home")
+def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = next(_homes)
     for name in list(os.environ):
         if _SECRET.search(name) or name.startswith(("GOOGLE_", "AGENT_WORKBENCH_", "TEXTUAL_", "SSH_")):
             monkeypatch.delenv(name)
