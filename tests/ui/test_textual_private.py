@@ -26,6 +26,8 @@ from textual.widget import Widget
 import workbench.ui
 from tests.ui.conftest import OpenScreen
 from workbench.ui import textual_private
+from workbench.ui.criteria.form import CriteriaScreen
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.textual_private import ShownFrame, set_border_title
 
 SIZE = Size(12, 3)
@@ -119,10 +121,36 @@ def test_dropped_update_counts_as_not_sent() -> None:
 # What is needed of Textual
 
 
+async def test_screen_behind_a_dialog_is_painted_once_per_change(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        screen.main.go_to(0)
+        await pilot.press("c")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
+        await pilot.press("n")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        main, form, pick = screen.app.screen_stack
+        frames: list[Any] = []
+        monkeypatch.setattr(screen.app, "_display", lambda shown, renderable: frames.append(shown))
+        for behind in (main, form):
+            frames.clear()
+            behind.refresh()
+            await pilot.pause()
+            assert frames == [pick]
+            for _ in range(3):
+                # Whatever a screen is told ends with a look at what it must paint.
+                behind.call_later(lambda: None)
+                await pilot.pause()
+            assert frames == [pick]
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "parameters"),
     [
         (App, "_display", ["self", "screen", "renderable"]),
+        (App, "_update_mouse_over", ["self", "screen"]),
         (App, "_refresh_truecolor_filter", ["self", "theme"]),
         (_compositor.LayoutUpdate, "__init__", ["self", "strips", "region"]),
         (_compositor.LayoutUpdate, "render_segments", ["self", "console"]),
@@ -139,6 +167,7 @@ def test_private_method_is_as_expected(owner: type, name: str, parameters: list[
 
 def test_private_attributes_are_as_expected() -> None:
     assert Widget()._border_title is None, "Textual's Widget._border_title, which set_border_title sets, is gone"
+    assert Widget()._repaint_required is False, "Textual's Widget._repaint_required, which SparseApp resets, is gone"
     layout, chops = update(([[0, 12]], ["a" * 12], None)), update(([[0, 12]], ["a" * 12], [(0, 0, 12)]))
     assert {"strips", "region"} <= vars(layout).keys(), "LayoutUpdate has other attributes: frames are sent in full"
     assert {"chops", "spans", "chop_ends"} <= vars(chops).keys(), "ChopsUpdate has other attributes"

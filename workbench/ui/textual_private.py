@@ -33,6 +33,16 @@ class SparseApp(App[int]):
         self._frame.reduce(renderable, self.size)
         super()._display(screen, renderable)
 
+    def _update_mouse_over(self, screen: Screen[Any]) -> None:
+        """Let a screen behind a dialog rest once the dialog shows its changes.
+
+        Textual calls this at the end of each repaint. It leaves the screen marked for another one, so each timer and
+        message behind a dialog would paint the dialog and all screens behind it again.
+        """
+        super()._update_mouse_over(screen)
+        if screen is not self.screen:
+            screen._repaint_required = False
+
     def draw_in_full(self) -> None:
         """Send everything again, because it is unknown what the terminal shows."""
         self._frame.forget()
