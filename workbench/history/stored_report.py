@@ -1,8 +1,8 @@
 """A JSON report read back as the events of its run, so that a run of another machine can be scored here."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,18 @@ from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.event_json import from_json, sentences
 from workbench.events import (
     AgentActed,
-    CaseFinished,
     CaseRef,
     CaseStarted,
     Event,
+    Noticed,
     PlannedCase,
+    RunFinished,
     RunStarted,
     TurnFinished,
     TurnStarted,
 )
+from workbench.history.summary import number as number_of
+from workbench.json_values import string
 from workbench.regular_file import read_regular
 
 SCHEMA = "agent-workbench/report/1"
@@ -40,30 +43,35 @@ def read_report(path: Path) -> StoredRun:
         UsageFaultError: it is no report, or one that says that nothing ran.
         OSError: it cannot be read.
     """
-    data = read_report_data(path)
-    trouble: list[str] = []
-    cases: dict[CaseRef, list[Event]] = {}
-    planned: list[PlannedCase] = []
-    for number, item in enumerate(data["cases"], 1):
-        try:
-            case, events = _planned(item), list(case_events(item))
-        except (ValueError, RecursionError) as error:
-            trouble.append(f"{path}: case {number} is left out: {error}")
-            continue
-        if case.case in cases:
-            trouble.append(f"{path}: case {number} is left out: {case.case.label} stands twice in the report")
-            continue
-        cases[case.case] = events
-        planned.append(case)
-    root, run_id = data.get("root"), data.get("run_id")
-    started = RunStarted(
-        run_id if isinstance(run_id, str) else path.name, root if isinstance(root, str) else "", "", tuple(planned)
-    )
-    run = collect([started, *(event for events in cases.values() for event in events)])
-    run.trouble, run.file = trouble, path
+    events = list(report_events(path, verdicts=False))
+    run = collect(events)
+    run.trouble, run.file = [event.message for event in events if isinstance(event, Noticed)], path
+    run.run_id = run.run_id or path.name
     for stored in run.cases.values():
         stored.simulation_kept = False
     return run
+
+
+def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
+    """Read a report as the events of its run, with or without verdicts. A `Noticed` names each case that is left out:
+    it is not as reports have it, or stands there twice. Raises as `read_report`."""
+    data = read_report_data(path)
+    planned: dict[CaseRef, PlannedCase] = {}
+    events: list[Event] = []
+    for number, item in enumerate(data["cases"], 1):
+        try:
+            case, of_case = _planned(_object(item, "the case")), list(_case_events(item, verdicts=verdicts))
+            if case.case in planned:
+                raise _WrongShapeError(f"{case.case.label} stands twice in the report")
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+            events.append(Noticed("warning", f"{path}: case {number} is left out: {error}"))
+            continue
+        planned[case.case] = case
+        events += of_case
+    words: dict[str, Any] = {name: string(data.get(name)) for name in ("run_id", "root", "started", "scored_from")}
+    yield RunStarted(**words, cases=tuple(planned.values()))
+    yield from events
+    yield RunFinished(number_of(data.get("duration_seconds")) or 0.0)
 
 
 def read_report_data(path: Path) -> dict[str, Any]:
@@ -86,16 +94,11 @@ def read_report_data(path: Path) -> dict[str, Any]:
     return data
 
 
-def _planned(item: Any) -> PlannedCase:
-    return planned_case(_ref(_object(item, "the case")), item)
-
-
-def planned_case(ref: CaseRef, item: dict[str, Any]) -> PlannedCase:
+def _planned(item: dict[str, Any]) -> PlannedCase:
     """Return the case of a report as its run announced it."""
-    config, rule = item.get("config_file"), item.get("matched_by")
+    config, rule = item.get("config_file"), string(item.get("matched_by"))
     file = config if isinstance(config, str) else None
-    changed = sentences(item.get("criteria_changed"))
-    return PlannedCase(ref, file, "as in the report", changed, rule if isinstance(rule, str) else "")
+    return PlannedCase(_ref(item), file, "as in the report", sentences(item.get("criteria_changed")), rule)
 
 
 def _ref(item: dict[str, Any]) -> CaseRef:
@@ -106,24 +109,41 @@ def _ref(item: dict[str, Any]) -> CaseRef:
     return CaseRef(agent, file, set_id, eval_id, repeat)
 
 
-def case_events(item: dict[str, Any]) -> Iterator[Event]:
-    """The events of a case of a report, without its verdicts; a `CaseFinished` at the end. Raises ValueError for one of
-    another shape."""
+def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
+    """The events of a case of a report. Raises ValueError for one of another shape."""
     ref = _ref(item)
-    finished = _finished(ref, item)
+    error = item.get("error")
     invocations = [_object(entry, "an invocation") for entry in _list(item, "invocations")]
     scenario = None if item.get("scenario") is None else _object(item["scenario"], "its scenario")
     references = [entry.get("expected") for entry in invocations]
     expected = None if scenario is not None or not any(references) else _expected(references)
     rubrics = tuple(_object(rubric, "a rubric") for rubric in _list(item, "rubrics"))
-    if invocations or finished.error is None:
+    if invocations or error is None:
         attempt = item.get("attempt")
         number = attempt if isinstance(attempt, int) and attempt > 0 else 1
         yield CaseStarted(ref, 0.0, expected, _criteria(item), scenario, rubrics, attempt=number)
-    for number, entry in enumerate(invocations):
-        if entry.get("actual") is not None:
-            yield from _turn(ref, number, entry)
-    yield finished
+        for number, entry in enumerate(invocations):
+            if entry.get("actual") is not None:
+                yield from _turn(ref, number, entry)
+        if verdicts:
+            yield from _verdicts(ref, item, invocations)
+    usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
+    ended = {"status": item.get("status"), "error": error, "usage": usage}
+    seconds = item.get("duration_seconds")
+    yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
+
+
+def _verdicts(ref: CaseRef, item: dict[str, Any], invocations: list[dict[str, Any]]) -> Iterator[Event]:
+    for metric in item.get("metrics") or ():
+        of_turns = [_of_turn(turn, metric) for turn in invocations if turn.get("actual") is not None]
+        yield from_json({"event": "MetricScored", "case": asdict(ref), "result": metric, "turns": of_turns})
+
+
+def _of_turn(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]:
+    """What the criterion said of a turn; a report leaves the threshold to the case."""
+    name = metric["name"]
+    found = next((result for result in turn.get("metrics") or () if result.get("name") == name), None)
+    return {"name": name, "status": "not_applicable", **(found or {}), "threshold": metric.get("threshold")}
 
 
 def _expected(references: list[Any]) -> tuple[dict[str, Any], ...]:
@@ -151,13 +171,6 @@ def _criteria(item: dict[str, Any]) -> dict[str, Any]:
         for metric in metrics
         if isinstance(metric.get("name"), str) and isinstance(metric.get("threshold"), int | float)
     }
-
-
-def _finished(ref: CaseRef, item: dict[str, Any]) -> CaseFinished:
-    fields = {"status": item.get("status"), "error": item.get("error"), "duration_seconds": 0.0}
-    event = from_json({"event": "CaseFinished", "case": dataclasses.asdict(ref), **fields})
-    assert isinstance(event, CaseFinished)
-    return event
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

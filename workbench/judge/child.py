@@ -1,7 +1,7 @@
 """A client library that is too heavy or too talkative for the scorer, in a child of its own: our interpreter, the
 agent's environment.
 
-The child's end is a function that answers payloads and raises `told(…)` where it fails; the parent's is `ClientChild`.
+The child's end is a function that answers payloads or raises JudgeCallError; the parent's is `ClientChild`.
 """
 
 import argparse
@@ -75,33 +75,21 @@ class ClientChild:
         )
 
 
-def told(
-    kind: FaultKind,
-    message: str,
-    code: str = "",
-    retry_after: float | None = None,
-    *,
-    retryable: bool = False,
-    final: bool = False,
-) -> CallFailedError:
-    """In the child: the fields of a JudgeCallError, on their way to the parent, which takes keys out of them."""
-    fields = {"kind": kind, "message": message, "code": code, "retry_after": retry_after}
-    return CallFailedError({**fields, "retryable": retryable, "final": final})
-
-
-def retold(error: JudgeCallError) -> CallFailedError:
-    """In the child: the same of one that was made there."""
-    how = {"retryable": error.retryable, "final": error.final}
-    return told(error.kind, error.message, error.code, error.retry_after, **how)
-
-
 def run_child(answer: Answer) -> NoReturn:
-    """The child's main function: answers until the parent lets go."""
+    """Answer until the parent lets go: the child's main function. The parent takes keys out of what `answer` raises."""
+
+    async def tell(payload: Any) -> Any:
+        try:
+            return await answer(payload)
+        except JudgeCallError as error:
+            fields = ("kind", "message", "code", "retry_after", "retryable", "final")
+            raise CallFailedError({name: getattr(error, name) for name in fields}) from None
+
     parser = argparse.ArgumentParser()
     parser.add_argument("--control", type=int, required=True)
     parser.add_argument("--lifeline", type=int, required=True)
     options = parser.parse_args()
-    serve(options.control, options.lifeline, answer)
+    serve(options.control, options.lifeline, tell)
 
 
 def require(package: str, who: str, extra: str) -> None:

@@ -8,8 +8,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judge.answering import cut_fault
-from workbench.judge.child import run_child, told
+from workbench.judge.answering import JudgeCallError, cut_fault
+from workbench.judge.child import run_child
 from workbench.judge.litellm_faults import fault_of, is_schema_refused
 
 _CONFIG = {
@@ -96,15 +96,15 @@ def _read(response: Any) -> dict[str, Any]:
     """The answer in a ModelResponse."""
     choices = getattr(response, "choices", None)
     if not choices:
-        raise told("unreadable", "the reply has no choices", retryable=True)
+        raise JudgeCallError("unreadable", "the reply has no choices", retryable=True)
     choice = choices[0]
     text = choice.message.content
     if choice.finish_reason == "content_filter" and not text:
-        raise told("blocked", "the service refused to answer: content_filter", "content_filter")
+        raise JudgeCallError("blocked", "the service refused to answer: content_filter", "content_filter")
     cut = _CUT if choice.finish_reason == "length" else ""
     if cut and not text:
         fault = cut_fault(cut, begun=False)
-        raise told(fault.kind, fault.message, fault.code)
+        raise JudgeCallError(fault.kind, fault.message, fault.code)
     usage = getattr(response, "usage", None)
     return {
         "text": text,

@@ -6,8 +6,7 @@ Those exceptions may hold the request with its key: nothing of them is kept but 
 import re
 from typing import Any
 
-from workbench.agents.worker.serving import CallFailedError
-from workbench.judge.child import told
+from workbench.judge.answering import JudgeCallError
 from workbench.judge.retry import retry_after
 
 _AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
@@ -27,30 +26,30 @@ _CONNECTION = ("Connection error", "Cannot connect", "Connection reset", "Server
 _CUT = ("incomplete chunked read", "incomplete message body", "payload is not completed", "ContentLengthError")
 
 
-def fault_of(error: Exception, model: str) -> CallFailedError:
+def fault_of(error: Exception, model: str) -> JudgeCallError:
     """The error of a call to `model` that raised `error`."""
-    if isinstance(error, CallFailedError):
+    if isinstance(error, JudgeCallError):
         return error
     families = {kind.__name__ for kind in type(error).__mro__}
     said = _said(error)
     status = _status(error)
     if "RateLimitError" in families or status == 429:
-        return told("quota", f"the quota of {model} is used up: {said}", "429", _wait(error), retryable=True)
+        return JudgeCallError("quota", f"the quota of {model} is used up: {said}", "429", _wait(error), retryable=True)
     if "ContentPolicyViolationError" in families:
-        return told("blocked", f"the service refused the question: {said}", "content_policy")
+        return JudgeCallError("blocked", f"the service refused the question: {said}", "content_policy")
     if "Timeout" in families or isinstance(error, TimeoutError):
-        return told("timeout", f"no answer in time: {said}", retryable=True)
+        return JudgeCallError("timeout", f"no answer in time: {said}", retryable=True)
     chain = _chain(error)
     if any(word in chain for word in _UNREADABLE):
-        return told("unreadable", f"the reply of {model} is not understood: {said}", retryable=True)
+        return JudgeCallError("unreadable", f"the reply of {model} is not understood: {said}", retryable=True)
     if any(word in chain for word in _CUT):
-        return told("connection", f"the reply broke off: {said}", retryable=True)
+        return JudgeCallError("connection", f"the reply broke off: {said}", retryable=True)
     if any(word in chain for word in _CONNECTION) or (isinstance(error, OSError) and status is None):
-        return told("connection", f"no connection to {model}: {said}", retryable=True)
+        return JudgeCallError("connection", f"no connection to {model}: {said}", retryable=True)
     if status is not None:
         how = {"retryable": status in _AGAIN, "final": status in _FINAL}
-        return told("http", _refusal(status, model, said), str(status), _wait(error), **how)
-    return told("http", f"{model} could not be asked: {type(error).__name__}: {said}")
+        return JudgeCallError("http", _refusal(status, model, said), str(status), _wait(error), **how)
+    return JudgeCallError("http", f"{model} could not be asked: {type(error).__name__}: {said}")
 
 
 def is_schema_refused(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.agents.functions import Functions
 from workbench.judge.answering import Answer, Answerer, JudgeCallError, Scrub
 from workbench.judge.base import JudgeOptions, NotAvailableError, Question
-from workbench.judge.child import ClientChild, retold, run_child, told
+from workbench.judge.child import ClientChild, run_child
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import JUDGES, Connection
 from workbench.plugins import BrokenExtensionError, resolve
@@ -56,14 +56,16 @@ class Judges:
             answerer = self._answerers.get(payload["judge"]) or self._connect(payload, options.model)
             await answerer.ready()
             given = await answerer.answer(Question(**payload["question"]), options, payload["sample"])
-        except JudgeCallError as error:
-            raise retold(error) from None
+        except JudgeCallError:
+            raise
         except (NotAvailableError, BrokenExtensionError) as error:
-            raise told("raised", str(error), final=True) from None
+            raise JudgeCallError("raised", str(error), final=True) from None
         except (Exception, SystemExit) as error:
-            raise told("raised", f"{payload['judge']} raised {type(error).__name__}: {error}") from None
+            raise JudgeCallError("raised", f"{payload['judge']} raised {type(error).__name__}: {error}") from None
         if not isinstance(given, Answer):
-            raise told("unreadable", f"{payload['judge']} answered with a {type(given).__name__}, not with an Answer")
+            raise JudgeCallError(
+                "unreadable", f"{payload['judge']} answered with a {type(given).__name__}, not with an Answer"
+            )
         return asdict(given)
 
     def _connect(self, payload: dict[str, Any], model: str) -> Answerer:

@@ -16,10 +16,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.agents.worker.serving import CallFailedError
 from workbench.judge.addresses import is_loopback
+from workbench.judge.answering import JudgeCallError
 from workbench.judge.base import FaultKind
-from workbench.judge.child import retold, run_child, told
+from workbench.judge.child import run_child
 from workbench.judge.gemini_faults import translated
 from workbench.judge.google_access import GoogleAccess
 from workbench.judge.scrub import Scrubber
@@ -73,7 +73,7 @@ class Evaluation:
         try:
             asked = {"metrics": [metric], "instance": self._instance(payload["instance"])}
         except ValueError as error:
-            raise told("unreadable", f"{WHO} cannot be sent this conversation: {error}") from None
+            raise JudgeCallError("unreadable", f"{WHO} cannot be sent this conversation: {error}") from None
         try:
             reply = await self._evals.evaluate_instances(metric_config=asked)
         except Exception as error:
@@ -82,7 +82,7 @@ class Evaluation:
                 fault.message = f"{WHO} is not there: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
             elif fault.code.startswith(("401", "403")) and self._access.key:
                 fault.message = f"{fault.message}. {_KEY}"
-            raise retold(fault) from None
+            raise fault from None
         return _rating(reply)
 
     async def _metric(self, name: str) -> Any:
@@ -96,7 +96,7 @@ class Evaluation:
 
     async def _load_coherence(self) -> Any:
         if is_loopback(self._access.base_url) and not os.environ.get("STORAGE_EMULATOR_HOST"):
-            raise told(
+            raise JudgeCallError(
                 "connection",
                 "Google's metric `coherence` is kept in Google Cloud Storage, and GOOGLE_VERTEX_BASE_URL is on this "
                 "machine: set STORAGE_EMULATOR_HOST too",
@@ -105,7 +105,7 @@ class Evaluation:
             return await asyncio.to_thread(self._types.LLMMetric.load, _COHERENCE, self._client)
         except Exception as error:
             message = f"Google's metric `coherence` could not be fetched: {type(error).__name__}: {error}"
-            raise told("connection", message, retryable=True) from None
+            raise JudgeCallError("connection", message, retryable=True) from None
 
     def _instance(self, given: Mapping[str, Any]) -> Any:
         if "turns" in given:
@@ -159,7 +159,7 @@ def _rating(reply: Any) -> dict[str, Any]:
     """The one result of the reply. An error that it holds is one of the call."""
     results = getattr(reply, "metric_results", None)
     if not results:
-        raise told("unreadable", f"{WHO} sent a reply without a result", retryable=True)
+        raise JudgeCallError("unreadable", f"{WHO} sent a reply without a result", retryable=True)
     result = results[0]
     if result.error is not None and (result.error.code or result.error.message):
         raise _fault(result.error.code, result.error.message or "")
@@ -184,12 +184,12 @@ def _rubric(verdict: Any) -> dict[str, Any]:
     }
 
 
-def _fault(code: int | None, message: str) -> CallFailedError:
+def _fault(code: int | None, message: str) -> JudgeCallError:
     """For a status (`google.rpc.Status`) in place of a result."""
     name = _STATUSES.get(code or 0, "UNKNOWN")
     kind: FaultKind = "quota" if name == "RESOURCE_EXHAUSTED" else "http"
     how = {"retryable": name in _AGAIN, "final": name in _FINAL}
-    return told(kind, f"{WHO} could not rate this: {message or name}", f"{code} {name}", **how)
+    return JudgeCallError(kind, f"{WHO} could not rate this: {message or name}", f"{code} {name}", **how)
 
 
 def main() -> None:
