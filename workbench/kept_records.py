@@ -34,7 +34,7 @@ def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" 
 def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
     """Give each record an end: in a run that is kept nothing is running. A case without one was cancelled; with
     `damaged` (the run came to its end, and something of its journal is lost) it is an error."""
-    from workbench.history.report_events import END_IS_LOST
+    from workbench.history.kept_events import END_IS_LOST
 
     for record in records.values():
         if not record.finished:

@@ -16,8 +16,8 @@ from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
 from workbench.history.journal import Journal
+from workbench.history.kept_events import kept_events
 from workbench.history.kept_runs import kept_runs
-from workbench.history.report_events import kept_events
 from workbench.history.run_list import checked_summary
 from workbench.history.stored_report import read_report
 from workbench.kept_records import brief_records, read_records

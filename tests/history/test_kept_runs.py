@@ -16,9 +16,9 @@ from workbench.history import case_rows
 from workbench.history.adk_events import adk_case_events
 from workbench.history.case_events import case_events as read_case
 from workbench.history.case_rows import EarlierRuns
+from workbench.history.kept_events import kept_events
 from workbench.history.kept_runs import kept_runs, newest_runs
 from workbench.history.latest import latest_runs
-from workbench.history.report_events import kept_events
 from workbench.history.run_list import checked_summary, summary_for_opening
 from workbench.history.summary import Summary
 from workbench.store import Store

@@ -15,7 +15,7 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.journal import Journal
-from workbench.history.report_events import kept_events
+from workbench.history.kept_events import kept_events
 from workbench.history.run_words import refuse_unknown_runs
 from workbench.history.sides import open_summary
 from workbench.history.stored_run import open_run

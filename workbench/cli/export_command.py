@@ -92,7 +92,7 @@ def _read(word: str, state: Path) -> "ExportedRun":
     from workbench.cli.following import read_prices
     from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
-    from workbench.history.report_events import kept_events
+    from workbench.history.kept_events import kept_events
     from workbench.store import Store
 
     store, versions = Store(), dict[str, Any]()

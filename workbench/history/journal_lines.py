@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.counting import counted
 from workbench.history.checked import read_checked
+from workbench.history.state_dir import JOURNAL_FILE
 from workbench.history.summary_files import lines_then
 from workbench.regular_file import open_regular
 
@@ -158,3 +159,13 @@ def of_another_version(schema: Any) -> str:
     if family == ours and number.isdigit() and int(number) > int(own):
         return f"a later version of agent-workbench wrote this run ({schema}), this one reads {SCHEMA}"
     return f"written as {schema!r}, this version reads {SCHEMA!r}"
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file is a journal, by its name or its first bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open_regular(path) as file:
+        return path.name == JOURNAL_FILE or file.read(len(HEAD)) == HEAD

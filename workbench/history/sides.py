@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from workbench.agents.worker.checked import HEAD
 from workbench.engine.plan.options import UsageFaultError
 from workbench.event_json import to_json
 from workbench.events import Noticed
 from workbench.history.adk_results import ENDING, adk_summary
+from workbench.history.journal_lines import is_journal
 from workbench.history.run_list import checked_summary, summarize
 from workbench.history.run_words import place_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
@@ -32,10 +32,7 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
 def _of_file(path: Path) -> tuple[Summary, list[str]]:
     if path.name.endswith(ENDING):
         return adk_summary(path, path.parent), []
-    with path.open("rb") as file:
-        if path.name == JOURNAL_FILE or file.read(len(HEAD)) == HEAD:
-            return summarize(path)
-    return _of_report(path)
+    return summarize(path) if is_journal(path) else _of_report(path)
 
 
 def _of_report(path: Path) -> tuple[Summary, list[str]]:

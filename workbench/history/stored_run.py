@@ -6,12 +6,10 @@ from pathlib import Path
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import CaseError, CaseFinished, Event, Noticed
-from workbench.history.journal import FILE_NAME, OTHERS, read_journal
+from workbench.history.journal import OTHERS, read_journal
+from workbench.history.journal_lines import is_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import read_report
-from workbench.regular_file import open_regular
-
-_JOURNAL_HEAD = b'{"crc32": "'
 
 
 def open_run(word: str, state: Path, folder: Path) -> StoredRun:
@@ -22,7 +20,10 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
         UsageFaultError: there is no such run, or nothing of it can be read.
     """
     path = place_of(word, state, folder)
-    return _read_journal(path) if path.name == FILE_NAME else _read_file(path)
+    try:
+        return _read_journal(path) if is_journal(path) else read_report(path)
+    except OSError as error:
+        raise UsageFaultError(f"{path}: {error.strerror or error}", kind="broken_file") from None
 
 
 def _read_journal(path: Path) -> StoredRun:
@@ -47,12 +48,3 @@ def _read_journal(path: Path) -> StoredRun:
         run.cases[OTHERS].take(CaseFinished(OTHERS, "error", why, 0.0))
     run.run_id = run.run_id or path.parent.name
     return run
-
-
-def _read_file(path: Path) -> StoredRun:
-    try:
-        with open_regular(path) as file:
-            head = file.read(len(_JOURNAL_HEAD))
-        return _read_journal(path) if head == _JOURNAL_HEAD else read_report(path)
-    except OSError as error:
-        raise UsageFaultError(f"{path}: {error.strerror or error}", kind="broken_file") from None

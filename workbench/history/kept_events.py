@@ -3,7 +3,6 @@ of ADK."""
 
 from pathlib import Path
 
-from workbench.agents.worker.checked import HEAD
 from workbench.engine.plan.options import UsageFaultError
 from workbench.events import (
     CaseError,
@@ -18,10 +17,10 @@ from workbench.events import (
 )
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
-from workbench.history.journal import FILE_NAME, read_journal
+from workbench.history.journal import read_journal
+from workbench.history.journal_lines import is_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import report_events
-from workbench.regular_file import open_regular
 
 END_IS_LOST = "how this case ended cannot be read: the journal is damaged"
 
@@ -37,9 +36,7 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
         path = place_of(word, state, folder)
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
-        with open_regular(path) as file:
-            journal = path.name == FILE_NAME or file.read(len(HEAD)) == HEAD
-        return _journal_events(path) if journal else list(report_events(path))
+        return _journal_events(path) if is_journal(path) else list(report_events(path))
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
 
