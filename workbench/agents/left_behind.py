@@ -93,10 +93,15 @@ def _is_alive(mark: str) -> bool:
 
 def _began(pid: int) -> str:
     """Return the clock tick at which a process began, "" if it is gone."""
+    fields = stat_fields(pid)
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+
+
+def stat_fields(pid: int) -> list[str]:
+    """Return what `/proc` tells of a process, from its state on; nothing if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
+        return []
     # The name stands in parentheses and may hold anything.
-    fields = text.rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+    return text.rpartition(")")[2].split()

@@ -6,8 +6,9 @@ A process that only waits for commands answers a ping at once, however busy its 
 import asyncio
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
+
+from workbench.agents.left_behind import stat_fields
 
 _SILENT = 2.0
 """Seconds that an answer may take before the process is looked at."""
@@ -69,12 +70,7 @@ class Pinged:
 
 def read_activity(pid: int) -> Activity | None:
     """Return what `/proc` tells of a process, None if it has ended."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name stands in parentheses and may hold anything.
-    fields = text.rpartition(")")[2].split()
+    fields = stat_fields(pid)
     return Activity(fields[0], int(fields[11]) + int(fields[12])) if len(fields) > 12 else None
 
 

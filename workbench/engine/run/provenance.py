@@ -7,7 +7,6 @@ that two runs can be compared line by line.
 import asyncio
 import contextlib
 import functools
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.atomic import content_hash
 from workbench.dependencies.reading import files_in
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import Sources
@@ -83,7 +83,7 @@ def read_sources(
                 continue
             left -= len(content)
             cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")
-            digest = hashlib.blake2b(cleaned, digest_size=16).hexdigest()
+            digest = content_hash(cleaned)
             of_agent[relative], contents[digest] = digest, cleaned
             named.update(_models(cleaned, in_quotes=relative.endswith(".py")))
         if not known:

@@ -3,12 +3,12 @@
 So it is seen whether a file really changed, also behind a link, and how it was when a verdict was made.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from workbench.atomic import content_hash
 from workbench.regular_file import read_regular
 
 _KEPT_FILE = 1 << 20
@@ -75,18 +75,13 @@ class Contents:
             return ABSENT
         except OSError:
             return None
-        digest = digest_of(content)
+        digest = content_hash(content)
         if len(content) <= _KEPT_FILE and digest not in self._kept:
             self._kept[digest] = content
             self._size += len(content)
             while self._size > _KEPT_ALL:
                 self._size -= len(self._kept.pop(next(iter(self._kept))))
         return digest
-
-
-def digest_of(content: bytes) -> str:
-    """The hash by which contents are known."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 class Links:
