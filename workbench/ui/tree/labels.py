@@ -42,7 +42,9 @@ _NAME = 2
 """Which piece of a case's row its name is, behind the indent and the sign of its verdict."""
 _GAP = 1
 _SHORTEST = 6
-_STALE_WORD = cell_len(f"{STALE.glyph}{STALE.word}")
+_READABLE = 24
+"""Cells of a name that no reason takes."""
+_SHORT_REASON = 14
 
 
 def label(text: str) -> str:
@@ -118,16 +120,16 @@ class Labels:
                 (" ↓" if self._verdicts.turned[pair] else " ↑", "failed" if self._verdicts.turned[pair] else "passed")
             )
         left += self._found(pair, width)
-        if view is None:
-            return self._said(pair, *self._stale(pair, left, [], width), width)
-        if len(view.refs) > 1:
+        right: Pieces = []
+        if view is not None and len(view.refs) > 1:
             left[0] = ("  " + _arrow(outline, row), "muted")
             if view.rate.flaky and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
             right = [*_other_criteria(self._verdicts.store.records[view.worst]), *self._repeated(pair, view, width)]
-        else:
+        elif view is not None:
             right = self._outcome(view, self._verdicts.store.records[view.worst], width)
-        return self._said(pair, *self._stale(pair, left, right, width), width)
+        right = self._said(pair, left, right, width)
+        return self._stale(pair, left, right, width), right
 
     def _repeated(self, pair: tuple[int, int], view: View, width: int) -> Pieces:
         """`3/5 60 % flaky agent`, of a case with several executions; as long as some are to come, how many of how
@@ -159,25 +161,29 @@ class Labels:
         face = CHECKED[worst]
         return [(f" {face.glyph}{face.word if width >= _WORDS_FROM else ''}", face.variable.removeprefix("status-"))]
 
-    def _stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
-        """Return the row with the sign that its verdict is stale, and where there is room, why."""
+    def _stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
+        """Return the left side with the sign that the verdict is stale, and where there is room, why. A long name is
+        cut for a short reason, as long as enough of it is left."""
         changes = self._verdicts.stale.get(pair)
         if not changes:
-            return left, right
+            return left
         room = width - sum(cell_len(text) for text, _ in (*left, *right)) - _GAP - 1
-        least = _STALE_WORD if width >= _WORDS_FROM else 1
-        return [*left, (f" {stale_mark(changes, max(room, least))}", STALE.variable.removeprefix("status-"))], right
+        spare = room + max(cell_len(left[_NAME][0]) - _READABLE, 0)
+        room = max(room, min(spare, _SHORT_REASON))
+        return [*left, (f" {stale_mark(changes, room)}", STALE.variable.removeprefix("status-"))]
 
-    def _said(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
-        """The row with the sign that the user said what the verdict is worth, and where there is room, what."""
+    def _said(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
+        """Return the right side with the sign that the user said what the verdict is worth, and where there is room,
+        what."""
         said = self._verdicts.said(*pair)
         if said is None:
-            return left, right
+            return right
         face = TRIAGED_EARLIER if said.earlier else TRIAGED
         word = f"{one_line(said.word, limit=24)} "
         taken = sum(cell_len(text) for text, _ in (*left, *right)) + cell_len(word) + 4
+        taken += cell_len(f" {STALE.glyph}") if self._verdicts.stale.get(pair) else 0
         # On the right, where a long name cannot push it out of sight.
-        return left, [(f"{face.glyph} {word if taken <= width else ''}", "accent"), *right]
+        return [(f"{face.glyph} {word if taken <= width else ''}", "accent"), *right]
 
     def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
         record = self._verdicts.record(row.evalset, row.case, row.repeat)
