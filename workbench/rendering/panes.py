@@ -5,20 +5,23 @@ so a digit means the same before, during and after a run, and in all cases of an
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from workbench.rendering import change, claims, diff, judge_pane, log, repeats, rubrics, score_pane, simulator
 from workbench.rendering.document import AsideWhen, Document, Subject
 from workbench.rendering.rows import View
 from workbench.rendering.trace import pane as trace
 
+Read = TypeVar("Read")
+"""The subject of a pane: a case, or a conversation."""
 
-def always(subject: Subject, criteria: frozenset[str]) -> bool:
+
+def always(subject: object, criteria: frozenset[str]) -> bool:
     """Every case has it."""
     return True
 
 
-class Pane(NamedTuple):
+class Pane(NamedTuple, Generic[Read]):
     """`title` is its name in the strip; `build` lays out the whole pane for a subject. What a running case adds is
     best added at the end, which the screen follows. `by_turns`: a reader is always in one of its turns, so that this
     turn is named, and copied. `applies`: whether a case with these criteria has it. `aside`: its items have more to
@@ -26,14 +29,14 @@ class Pane(NamedTuple):
     `opens`: a case that has it opens in it, as long as no other pane was asked for."""
 
     title: str
-    build: Callable[[Subject, View], Document]
+    build: Callable[[Read, View], Document]
     by_turns: bool = False
-    applies: Callable[[Subject, frozenset[str]], bool] = always
+    applies: Callable[[Read, frozenset[str]], bool] = always
     aside: AsideWhen = "never"
     opens: bool = False
 
 
-PANES: tuple[Pane, ...] = (
+PANES: tuple[Pane[Subject], ...] = (
     Pane("Diff", diff.build, by_turns=True),
     Pane("Scores", score_pane.build),
     Pane("Claims", claims.build, by_turns=True, applies=claims.applies, aside="always"),
@@ -47,7 +50,7 @@ PANES: tuple[Pane, ...] = (
 )
 
 
-def panes_of(subject: Subject) -> tuple[Pane, ...]:
+def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
     """The panes of a case, in order."""
     if subject.record is None and subject.case is None:
         return tuple(pane for pane in PANES if pane.applies is always)

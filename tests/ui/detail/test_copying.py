@@ -7,6 +7,7 @@ import pytest
 from tests.rendering.test_trace import SPANS, record
 from workbench.events import SpansRecorded
 from workbench.rendering.document import Item, Subject
+from workbench.rendering.panes import panes_of
 from workbench.ui.detail.aside import Layout
 from workbench.ui.detail.reading import Reading
 
@@ -14,17 +15,17 @@ LONG = [{"number": number} for number in range(500)]
 
 
 @pytest.fixture
-def reading() -> Reading:
+def reading() -> Reading[Subject]:
     case = record()
     pieces = {"said": json.dumps({"rows": LONG}), "args": '{"id": "A-7"}'}
     case.turns[0].spans = SpansRecorded(case.ref, 0, json.dumps(SPANS), pieces)
-    found = Reading()
+    found = Reading(Subject(), panes_of)
     found.take(Subject(case))
     found.choose(found.titles.index("Trace") + 1)
     return found
 
 
-def copied(reading: Reading, *keys: str) -> list[str]:
+def copied(reading: Reading[Subject], *keys: str) -> list[str]:
     """Of the last of these items, each of which unfolds the next one."""
     item = Item("", 0, 0)
     for key in keys:
@@ -36,7 +37,7 @@ def copied(reading: Reading, *keys: str) -> list[str]:
     return reading.copied(item, 0)[1].splitlines()
 
 
-def test_a_part_is_copied_whole_without_what_is_told_beside_its_row(reading: Reading) -> None:
+def test_a_part_is_copied_whole_without_what_is_told_beside_its_row(reading: Reading[Subject]) -> None:
     lines = copied(reading, "span/0/3", "span/0/3/response")
     assert lines[0].strip().startswith("▾ Response")
     assert lines[-1].strip() == "}"
@@ -44,7 +45,7 @@ def test_a_part_is_copied_whole_without_what_is_told_beside_its_row(reading: Rea
     assert not any("model call" in line for line in lines)
 
 
-def test_a_row_is_copied_with_its_parts_and_what_is_told_beside_it(reading: Reading) -> None:
+def test_a_row_is_copied_with_its_parts_and_what_is_told_beside_it(reading: Reading[Subject]) -> None:
     lines = copied(reading, "span/0/4")
     assert "ƒ" in lines[0] or "▾ find_order" in lines[0]
     text = "\n".join(lines)

@@ -93,7 +93,7 @@ def _targets(node: Node) -> tuple[Target, ...]:
         near = above or next((part for part in node.walk() if part.events), None)
         places += _places(near) if near is not None else ()
     names = (*places, f"user/{node.turn}")
-    return (Target("Diff", names), Target("Log", names))
+    return (Target("Diff", names), Target("Log", names), Target("Conversation", names))
 
 
 def build(subject: Subject, view: View) -> Document:

@@ -1,14 +1,12 @@
 """What the pages of a conversation show, as lines."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from workbench.model.invocation import content_text
-from workbench.rendering.document import AsideWhen, Document
+from workbench.rendering.document import Document
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.lines import Line, Segment, hang, heading, safe, wrap
 from workbench.rendering.log import add_turn, output_lines
+from workbench.rendering.panes import Pane
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.pane import add_trace
 from workbench.text import plain
@@ -99,20 +97,12 @@ def trace(talk: Talk, view: View) -> Document:
     return document
 
 
-class Page(NamedTuple):
-    """`aside`: its items have more to tell than stands in their lines."""
-
-    title: str
-    build: Callable[[Talk, View], Document]
-    aside: AsideWhen = "never"
-
-
-CONVERSATION, TRACE = "Conversation", "Trace"
-PAGES: tuple[Page, ...] = (
-    Page(CONVERSATION, conversation),
-    Page("State", state),
-    Page("Output", output),
-    Page(TRACE, trace, "always"),
+CONVERSATION = "Conversation"
+PAGES: tuple[Pane[Talk], ...] = (
+    Pane(CONVERSATION, conversation),
+    Pane("State", state),
+    Pane("Output", output),
+    Pane("Trace", trace, aside="always"),
 )
 
 

@@ -98,7 +98,7 @@ class ChatScreen(ModalScreen[Talk | None]):
 
     def _begin(self) -> None:
         self.leave()
-        self.talk = self._view.talk = Talk(self._agent, self.talk.initial, prices=self.talk.prices)
+        self.talk = Talk(self._agent, self.talk.initial, prices=self.talk.prices)
         self._asked_to_stop = False
         self._link = self._connect(self.talk.initial, self._wake)
 
@@ -157,7 +157,7 @@ class ChatScreen(ModalScreen[Talk | None]):
         if self.talk.doing == "answering":
             self.action_chat_stop()
         elif self._box.has_focus:
-            self._view.read()
+            self._view.focus()
         elif self.talk.finished and self._sure != "leave":
             self._sure = "leave"
             self._say("not kept: + keeps it as a case, esc once more drops it", warning=True)
@@ -203,10 +203,10 @@ class ChatScreen(ModalScreen[Talk | None]):
     # What is shown
 
     def action_chat_full(self) -> None:
-        self._view.toggle_full()
+        self._view.toggle_texts()
 
     def action_move(self, direction: str) -> None:
-        self._view.action_move(direction)
+        self._view.move(direction)
 
     def action_other_side(self) -> None:
         self._view.next_page()
@@ -214,8 +214,8 @@ class ChatScreen(ModalScreen[Talk | None]):
     def on_talk_view_turned(self) -> None:
         self._show_keys()
 
-    def _show(self, *, to_end: bool | None = None) -> None:
-        self._view.show(to_end=to_end)
+    def _show(self) -> None:
+        self._view.show(self.talk)
         self._show_keys()
 
     def _show_keys(self) -> None:

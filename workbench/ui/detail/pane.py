@@ -1,35 +1,34 @@
-"""The detail of one case: which pane is open, where in it the reader is, and where a key leads from there."""
+"""The detail of one case: its panes, in a frame with its name and verdict."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus
 from textual.style import Style
-from textual.widget import Widget
 
 from workbench.events import CaseRef
 from workbench.rendering.cells import cell_len
-from workbench.rendering.document import AsideWhen, Document, Subject
-from workbench.rendering.lines import width_of
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.lines import Line, width_of
+from workbench.rendering.panes import panes_of
 from workbench.rendering.title import ending, summary, title
-from workbench.ui.detail.body import Body
-from workbench.ui.detail.head import Head
-from workbench.ui.detail.reading import TRACE, Arrival, Reading
+from workbench.ui.detail.reader import Reader
+from workbench.ui.detail.reading import Reading
 from workbench.ui.textual_private import set_border_title
 
 if TYPE_CHECKING:
     from workbench.history.case_rows import EarlierRun
     from workbench.repeats.account import CaseRepeats
 
+_TELLS_EARLIER = "Scores"
 
-class CaseFrame(Widget):
-    """Tells of what is read in its body which case, which pane and which turn that is."""
+
+class CaseDetail(Reader[Subject]):
+    """Shows what it is told to show."""
 
     DEFAULT_CSS = """
-    CaseFrame {
-        layout: vertical;
+    CaseDetail {
         border: round $border-blurred;
         border-title-color: $label-strong;
         border-title-style: bold;
@@ -37,85 +36,10 @@ class CaseFrame(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self._reading = Reading()
-        self._turn: int | None = None
-        """The turn that was jumped to, as long as nothing else was scrolled to."""
-        self._head = Head()
-        self._body = Body()
-
-    def compose(self) -> ComposeResult:
-        yield self._head
-        yield self._body
-
-    @property
-    def pane_titles(self) -> tuple[str, ...]:
-        """The panes of the case, in the order of their digits."""
-        return self._reading.titles
-
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        self.call_after_refresh(self._write_title)
-
-    def on_descendant_blur(self, event: DescendantBlur) -> None:
-        self.call_after_refresh(self._write_title)
-
-    def on_body_moved(self, event: Body.Moved) -> None:
-        event.stop()
-        self._write_head()
-
-    def _turn_in_sight(self) -> int | None:
-        """The turn that was jumped to, else that of the cursor, else the one at the top of the pane; at the very end
-        the last one."""
-        document, body = self._body.document, self._body
-        if self._turn is not None and self._turn < len(document.turns):
-            return self._turn
-        if body.item is not None:
-            return document.turn_at(body.item.start)
-        if document.turns and body.at_end and body.top > 0:
-            return len(document.turns) - 1
-        return document.turn_at(body.top)
-
-    def _write_head(self) -> None:
-        turn, count = self._turn_in_sight(), len(self._body.document.turns)
-        named = turn is not None and count > 1 and self._reading.pane.by_turns
-        position = f"turn {(turn or 0) + 1} of {count}" if named else ""
-        chosen = self._reading.panes.index(self._reading.pane)
-        told = summary(self._reading.subject, max(self._head.size.width - 2, 0))
-        self._head.show(self.pane_titles, chosen, position, told)
-
-    def _write_title(self) -> None:
-        """Write `agent › evalset › case ──── stale: prompt.txt  ✗ FAIL` into the frame."""
-        room = self.size.width - 4
-        tail = ending(self._reading.subject, room - 4)
-        name = title(self._reading.subject, room - width_of(tail) - 4)
-        if not name or room < 12:
-            set_border_title(self, None)
-            return
-        line = Style(foreground=self.styles.border_top[1], bold=False)
-        parts: list[tuple[str, str | Style]] = [(name, "")]
-        if tail:
-            fill = "─" * max(room - cell_len(name) - width_of(tail) - 2, 0)
-            parts += [(f" {fill} ", line), *((text, f"${style} bold" if style else "") for text, style in tail)]
-        set_border_title(self, Content.assemble(*parts))
-
-
-_TELLS_EARLIER = "Scores"
-_ABOVE = 3
-"""Lines that are seen above what was jumped to."""
-
-
-class CaseDetail(CaseFrame):
-    """Shows what it is told to show. A case opens at its first problem; from then on only the user moves it, except
-    that the end of a running case is followed as long as it is in sight."""
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self._touched = False
-        """Whether the user has scrolled here: from then on nothing else does."""
+    def __init__(self) -> None:
+        super().__init__(Reading(Subject(), panes_of))
         self._stage: tuple[object, ...] = ()
-        self._open_ended = False
-        """Of the document in sight: the stage its subject was in, and whether more was to come."""
+        """The stage of the subject for which the document in sight was made."""
 
     @property
     def repeats(self) -> "CaseRepeats | None":
@@ -131,39 +55,28 @@ class CaseDetail(CaseFrame):
     def show(self, subject: Subject) -> None:
         """Show another subject from its first problem on. The same case again (run anew, say) is only brought up to
         date."""
-        if subject.identity == self._reading.subject.identity:
-            subject = replace(subject, earlier=self._reading.subject.earlier)
-        if self._reading.take(subject):
+        before = self._reading.subject
+        if subject.identity == before.identity:
+            self._reading.take(replace(subject, earlier=before.earlier), same=True)
+            self.refresh_record()
+        else:
+            self._reading.take(subject)
             self._touched = False
             self._open()
-        else:
-            self.refresh_record()
 
     def show_earlier(self, ref: CaseRef, earlier: "tuple[EarlierRun, ...]") -> None:
         """Tells what earlier runs said of the case; nothing if another one is shown by now."""
         subject = self._reading.subject
         if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:
             return
-        self._reading.take(replace(subject, earlier=earlier))
+        self._reading.take(replace(subject, earlier=earlier), same=True)
         if self._reading.pane.title == _TELLS_EARLIER:
             self._fit()
 
     def refresh_record(self) -> None:
         """The record that is shown may have changed in place."""
-        if self._reading.subject.stage == self._stage:
-            return
-        self._reading.refresh()
-        if not self._touched:
-            self._open()
-            return
-        body, document = self._body, self._build()
-        self._lay_out(document, len(document.lines) if self._open_ended and body.at_end else body.top)
-
-    def show_pane(self, n: int) -> None:
-        """Opens the pane with digit `n`; others are ignored."""
-        if self._reading.choose(n):
-            self._touched = False
-            self._open()
+        if self._reading.subject.stage != self._stage:
+            self.refresh_subject()
 
     def copy_text(self) -> tuple[str, str] | None:
         """What it is, and the text: of the item under the cursor, of the turn in sight, or of a pane that has
@@ -174,163 +87,45 @@ class CaseDetail(CaseFrame):
         name, text = self._reading.copied(self._body.item, self._turn_in_sight())
         return f"{name} of {title(subject, 80)}", text
 
-    def move(self, direction: str) -> bool:
-        """Scrolls the pane, or moves its cursor; unfolds ("right") what is long, or goes to where it came from; folds
-        ("left"), or goes back from there. Whether anything changed."""
-        body = self._body
-        if direction == "right":
-            return self._go_in() if body.item is not None else self._set_full(True)
-        if direction == "left":
-            return self._go_out() if body.item is not None or self._reading.away else self._set_full(False)
-        self._touched = True
-        self._turn = None
-        body.forget_pointed()
-        return body.move(direction)
+    # Reader
 
-    def go_back(self) -> bool:
-        """Back to where the last jump began; False if there was none."""
-        place = self._reading.back()
-        if place is None:
-            return False
-        self._lay_out(self._build(), place.top, place.item)
-        return True
-
-    def to_event(self) -> bool:
-        """From what was said or done to its event in the trace, and back; False if it has none."""
-        if self._reading.pane.title == TRACE and self.go_back():
-            return True
-        body = self._body
-        item = body.item or body.document.known_from(body.meant, TRACE)
-        if item is None:
-            return False
-        only = None if self._reading.pane.title == TRACE else TRACE
-        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
-
-    def toggle_full(self) -> None:
-        """Unfolds what is long, or folds it again; goes to where an item came from."""
-        item = self._body.item
-        if item is None:
-            self._set_full(not self._reading.full)
-        elif self._reading.is_open(item) and not item.targets:
-            self._go_out()
-        else:
-            self._go_in()
-
-    def focus(self, scroll_visible: bool = True) -> Self:
-        """Hands the focus to the pane."""
-        self._body.focus(scroll_visible)
-        return self
-
-    def on_body_resized(self, event: Body.Resized) -> None:
-        event.stop()
-        self._fit()
-
-    def on_body_picked(self, event: Body.Picked) -> None:
-        event.stop()
-        self.toggle_full()
-
-    def on_head_chosen(self, event: Head.Chosen) -> None:
-        event.stop()
-        self.show_pane(event.index + 1)
-
-    def _fit(self) -> None:
-        """The pane has another size."""
-        if self._touched:
-            self._keep_place()
-        else:
-            self._open()
-
-    def _open(self) -> None:
-        """Lays the pane out from where a reader should begin: the first problem, or the end of what is running."""
-        document = self._build()
-        self._turn = document.opening
+    @property
+    def is_over(self) -> bool:
         record = self._reading.subject.record
-        if record is not None and record.state == "running" and not self._reading.pane.opens:
-            top = len(document.lines)
-        else:
-            top = 0 if document.opening is None else document.turns[document.opening]
-        key = document.items[document.opening_item].key if document.items else ""
-        self._lay_out(document, top, key)
+        return record is None or record.finished
 
-    def _keep_place(self) -> None:
-        """Lays the pane out anew with the same item on the same line, or the same turn at the top and the same distance
-        into it."""
-        body = self._body
-        if (item := body.item) is not None:
-            document = self._build()
-            number = document.item_named(item.key)
-            start = document.items[number].start if number is not None else item.start
-            self._lay_out(document, start - (item.start - body.top))
-            return
-        turn = body.document.turn_at(body.top)
-        offset = body.top - (body.document.turns[turn] if turn is not None else 0)
-        document = self._build()
-        start = document.turns[turn] if turn is not None and turn < len(document.turns) else 0
-        self._lay_out(document, start + offset)
+    @property
+    def opens_at_end(self) -> bool:
+        record = self._reading.subject.record
+        return record is not None and record.state == "running" and not self._reading.pane.opens
 
-    def _build(self) -> Document:
-        return self._reading.document(self._body.planned)
+    def summary(self, width: int) -> Line:
+        return summary(self._reading.subject, width)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
-        """Shows a document with the cursor on the item named `key`; without one it stays on its item."""
-        record, item = self._reading.subject.record, self._body.item
-        self._stage, self._open_ended = self._reading.subject.stage, record is not None and not record.finished
-        if key is None and item is not None:
-            key = item.key
-        cursor = document.item_named(key) if key else None
-        aside: AsideWhen = self._reading.pane.aside if document.items else "never"
-        self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
-        self._write_head()
+        self._stage = self._reading.subject.stage
+        super()._lay_out(document, top, key, pointed)
         self._write_title()
 
-    def _go_in(self) -> bool:
-        """Unfolds the item under the cursor; where there is nothing (more) to unfold, goes to where it came from."""
-        item = self._body.item
-        if item is None:
-            return False
-        if self._reading.unfold(item):
-            self._touched = True
-            self._keep_place()
-            return True
-        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned))
+    # The frame
 
-    def _arrive(self, arrival: Arrival | None) -> bool:
-        """Shows where a jump leads; False if it leads nowhere."""
-        if arrival is None:
-            return False
-        self._touched, self._turn = True, None
-        pointed = range(0) if arrival.item else arrival.lines
-        self._lay_out(arrival.document, max(arrival.lines.start - _ABOVE, 0), arrival.item, pointed)
-        return True
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        self.call_after_refresh(self._write_title)
 
-    def _go_out(self) -> bool:
-        """Folds the item under the cursor, else goes back from a jump."""
-        item = self._body.item
-        if item is not None and not self._reading.away and self._reading.fold(item):
-            self._touched = True
-            self._keep_place()
-            return True
-        return self.go_back()
+    def on_descendant_blur(self, event: DescendantBlur) -> None:
+        self.call_after_refresh(self._write_title)
 
-    def _set_full(self, full: bool) -> bool:
-        if full == self._reading.full or (full and not self._body.document.folded):
-            return False
-        self._reading.full = full
-        self._touched = True
-        self._keep_place()
-        return True
-
-    def go_to_turn(self, step: int) -> None:
-        """Go to the start of the next turn (1), or of the one before (-1)."""
-        document, body = self._body.document, self._body
-        current = self._turn_in_sight()
-        if current is None or not 0 <= current + step < len(document.turns):
+    def _write_title(self) -> None:
+        """Write `agent › evalset › case ──── stale: prompt.txt  ✗ FAIL` into the frame."""
+        room = self.size.width - 4
+        tail = ending(self._reading.subject, room - 4)
+        name = title(self._reading.subject, room - width_of(tail) - 4)
+        if not name or room < 12:
+            set_border_title(self, None)
             return
-        self._touched = True
-        self._turn = current + step
-        start = document.turns[self._turn]
-        if document.items:
-            number = document.item_at(start)
-            body.stand_on(number if document.items[number].start >= start else number + 1)
-        body.go_to(start)
-        self._write_head()
+        line = Style(foreground=self.styles.border_top[1], bold=False)
+        parts: list[tuple[str, str | Style]] = [(name, "")]
+        if tail:
+            fill = "─" * max(room - cell_len(name) - width_of(tail) - 2, 0)
+            parts += [(f" {fill} ", line), *((text, f"${style} bold" if style else "") for text, style in tail)]
+        set_border_title(self, Content.assemble(*parts))

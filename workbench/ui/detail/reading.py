@@ -1,13 +1,13 @@
-"""What is read of a case: which pane, what is unfolded in it, and where to go back to. Without a widget."""
+"""Reading a case or a conversation: which pane, what is unfolded in it, and where to go back to. Without a widget."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
-from workbench.rendering.document import AsideWhen, Document, Item, Subject, Target
+from workbench.rendering.document import AsideWhen, Document, Item, Target
 from workbench.rendering.lines import text_of
-from workbench.rendering.panes import Pane, panes_of
+from workbench.rendering.panes import Pane, Read
 from workbench.rendering.rows import View
 from workbench.ui.detail.aside import Layout
 
@@ -40,12 +40,12 @@ class Arrival:
     item: str
 
 
-class Reading:
-    """Changes by what the user asks for, and makes the documents to be shown."""
+class Reading(Generic[Read]):
+    """Changes by what the user asks for, and makes the documents to be shown. `panes_of` are the panes of a subject."""
 
-    def __init__(self) -> None:
-        self.subject = Subject()
-        self.panes: tuple[Pane, ...] = panes_of(self.subject)
+    def __init__(self, subject: Read, panes_of: Callable[[Read], tuple[Pane[Read], ...]]) -> None:
+        self.subject, self._panes_of = subject, panes_of
+        self.panes = panes_of(subject)
         self.full = False
         self._wanted = ""
         """The pane that was asked for last; a case that has none such shows the one that opens by itself."""
@@ -57,11 +57,11 @@ class Reading:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The panes of the case, in the order of their digits."""
+        """The panes of the subject, in the order of their digits."""
         return tuple(pane.title for pane in self.panes)
 
     @property
-    def pane(self) -> Pane:
+    def pane(self) -> Pane[Read]:
         """The pane that is open."""
         own = next((pane for pane in self.panes if pane.opens), self.panes[0])
         return next((pane for pane in self.panes if pane.title == self._wanted), own)
@@ -71,23 +71,22 @@ class Reading:
         """Whether there is somewhere to go back to."""
         return bool(self._places)
 
-    def take(self, subject: Subject) -> bool:
-        """Reads another subject; whether it is another case. That one opens in the pane that was asked for: not in one
-        that was only jumped to."""
-        before, self.subject = self.subject, subject
+    def take(self, subject: Read, *, same: bool = False) -> None:
+        """Read another subject, or (`same`) another state of it. Another one opens in the pane that was asked for: not
+        in one that was only jumped to."""
+        self.subject = subject
         self.refresh()
-        if before.identity == subject.identity:
-            return False
+        if same:
+            return
         if self._places:
             self._wanted = self._places[0].pane
         self.full = False
         self._places.clear()
         self._opened.clear()
-        return True
 
     def refresh(self) -> None:
         """The record may have changed in place."""
-        self.panes = panes_of(self.subject)
+        self.panes = self._panes_of(self.subject)
         self._kept.clear()
 
     def choose(self, n: int) -> bool:
@@ -105,7 +104,7 @@ class Reading:
         # Without items there is nothing to tell beside them, and all the room is the document's.
         return document if document.items or pane.aside == "never" else self._built(pane, planned("never"))
 
-    def _built(self, pane: Pane, shares: Layout) -> Document:
+    def _built(self, pane: Pane[Read], shares: Layout) -> Document:
         if shares.width <= 0:
             return Document()
         view = View(shares.width, self.full, opened=frozenset(self._opened), aside=shares.beside)

@@ -1,0 +1,262 @@
+"""The reader of a case or a conversation: which pane is open, where in it one is, and where a key leads from there."""
+
+from typing import Generic, Self
+
+from textual.app import ComposeResult
+from textual.widget import Widget
+
+from workbench.rendering.document import AsideWhen, Document
+from workbench.rendering.lines import Line
+from workbench.rendering.panes import Read
+from workbench.ui.detail.body import Body
+from workbench.ui.detail.head import Head
+from workbench.ui.detail.reading import TRACE, Arrival, Reading
+
+_ABOVE = 3
+"""Lines that are seen above what was jumped to."""
+
+
+class Reader(Widget, Generic[Read]):
+    """The head and the body of a `Reading`. A pane opens at its first problem; from then on only the user moves it,
+    except that the end of what is going on is followed as long as it is in sight."""
+
+    DEFAULT_CSS = "Reader { layout: vertical; }"
+
+    def __init__(self, reading: Reading[Read]) -> None:
+        super().__init__()
+        self._reading = reading
+        self._turn: int | None = None
+        """The turn that was jumped to, as long as nothing else was scrolled to."""
+        self._touched = False
+        """Whether the user has scrolled here: from then on nothing else does."""
+        self._ended = True
+        """Whether the subject was over when the document in sight was made."""
+        self._head = Head()
+        self._body = Body()
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._body
+
+    # What a subclass gives
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of the subject."""
+        raise NotImplementedError
+
+    @property
+    def opens_at_end(self) -> bool:
+        """Whether the pane opens where more is to come."""
+        raise NotImplementedError
+
+    def summary(self, width: int) -> Line:
+        """Return the line over every pane."""
+        raise NotImplementedError
+
+    def position(self) -> str:
+        """Return the turn in sight in words."""
+        turn, count = self._turn_in_sight(), len(self._body.document.turns)
+        named = turn is not None and count > 1 and self._reading.pane.by_turns
+        return f"turn {(turn or 0) + 1} of {count}" if named else ""
+
+    # What is shown
+
+    @property
+    def pane_titles(self) -> tuple[str, ...]:
+        """The panes of the subject, in the order of their digits."""
+        return self._reading.titles
+
+    def refresh_subject(self) -> None:
+        """Show what changed in the subject."""
+        self._reading.refresh()
+        if not self._touched:
+            self._open()
+            return
+        body, document = self._body, self._build()
+        self._lay_out(document, len(document.lines) if not self._ended and body.at_end else body.top)
+
+    def on_body_moved(self, event: Body.Moved) -> None:
+        event.stop()
+        self._write_head()
+
+    def _write_head(self) -> None:
+        reading = self._reading
+        told = self.summary(max(self._head.size.width - 2, 0))
+        self._head.show(self.pane_titles, reading.panes.index(reading.pane), self.position(), told)
+
+    def _turn_in_sight(self) -> int | None:
+        """The turn that was jumped to, else that of the cursor, else the one at the top of the pane; at the very end
+        the last one."""
+        document, body = self._body.document, self._body
+        if self._turn is not None and self._turn < len(document.turns):
+            return self._turn
+        if body.item is not None:
+            return document.turn_at(body.item.start)
+        if document.turns and body.at_end and body.top > 0:
+            return len(document.turns) - 1
+        return document.turn_at(body.top)
+
+    def show_pane(self, n: int) -> None:
+        """Opens the pane with digit `n`; others are ignored."""
+        if self._reading.choose(n):
+            self._touched = False
+            self._open()
+
+    def move(self, direction: str) -> bool:
+        """Scrolls the pane, or moves its cursor; unfolds ("right") what is long, or goes to where it came from; folds
+        ("left"), or goes back from there. Whether anything changed."""
+        body = self._body
+        if direction == "right":
+            return self._go_in() if body.item is not None else self._set_full(True)
+        if direction == "left":
+            return self._go_out() if body.item is not None or self._reading.away else self._set_full(False)
+        self._touched = True
+        self._turn = None
+        body.forget_pointed()
+        return body.move(direction)
+
+    def go_back(self) -> bool:
+        """Back to where the last jump began; False if there was none."""
+        place = self._reading.back()
+        if place is None:
+            return False
+        self._lay_out(self._build(), place.top, place.item)
+        return True
+
+    def to_event(self) -> bool:
+        """From what was said or done to its event in the trace, and back; False if it has none."""
+        if self._reading.pane.title == TRACE and self.go_back():
+            return True
+        body = self._body
+        item = body.item or body.document.known_from(body.meant, TRACE)
+        if item is None:
+            return False
+        only = None if self._reading.pane.title == TRACE else TRACE
+        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
+
+    def toggle_full(self) -> None:
+        """Unfolds what is long, or folds it again; goes to where an item came from."""
+        item = self._body.item
+        if item is None:
+            self._set_full(not self._reading.full)
+        elif self._reading.is_open(item) and not item.targets:
+            self._go_out()
+        else:
+            self._go_in()
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Hands the focus to the pane."""
+        self._body.focus(scroll_visible)
+        return self
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        event.stop()
+        self._fit()
+
+    def on_body_picked(self, event: Body.Picked) -> None:
+        event.stop()
+        self.toggle_full()
+
+    def on_head_chosen(self, event: Head.Chosen) -> None:
+        event.stop()
+        self.show_pane(event.index + 1)
+
+    def _fit(self) -> None:
+        """The pane has another size."""
+        if self._touched:
+            self._keep_place()
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        """Lays the pane out from where a reader should begin: the first problem, or the end of what is going on."""
+        document = self._build()
+        self._turn = document.opening
+        if self.opens_at_end:
+            top = len(document.lines)
+        else:
+            top = 0 if document.opening is None else document.turns[document.opening]
+        key = document.items[document.opening_item].key if document.items else ""
+        self._lay_out(document, top, key)
+
+    def _keep_place(self) -> None:
+        """Lays the pane out anew with the same item on the same line, or the same turn at the top and the same distance
+        into it."""
+        body = self._body
+        if (item := body.item) is not None:
+            document = self._build()
+            number = document.item_named(item.key)
+            start = document.items[number].start if number is not None else item.start
+            self._lay_out(document, start - (item.start - body.top))
+            return
+        turn = body.document.turn_at(body.top)
+        offset = body.top - (body.document.turns[turn] if turn is not None else 0)
+        document = self._build()
+        start = document.turns[turn] if turn is not None and turn < len(document.turns) else 0
+        self._lay_out(document, start + offset)
+
+    def _build(self) -> Document:
+        return self._reading.document(self._body.planned)
+
+    def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
+        """Shows a document with the cursor on the item named `key`; without one it stays on its item."""
+        item, self._ended = self._body.item, self.is_over
+        if key is None and item is not None:
+            key = item.key
+        cursor = document.item_named(key) if key else None
+        aside: AsideWhen = self._reading.pane.aside if document.items else "never"
+        self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
+        self._write_head()
+
+    def _go_in(self) -> bool:
+        """Unfolds the item under the cursor; where there is nothing (more) to unfold, goes to where it came from."""
+        item = self._body.item
+        if item is None:
+            return False
+        if self._reading.unfold(item):
+            self._touched = True
+            self._keep_place()
+            return True
+        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned))
+
+    def _arrive(self, arrival: Arrival | None) -> bool:
+        """Shows where a jump leads; False if it leads nowhere."""
+        if arrival is None:
+            return False
+        self._touched, self._turn = True, None
+        pointed = range(0) if arrival.item else arrival.lines
+        self._lay_out(arrival.document, max(arrival.lines.start - _ABOVE, 0), arrival.item, pointed)
+        return True
+
+    def _go_out(self) -> bool:
+        """Folds the item under the cursor, else goes back from a jump."""
+        item = self._body.item
+        if item is not None and not self._reading.away and self._reading.fold(item):
+            self._touched = True
+            self._keep_place()
+            return True
+        return self.go_back()
+
+    def _set_full(self, full: bool) -> bool:
+        if full == self._reading.full or (full and not self._body.document.folded):
+            return False
+        self._reading.full = full
+        self._touched = True
+        self._keep_place()
+        return True
+
+    def go_to_turn(self, step: int) -> None:
+        """Go to the start of the next turn (1), or of the one before (-1)."""
+        document, body = self._body.document, self._body
+        current = self._turn_in_sight()
+        if current is None or not 0 <= current + step < len(document.turns):
+            return
+        self._touched = True
+        self._turn = current + step
+        start = document.turns[self._turn]
+        if document.items:
+            number = document.item_at(start)
+            body.stand_on(number if document.items[number].start >= start else number + 1)
+        body.go_to(start)
+        self._write_head()
