@@ -86,6 +86,13 @@ def test_no_field_of_a_model_is_missing(info: Any) -> None:
     assert names == wanted
 
 
+def test_the_type_of_the_simulated_user_goes_through_all_there_are() -> None:
+    shown = [one for one in rows_of({"criteria": {}}) if one.field.name == "type"]
+    assert [next_choice(one) for one in shown] == ["llm_audio"]
+    chosen = [one for one in rows_of({"user_simulator_config": {"type": "llm_audio"}}) if one.field.name == "type"]
+    assert [next_choice(one) for one in chosen] == ["llm_backed"]
+
+
 @pytest.mark.parametrize("kind", SIMULATORS)
 def test_no_field_of_the_simulated_user_is_missing(kind: str) -> None:
     rows = rows_of({"criteria": {}, "userSimulatorConfig": {"type": kind, "maxAllowedInvocations": 5, "odd": 1}})

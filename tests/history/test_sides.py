@@ -12,7 +12,7 @@ from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.run.event_lines import as_line
-from workbench.events import Event, RunFinished, RunStarted
+from workbench.events import Event, Noticed, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.journal import Journal
 from workbench.history.kept_events import kept_events
@@ -72,6 +72,15 @@ def test_no_value_in_the_place_of_another_stops_it(tmp_path: Path, key: str, val
     store = Store()
     for event in kept_events("odd.json", tmp_path, tmp_path):
         store.apply(event)
+
+
+def test_every_reader_names_a_case_that_stands_twice_in_a_report(tmp_path: Path) -> None:
+    path = _write(tmp_path / "twice.json", [_case("passed", 1.0), _case("failed", 0.5)])
+    summary, told = open_summary("twice.json", tmp_path, tmp_path)
+    noticed = [event.message for event in kept_events("twice.json", tmp_path, tmp_path) if isinstance(event, Noticed)]
+    assert told == noticed == open_run("twice.json", tmp_path, tmp_path).trouble
+    assert told == [f"{path}: case 2 is left out: desk/refunds/late stands twice in the report"]
+    assert [row["status"] for row in summary.rows.values()] == ["passed"]
 
 
 def test_a_report_against_another(tmp_path: Path) -> None:

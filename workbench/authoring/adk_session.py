@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.authoring.capture import FUNCTIONS, Captured
-from workbench.authoring.spelling import get
+from workbench.authoring.spelling import get, respelled
 from workbench.model.breaches import snake
 from workbench.model.invocation import OPAQUE
 
@@ -58,7 +58,7 @@ def _text(session: Json, name: str) -> str:
 def _snake_event(event: Any, number: int) -> Json:
     if not isinstance(event, dict):
         raise NoSessionError(f"events[{number}]: this must be an object")
-    kept: Json = _in_snake(event)
+    kept: Json = respelled(event, snake, {*OPAQUE, "state_delta"})
     content = kept.get("content")
     if content is not None and not isinstance(content, dict):
         raise NoSessionError(f"events[{number}].content: this must be an object")
@@ -83,16 +83,6 @@ def _check_part(part: Json, place: str) -> None:
             raise NoSessionError(f"{place}.{function}.name: this must be text")
         if not isinstance(value.get(inside), dict | None):
             raise NoSessionError(f"{place}.{function}.{inside}: this must be an object")
-
-
-def _in_snake(value: Any) -> Any:
-    """Keys that are ADK's in snake_case; those of the user as they are. `state_delta` is the user's."""
-    if isinstance(value, list):
-        return [_in_snake(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    own = {*OPAQUE, "state_delta"}
-    return {snake(key): item if snake(key) in own else _in_snake(item) for key, item in value.items()}
 
 
 def _turns(events: Sequence[Json]) -> tuple[list[Json], list[str]]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.authoring.spelling import get
-from workbench.model.invocation import OPAQUE, content_text, intermediate_texts, tool_calls
+from workbench.authoring.spelling import get, respelled
+from workbench.model.invocation import content_text, intermediate_texts, tool_calls
 
 Json = dict[str, Any]
 
@@ -75,7 +75,7 @@ def case_of(
         "state": copy.deepcopy(captured.state) if choice.state else {},
     }
     case = {"eval_id": choice.eval_id, "conversation": turns, "session_input": session, "creation_timestamp": now}
-    return _in_camel(case) if camel else case
+    return respelled(case, to_camel) if camel else case
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:
@@ -162,11 +162,3 @@ def _without_private(content: Json) -> Json:
         if isinstance(part, dict):
             part.pop("thought_signature", None)
     return kept
-
-
-def _in_camel(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_in_camel(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {to_camel(key): item if key in OPAQUE else _in_camel(item) for key, item in value.items()}

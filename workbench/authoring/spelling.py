@@ -1,6 +1,7 @@
 """Reading and changing a case in the spelling of its file: ADK takes `user_content` and `userContent`, and a change
 must not turn one into the other."""
 
+from collections.abc import Callable, Container
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -45,6 +46,15 @@ def drop(value: Json, name: str) -> None:
     key = key_in(value, name)
     if key is not None:
         del value[key]
+
+
+def respelled(value: Any, spell: Callable[[str], str], opaque: Container[str] = OPAQUE) -> Any:
+    """Spell all keys of a value anew, but none inside what belongs to the user: the values of `opaque` keys."""
+    if isinstance(value, list):
+        return [respelled(item, spell, opaque) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {spell(key): item if snake(key) in opaque else respelled(item, spell, opaque) for key, item in value.items()}
 
 
 def is_camel(case: Any) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from workbench.authoring.check.problem import Rule
+from workbench.authoring.spelling import get
+from workbench.json_values import string
 from workbench.metrics.registry import rubric_types
 from workbench.model.breaches import Breach
 from workbench.model.evalset import EvalCase
@@ -32,11 +34,8 @@ def rubric_problems(case: EvalCase, names: set[str]) -> Found:
 def empty_rubrics(rubrics: Placed) -> Found:
     """Find rubrics that give the judge nothing to ask. Keys may be snake_case or camelCase."""
     for place, rubric in rubrics:
-        content = rubric.get("rubric_content", rubric.get("rubricContent"))
-        text = content.get("text_property", content.get("textProperty")) if isinstance(content, dict) else None
-        if not (isinstance(text, str) and text.strip()):
-            name = rubric.get("rubric_id", rubric.get("rubricId"))
-            message = f"the rubric `{name}` has no text: the judge is asked about nothing"
+        if not string(get(get(rubric, "rubric_content"), "text_property")).strip():
+            message = f"the rubric `{get(rubric, 'rubric_id')}` has no text: the judge is asked about nothing"
             hint = "Write what must be true into rubric_content.text_property"
             yield "empty-rubric", Breach(place, message, hint, "warning")
 

@@ -5,8 +5,9 @@ from typing import Literal, TypeAlias
 from workbench.authoring.triage.entry import Entry, Judged
 from workbench.dependencies.record import digest
 from workbench.events import MetricResult
+from workbench.history.judge_named import judge_in
 from workbench.history.summary import texts, tool_steps
-from workbench.json_values import objects
+from workbench.json_values import mapping, string
 from workbench.store import CaseRecord
 
 
@@ -15,7 +16,7 @@ def answer_of(record: CaseRecord) -> str:
     would judge alike. Of a case that broke off also how."""
     turns = []
     for turn in record.turns:
-        actual = turn.actual if isinstance(turn.actual, dict) else {}
+        actual = mapping(turn.actual)
         calls = [call for call, result in tool_steps(actual) if result is None]
         turns.append([texts(actual.get("final_response")), calls])
     return digest([turns, None if record.error is None else record.error.kind])
@@ -29,23 +30,18 @@ def judged_case(record: CaseRecord) -> Judged:
 def judged_criterion(record: CaseRecord, criterion: str) -> Judged:
     """The verdict of one criterion, which the case has."""
     result = record.metrics[criterion]
-    return Judged(result.status, answer_of(record), result.score, result.threshold, judge_name(result), record.run_id)
+    return Judged(result.status, answer_of(record), result.score, result.threshold, _judge_name(result), record.run_id)
 
 
 def judged_label(record: CaseRecord, criterion: str, label: str) -> Judged:
     """One label that a judge gave on the way to the verdict of a criterion."""
     result = record.metrics.get(criterion)
-    return Judged(label, answer_of(record), judge=judge_name(result) if result else "", run=record.run_id)
+    return Judged(label, answer_of(record), judge=_judge_name(result) if result else "", run=record.run_id)
 
 
-def judge_name(result: MetricResult) -> str:
+def _judge_name(result: MetricResult) -> str:
     """The model that judged; "" where none did."""
-    found = [result.details, *objects(result.details.get("questions"))]
-    for item in found:
-        judge = item.get("judge")
-        if isinstance(judge, dict) and isinstance(judge.get("model"), str):
-            return str(judge["model"])
-    return ""
+    return string(judge_in(result.details).get("model"))
 
 
 Standing: TypeAlias = Literal["now", "earlier verdict", "earlier answer"]
