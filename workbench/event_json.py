@@ -17,7 +17,7 @@ _TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 def to_json(event: Event) -> dict[str, Any]:
     """The event as JSON data; `{"event": <class name>, …fields}`."""
-    return {"event": type(event).__name__, **_plain_fields(event)}
+    return {"event": type(event).__name__, **fields_as_json(event)}
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
@@ -39,40 +39,42 @@ def sentences(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def _plain_fields(value: Any) -> dict[str, Any]:
-    # This is done for each event of a run: what a kind of value is made of is worked out once.
+Writer: TypeAlias = Callable[[Any], Any]
+"""Takes a value of one type and gives its JSON data."""
+_WRITERS: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], list[tuple[str, Writer]]]] = {}
+"""Kind of value → the names of its fields, what gives their values, and what writes those that are not JSON data as
+they stand."""
+
+
+def fields_as_json(value: Any) -> dict[str, Any]:
+    """Return the fields of one of the dataclasses that events consist of, as JSON data."""
     kind = type(value)
-    names, get, not_plain = _MADE_OF.get(kind) or _made_of(kind)
+    # This is done for each event of a run: what a kind of value is made of is worked out once.
+    names, get, writers = _WRITERS.get(kind) or _writers(kind)
     data = dict(zip(names, get(value), strict=True))
-    for name in not_plain:
-        data[name] = _plain_value(data[name])
+    for name, write in writers:
+        data[name] = write(data[name])
     return data
 
 
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain_value(item) for item in value]
-    known = type(value) in _MADE_OF or dataclasses.is_dataclass(value)
-    return _plain_fields(value) if known else value
-
-
-_MADE_OF: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], tuple[str, ...]]] = {}
-"""Kind of value → the names of its fields, what gives their values, and those that are not JSON data as they stand."""
-
-
-def _made_of(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], tuple[str, ...]]:
-    fields = dataclasses.fields(kind)
-    names = tuple(item.name for item in fields)
+def _writers(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], list[tuple[str, Writer]]]:
+    hints = get_type_hints(kind)
+    names = tuple(hints)
     get = operator.attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
-    _MADE_OF[kind] = names, get, tuple(item.name for item in fields if not _is_plain(item.type))
-    return _MADE_OF[kind]
+    found = ((name, _writer(hint)) for name, hint in hints.items())
+    _WRITERS[kind] = names, get, [(name, write) for name, write in found if write is not None]
+    return _WRITERS[kind]
 
 
-def _is_plain(hint: Any) -> bool:
-    """Whether a value of this type is JSON data as it stands."""
-    if isinstance(hint, types.UnionType):
-        return all(map(_is_plain, get_args(hint)))
-    return hint in (str, int, float, bool, types.NoneType) or get_origin(hint) in (dict, Literal)
+def _writer(hint: Any) -> Writer | None:
+    """Return what writes values of a type; None if they are JSON data as they stand."""
+    if get_origin(hint) in (Union, types.UnionType):
+        inner = next(filter(None, map(_writer, get_args(hint))), None)
+        return None if inner is None else lambda value: None if value is None else inner(value)
+    if get_origin(hint) is tuple:
+        each = _writer(get_args(hint)[0])
+        return list if each is None else lambda value: list(map(each, value))
+    return fields_as_json if dataclasses.is_dataclass(hint) else None
 
 
 Reader: TypeAlias = Callable[[Any], Any]

@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.agents.worker.frames import FrameTooLargeError, encode
 from workbench.counting import counted
+from workbench.event_json import fields_as_json
 from workbench.events import MetricResult
 from workbench.metrics import registry
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
@@ -119,9 +120,5 @@ def _frame(number: int, results: Mapping[int, Scored]) -> bytes:
 
 
 def _plain(index: int, scored: Scored) -> dict[str, Any]:
-    turns = [_fields(turn) for turn in scored.turns]
-    return {"index": index, "result": _fields(scored.result), "turns": turns}
-
-
-def _fields(result: MetricResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in result.__slots__}
+    turns = [fields_as_json(turn) for turn in scored.turns]
+    return {"index": index, "result": fields_as_json(scored.result), "turns": turns}
