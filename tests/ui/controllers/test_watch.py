@@ -1,17 +1,27 @@
 """The watch, without a screen and without files."""
 
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any, cast
+
+import pytest
 
 from tests.ui.controllers.conftest import Bench
 from workbench.dependencies.change import Effect
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board
+from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseFinished, CaseStatus, RunFinished
 from workbench.project.watching import Watching
 from workbench.ui.run_thread import Ended
 
 KEY = ("order_desk/refunds.evalset.json", "late_parcel")
+
+
+async def _no_saves() -> AsyncIterator[Saved]:
+    nothing: tuple[Saved, ...] = ()
+    for saved in nothing:
+        yield saved
 
 
 def arm(bench: Bench, depth: Effect = "run") -> Watching:
@@ -22,6 +32,7 @@ def arm(bench: Bench, depth: Effect = "run") -> Watching:
         snapshot=snapshot,
         changes=SimpleNamespace(polling=""),
         close=lambda: bench.view.shown.append("closed"),
+        saves=_no_saves,
         learn=lambda: None,
     )
     board = Board(depths={KEY: depth})
@@ -73,6 +84,24 @@ def test_w_once_more_ends_the_watch(bench: Bench) -> None:
     assert bench.view.said == ["the watch is off"]
     bench.watch.watch_off()
     assert bench.view.said == ["the watch is off"] * 2
+
+
+@pytest.mark.parametrize("times", range(1, 6))
+async def test_each_w_counts_while_the_watch_is_being_armed(bench: Bench, times: int) -> None:
+    watching, bench.session.watching = arm(bench), None
+    bench.engine.watch = lambda marked: watching  # type: ignore[method-assign]
+    for _ in range(times):
+        bench.watch.watch()
+    await bench.view.settled()
+    assert (bench.session.watching is watching) == bool(times % 2)
+
+
+def test_w_twice_before_there_is_a_folder_begins_no_watch(bench: Bench) -> None:
+    bench.session.workspace = None
+    bench.watch.watch()
+    bench.watch.watch()
+    assert not bench.watch.arm_when_read
+    assert bench.view.said[-1] == "the watch is off"
 
 
 async def test_changed_verdicts_are_walked_in_a_circle_with_their_pane(bench: Bench) -> None:

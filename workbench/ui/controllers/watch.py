@@ -40,6 +40,8 @@ class Watch(Controller):
         self._engine, self._look_again = engine, look_again
         self.arm_when_read = False
         """Whether the watch was asked for before there was a folder to watch."""
+        self._arming = False
+        """Whether a watch is being made in a thread."""
         self._same_save = False
         """Whether what is started belongs to the same save as what ran last."""
 
@@ -54,9 +56,9 @@ class Watch(Controller):
     def watch(self) -> None:
         """Arm the watch, run what waits for its cost, or disarm it."""
         watching = self.session.watching
-        if watching is None:
+        if not self._is_wanted:
             self.arm()
-        elif watching.board.waiting is not None:
+        elif watching is not None and watching.board.waiting is not None:
             watching.board.allow()
             self.go_on()
         else:
@@ -64,10 +66,14 @@ class Watch(Controller):
 
     def watch_off(self) -> None:
         """Disarm the watch."""
-        if self.session.watching is None:
-            self.view.say("the watch is off")
-        else:
+        if self._is_wanted:
             self.disarm()
+        else:
+            self.view.say("the watch is off")
+
+    @property
+    def _is_wanted(self) -> bool:
+        return self.session.watching is not None or self._arming or self.arm_when_read
 
     def watched(self) -> None:
         """List the files that are watched."""
@@ -104,6 +110,7 @@ class Watch(Controller):
             self.arm_when_read = True
             self.view.say("the watch begins when the folder is read")
             return
+        self._arming, self.arm_when_read = True, False
         marked = set(self.view.rows.marks)
         self.view.work(self._watch(marked), "watch")
         self._run.thread.also(self._engine.warm())
@@ -112,6 +119,7 @@ class Watch(Controller):
     def disarm(self) -> None:
         """Watch nothing."""
         watching, self.session.watching = self.session.watching, None
+        self._arming = self.arm_when_read = False
         if watching is not None:
             watching.watcher.close()
             watching.announced.set()
@@ -121,7 +129,10 @@ class Watch(Controller):
         self.view.say("the watch is off")
 
     async def _watch(self, marked: "set[tuple[int, int]]") -> None:
-        watching = self.session.watching = await asyncio.to_thread(self._engine.watch, marked)
+        watching = await asyncio.to_thread(self._engine.watch, marked)
+        if not self._arming:
+            return
+        self._arming, self.session.watching = False, watching
         watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
         watching.watcher.changes.on_gone = lambda: self._says_gone(gone=watching.watcher.changes.gone)
         self.view.show_facts()
