@@ -4,7 +4,9 @@ import asyncio
 import builtins
 import contextlib
 import json
+import os
 import re
+import select
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,10 @@ SLOW = """
 import time
 
 def root_agent(message, session):
-    time.sleep(60)
+    with open({pipe!r}, "w") as pipe:
+        pipe.write("runs")
+        pipe.flush()
+        time.sleep(60)
 """
 PAGE = Path(__file__).parents[2] / "docs/python-api.md"
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S))
@@ -135,13 +140,28 @@ async def test_events_come_in_order_while_the_run_goes_on(desk: Path) -> None:
     assert sum(isinstance(event, CaseFinished) for event in events) == 2
 
 
-async def test_leaving_the_loop_ends_the_run(desk: Path) -> None:
-    (desk / "agent.py").write_text(SLOW, "utf-8")
-    async with Project.open("order_desk") as project:
-        async for event in project.run(await project.plan()):
-            if isinstance(event, RunStarted):
-                break
-        await asyncio.wait_for(project.close(), 20)
+async def test_leaving_the_loop_ends_the_run_and_every_process(desk: Path) -> None:
+    pipe = desk.parent / "pipe"
+    os.mkfifo(pipe)
+    (desk / "agent.py").write_text(SLOW.format(pipe=str(pipe)), "utf-8")
+    before = children()
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as writers:
+        async with Project.open("order_desk") as project:
+            async for event in project.run(await project.plan()):
+                if isinstance(event, CaseStarted):
+                    await asyncio.to_thread(select.select, [writers], [], [], 20)
+                    break
+            assert children() - before
+            await asyncio.wait_for(project.close(), 20)
+        assert writers.read(1_000)
+        assert writers.read(1) == b"", "the agent still runs"
+    assert children() <= before
+
+
+def children() -> set[int]:
+    """The processes that this one has started."""
+    listed = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for thread in listed for pid in thread.read_text().split()}
 
 
 async def test_after_an_iteration_the_result_is_what_was_seen(desk: Path) -> None:
