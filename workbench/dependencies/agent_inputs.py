@@ -18,9 +18,9 @@ from workbench.dependencies.reading import Reading, files_in
 from workbench.dependencies.record import INTERPRETER, Bundle
 from workbench.regular_file import read_regular
 
-ALL, MODULES, LISTED, WRITTEN = "all", "modules", "listed", "written"
+ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
 """Values of a folder: each file in it counts; only modules do beside what was read; the names of its files do. Of a
-file: the agent wrote it, so it is no input."""
+file: the agent wrote it, so it is no input. Of a folder again: the agent writes there, so what appears is no input."""
 _FAMILIES = re.compile(
     r"^(?:GOOGLE_|GEMINI_|VERTEX|ADK_|OPENAI_|AZURE_|ANTHROPIC_|LITELLM|AWS_|OLLAMA_|AGENT_WORKBENCH_|PYTHON(?:PATH|HOME|HASHSEED|OPTIMIZE)$)"
     r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
@@ -54,10 +54,14 @@ class AgentFiles:
         """Take the digests of all files in its folder that may count, so that they are those of this moment."""
         self._digests.files(self._that_count(None))
 
-    def bundle(self, read: Collection[Path], listed: Iterable[Path], *, everything: bool) -> Bundle:
+    def bundle(
+        self, read: Collection[Path], listed: Iterable[Path], *, written: Collection[Path] = (), everything: bool
+    ) -> Bundle:
         """Return the files that an execution depends on that read these files and listed these folders. With
-        `everything`, it depends on the whole of the agent's folder, too: nobody knows what else it read."""
-        scopes = {self._name(self._folder): ALL if everything else MODULES}
+        `everything`, it depends on the whole of the agent's folder, too: nobody knows what else it read. `written` are
+        files that the agent writes."""
+        scopes = {self._name(path.parent): RESULTS for path in written if path.is_relative_to(self._folder)}
+        scopes[self._name(self._folder)] = ALL if everything else MODULES
         scopes |= {f"{self._name(folder)}/": LISTED for folder in listed}
         return self._bundle(read, scopes, _MOST_FILES)
 
@@ -85,7 +89,8 @@ class AgentFiles:
     def _bundle(self, read: Collection[Path], scopes: Mapping[str, str], most: int) -> Bundle:
         everything = scopes.get(self._name(self._folder)) == ALL
         seen = set(read)
-        own = [path for path in self._that_count(None if everything else seen) if path not in seen]
+        results = {self._root / folder for folder, scope in scopes.items() if scope == RESULTS}
+        own = [path for path in self._that_count(None if everything else seen, results) if path not in seen]
         digests = self._digests.files((*sorted(seen), *own))
         files = {self._name(path): digests[path] for path in seen}
         files |= self._named({self._name(path): digests[path] for path in own}, f"{self._name(self._folder)}/", most)
@@ -100,8 +105,8 @@ class AgentFiles:
             return files
         return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
 
-    def _that_count(self, read: Collection[Path] | None) -> list[Path]:
-        return list(filter(Reading(self._folder, read, self._others).counts, self.own))
+    def _that_count(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
+        return list(filter(Reading(self._folder, read, self._others, results).counts, self.own))
 
     def _name(self, path: Path) -> str:
         return relative_to(path, self._root)

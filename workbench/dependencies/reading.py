@@ -20,13 +20,15 @@ _NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc")
 class Reading:
     """The files that the agent in `folder` may depend on. `read` are those it was seen to read; if that is None,
     because it never ran or did not come to its end, each file of its folder counts. `others` are the folders of other
-    agents."""
+    agents, `results` those that the agent writes into."""
 
-    def __init__(self, folder: Path, read: Collection[Path] | None, others: Iterable[Path]) -> None:
+    def __init__(
+        self, folder: Path, read: Collection[Path] | None, others: Iterable[Path], results: Collection[Path] = ()
+    ) -> None:
         self._folder = folder
         self._read = None if read is None else frozenset(read)
         self._inside = [other for other in others if other != folder and other.is_relative_to(folder)]
-        self._beside = {(path.parent, path.suffix) for path in read or ()}
+        self._beside = {(path.parent, path.suffix) for path in read or () if path.parent not in results}
 
     def counts(self, path: Path) -> bool:
         """Whether the agent may depend on a file."""
@@ -38,7 +40,7 @@ class Reading:
 
     def _is_own(self, path: Path) -> bool:
         """Whether a file of the agent's own folder counts that it was not seen to read. A module may be imported where
-        no case has led yet. Other files count if one like it, beside it, was read."""
+        no case has led yet. Other files count if one like it, beside it, was read, where the agent writes nothing."""
         folder = self._folder
         if path.name in DEFINITION_FILES and path.parent == folder:
             return True

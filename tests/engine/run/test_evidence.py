@@ -116,6 +116,20 @@ def test_file_that_the_agent_writes_is_no_input(project: Project) -> None:
     assert run.changes("desk/prompt.txt", "desk/log.txt") == []
 
 
+def test_files_that_appear_where_the_agent_writes_are_no_inputs(project: Project) -> None:
+    project.write("desk/data/settings.txt", "before")
+    run = Run(project)
+    first = run.inputs("desk/data/settings.txt")
+    out = project.write("desk/data/out-1.txt", "1")
+    assert run.since(first) == ["desk/data/out-1.txt is new"]
+    run.seen.touched[project.root / "desk"] = Touched(written={out})
+    then = run.inputs("desk/data/settings.txt")
+    project.write("desk/data/out-2.txt", "2")
+    assert run.since(then) == []
+    project.write("desk/data/settings.txt", "after")
+    assert run.since(then) == ["desk/data/settings.txt"]
+
+
 def test_case_that_does_not_say_what_it_read_depends_on_what_its_agent_was_seen_to_read(project: Project) -> None:
     run = Run(project)
     run.seen.touched[project.root / "desk"] = Touched(files={project.root / "shared/tone.txt"})

@@ -125,7 +125,9 @@ class Evidence:
     ) -> tuple[Any, ...]:
         made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
         stored = tuple(bundle.digest for bundle in made_with)
-        seen = self._files_seen() if reads is None else reads
+        setting = self._plan.agents.get(event.case.agent)
+        results = frozenset(path.parent for path in self._results(setting.agent)) if setting is not None else None
+        seen = self._files_seen() if reads is None else reads, results
         return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), seen, self._changed, stored
 
     def _inputs_of(
@@ -212,12 +214,13 @@ class Evidence:
         agent's folder, and what the agent was seen to read elsewhere."""
         touched = self._touched_by(agent)
         seen = Reads(frozenset(touched.files), frozenset(touched.folders)) if reads is None else reads
-        read = seen.files - self._results(agent)
+        written = self._results(agent)
+        read = seen.files - written
         unknown = {path for path in read if now.digests.known(path) is None}
         late = {path for path in unknown if path.exists() and was_written(path, self._began)}
-        found = now.files(agent).bundle(read - late, seen.folders, everything=reads is None)
+        found = now.files(agent).bundle(read - late, seen.folders, written=written, everything=reads is None)
         files = found.inputs["agent_file"]
-        late |= {path for path in self._changed - self._results(agent) if relative_to(path, now.root) in files}
+        late |= {path for path in self._changed - written if relative_to(path, now.root) in files}
         changed = {relative_to(path, now.root): _CHANGED for path in late}
         return Bundle({**found.inputs, "agent_file": {**files, **changed}}) if late else found
 

@@ -194,7 +194,7 @@ def _read_by(
     """Return those of some files on which the agent in `folder` may depend."""
     others = [agent.folder for agent in workspace.agents if agent.folder != folder]
     read = touched.files or None
-    reading = Reading(folder, read, others)
+    reading = Reading(folder, read, others, {path.parent for path in touched.written})
     return {
         path
         for path in changed
