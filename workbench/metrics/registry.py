@@ -5,6 +5,7 @@ a case is scored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -55,8 +56,12 @@ def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDesc
 def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
     """The criteria of a config, then the figures that are measured in every run."""
     names = {criterion.name for criterion in criteria}
-    always = (info.name for info in known().values() if info.informational and info.name not in names)
-    return (*criteria, *(Criterion(name, 0.0, None, {}) for name in always))
+    return (*criteria, *(always for always in _informational() if always.name not in names))
+
+
+@cache
+def _informational() -> tuple[Criterion, ...]:
+    return tuple(Criterion(info.name, 0.0, None, {}) for info in known().values() if info.informational)
 
 
 def asks(name: str, *, custom: bool = False) -> bool:
