@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.authoring.accept_turn import Hunk, TurnComparison
-from workbench.authoring.spelling import get, is_camel
 from workbench.authoring.turn_steps import Shape, in_both_shapes, shape_of
 from workbench.json_values import mapping
 from workbench.model.invocation import content_text
+from workbench.model.spelling import get, is_camel
 
 
 class NotComparableError(ValueError):

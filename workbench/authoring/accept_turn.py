@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.spelling import drop, get, put
 from workbench.authoring.step_places import Places
 from workbench.authoring.turn_steps import Said, Shape, Step, new_step, new_text, set_text, steps_of, with_steps
 from workbench.authoring.value_edit import free_name
@@ -13,6 +12,7 @@ from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import ABSENT, frozen
 from workbench.model.invocation import content_text
+from workbench.model.spelling import drop, get, put
 
 HunkKind: TypeAlias = Literal[
     "argument",

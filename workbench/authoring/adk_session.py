@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.authoring.capture import FUNCTIONS, Captured
-from workbench.authoring.spelling import get, respelled
 from workbench.model.breaches import snake
 from workbench.model.invocation import OPAQUE
+from workbench.model.spelling import get, respelled
 
 Json = dict[str, Any]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.authoring.spelling import get, respelled
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls
+from workbench.model.spelling import get, respelled
 
 Json = dict[str, Any]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.authoring.case_rows import CaseRow
-from workbench.authoring.spelling import get, is_camel, put
 from workbench.authoring.value_edit import free_name, moved, value_at, with_item, without
 from workbench.model.places import Location
+from workbench.model.spelling import get, is_camel, put
 
 Fresh = Callable[[], str]
 """Makes an id for a new turn."""

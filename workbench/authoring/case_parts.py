@@ -5,9 +5,9 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.authoring.case_edit import Fresh, fresh_id
 from workbench.authoring.case_rows import CaseRow
-from workbench.authoring.spelling import get, is_camel, key_for, spelled
 from workbench.authoring.value_edit import free_name, value_at, with_item, with_value
 from workbench.model.places import Location
+from workbench.model.spelling import get, is_camel, key_for, spelled
 
 What: TypeAlias = Literal[
     "call", "answer", "said", "response", "turn", "user", "turn_rubric", "rubric", "session", "scenario", "final_state"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.spelling import get, is_camel, key_for, key_in
 from workbench.model.places import Location
+from workbench.model.spelling import get, is_camel, key_for, key_in
 
 Kind: TypeAlias = Literal[
     "id", "turn", "user", "answer", "call", "args", "response", "said", "rubric", "scenario", "session", "odd", "frame"

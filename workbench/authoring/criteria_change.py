@@ -10,13 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from workbench.authoring import value_edit
 from workbench.authoring.criteria_form import FormRow
-from workbench.authoring.spelling import get, is_camel, put
 from workbench.authoring.value_edit import value_at
 from workbench.json_values import mapping
 from workbench.metrics.description import RUBRICS
 from workbench.metrics.registry import known
 from workbench.model.config_rules import number_of
 from workbench.model.places import Location
+from workbench.model.spelling import get, is_camel, put
 
 Content = dict[str, Any]
 _USUAL_THRESHOLD = 0.8

@@ -10,7 +10,6 @@ from annotated_types import Ge
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from workbench.authoring.spelling import get, is_camel, key_for
 from workbench.judge.options import JudgeModelOptions
 from workbench.metrics.description import (
     INTERMEDIATE,
@@ -25,6 +24,7 @@ from workbench.metrics.registry import known
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
 from workbench.model.places import Location
+from workbench.model.spelling import get, is_camel, key_for
 
 Kind: TypeAlias = Literal[
     "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept", "file"

@@ -11,12 +11,12 @@ from typing import Any
 
 from workbench.authoring.criteria_change import Content, first_threshold
 from workbench.authoring.criteria_form import SIMULATOR
-from workbench.authoring.spelling import key_in
 from workbench.counting import counted
 from workbench.json_values import mapping
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.description import CriterionDescription
 from workbench.metrics.registry import known
+from workbench.model.spelling import key_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 from workbench.authoring.case_edit import Fresh, fresh_id
-from workbench.authoring.spelling import is_camel, key_for, key_in, put
 from workbench.authoring.value_edit import free_name
 from workbench.json_values import case_id
 from workbench.model.breaches import Breach
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
 from workbench.model.places import json_path
+from workbench.model.spelling import is_camel, key_for, key_in, put
 
 
 class RejectedError(ValueError):

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.spelling import drop, get, put
 from workbench.model.invocation import ToolCall, content_text
+from workbench.model.spelling import drop, get, put
 
 Kind: TypeAlias = Literal["call", "response", "text", "other"]
 Shape: TypeAlias = Literal["authored", "recorded"]

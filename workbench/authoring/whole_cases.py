@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from workbench.authoring.evalset_file import EvalsetFile, moved
 from workbench.authoring.saving import Contents
-from workbench.authoring.spelling import key_for
 from workbench.authoring.value_edit import with_value
+from workbench.model.spelling import key_for
 
 Opened: TypeAlias = Mapping[Path, EvalsetFile]
 """Files as they are on the disk now."""

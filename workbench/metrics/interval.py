@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from workbench.model.config_rules import either
+from workbench.model.spelling import get
 
 
 class Interval(NamedTuple):
@@ -34,11 +34,11 @@ def declared_interval(config: Mapping[str, Any]) -> Interval | None:
     """Return the interval of an entry of `custom_metrics`, or None if it declares none."""
     found: Any = config
     for key in ("metric_info", "metric_value_info", "interval"):
-        found = either(found, key) if isinstance(found, dict) else None
+        found = get(found, key)
     if not isinstance(found, dict):
         return None
-    low, high = (_number(either(found, key)) for key in ("min_value", "max_value"))
-    opened = (_is_set(either(found, key)) for key in ("open_at_min", "open_at_max"))
+    low, high = (_number(get(found, key)) for key in ("min_value", "max_value"))
+    opened = (_is_set(get(found, key)) for key in ("open_at_min", "open_at_max"))
     return None if low is None or high is None else Interval(low, high, *opened)
 
 

@@ -22,6 +22,7 @@ from workbench.model.evalset_schema import (
 )
 from workbench.model.invocation import OPAQUE
 from workbench.model.schema_words import breaches_of, unread_keys
+from workbench.model.spelling import get
 
 _CASE_KEYS = frozenset(EvalCase.__annotations__)
 _SESSION_KEYS = frozenset(SessionInput.__annotations__)
@@ -88,7 +89,7 @@ def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
 def two_spellings(case: Any) -> Iterator[Breach]:
     """Keys that stand in a case or its session input in snake_case and in camelCase: elsewhere ADK rejects that, here
     it reads the second and says nothing. `case` is the JSON."""
-    for location, value in (((), case), (("session_input",), _session_of(case))):
+    for location, value in (((), case), (("session_input",), get(case, "session_input"))):
         for key in sorted(value.keys() & (_CASE_KEYS | _SESSION_KEYS)) if isinstance(value, dict) else ():
             if key != to_camel(key) and to_camel(key) in value:
                 message = f"`{key}` and `{to_camel(key)}` are one key in two spellings: ADK reads the second"
@@ -119,10 +120,6 @@ def normal(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode("ascii")
     return value
-
-
-def _session_of(case: Any) -> Any:
-    return case.get("sessionInput", case.get("session_input")) if isinstance(case, dict) else None
 
 
 def _neither(odd_keys: set[str]) -> Breach:

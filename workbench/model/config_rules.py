@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -24,10 +23,10 @@ from workbench.model.criteria_schema import (
     LiveModel,
 )
 from workbench.model.schema_words import breaches_of, describe
+from workbench.model.spelling import get
 from workbench.model.template_names import TEMPLATE_NAMES, TemplateFaultError, instruction_faults, names_in
 
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
-_camel = cache(to_camel)
 
 
 def config_breaches(content: Any) -> list[Breach]:
@@ -40,7 +39,7 @@ def config_breaches(content: Any) -> list[Breach]:
     if isinstance(criteria, dict):
         for name, value in criteria.items():
             found += below(("criteria", name), criterion_breaches(name, value))
-    simulator = either(content, "user_simulator_config")
+    simulator = get(content, "user_simulator_config")
     if isinstance(simulator, dict):
         found += below(("user_simulator_config",), _simulator_breaches(simulator))
     found += _dropped_inside(content)
@@ -121,7 +120,7 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
         )
         return
     yield from breaches_of(schema, {key: item for key, item in simulator.items() if key != "type" or item is not None})
-    instructions = either(simulator, "custom_instructions")
+    instructions = get(simulator, "custom_instructions")
     if isinstance(instructions, str):
         yield from below(("custom_instructions",), _template_breaches(instructions))
     for key in simulator.keys() - _spellings(schema.model_fields):
@@ -139,15 +138,10 @@ def _template_breaches(instructions: str) -> Iterator[Breach]:
 
 def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:
     """Keys that ADK drops deeper in a config."""
-    for name, metric in mapping(either(content, "custom_metrics")).items():
+    for name, metric in mapping(get(content, "custom_metrics")).items():
         yield from below(("custom_metrics", name), dropped_keys(CustomMetric, metric))
-    yield from below(("live_model_config",), dropped_keys(LiveModel, either(content, "live_model_config")))
+    yield from below(("live_model_config",), dropped_keys(LiveModel, get(content, "live_model_config")))
 
 
 def _spellings(known: Collection[str]) -> set[str]:
     return {*known, *map(to_camel, known)}
-
-
-def either(content: dict[str, Any], key: str) -> Any:
-    """The value of a key in camelCase (which wins, as in ADK) or snake_case."""
-    return content.get(_camel(key), content.get(key))

@@ -11,13 +11,14 @@ from pydantic.alias_generators import to_camel
 
 from workbench.json_values import mapping
 from workbench.model.breaches import snake
-from workbench.model.config_rules import config_breaches, either, number_of
+from workbench.model.config_rules import config_breaches, number_of
 from workbench.model.faults import Fault, unexpected
 from workbench.model.foreign_files import not_json
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of, find
 from workbench.model.places import Places
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
+from workbench.model.spelling import get
 from workbench.model.text_file import TextFile, file_faults, unreadable
 
 DEFAULTS = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
@@ -111,9 +112,9 @@ def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
     return CriteriaConfig(
         path,
         tuple(criterion for name, value in named.items() if (criterion := _criterion(name, value))),
-        mapping(either(content, "custom_metrics")),
-        mapping(either(content, "user_simulator_config")) or None,
-        mapping(either(content, "live_model_config")) or None,
+        mapping(get(content, "custom_metrics")),
+        mapping(get(content, "user_simulator_config")) or None,
+        mapping(get(content, "live_model_config")) or None,
         tuple(faults),
         "criteria" in content,
         tree,

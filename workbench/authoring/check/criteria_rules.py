@@ -21,6 +21,7 @@ from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
 from workbench.model.places import Location
+from workbench.model.spelling import get, key_for
 
 Found = Iterator[tuple[Rule, Breach]]
 
@@ -66,12 +67,11 @@ def criteria_problems(config: CriteriaConfig) -> Found:
 
 def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
     options = criterion.options.get(JUDGE)
-    model = options.get("judge_model", options.get("judgeModel")) if isinstance(options, dict) else None
+    model = get(options, "judge_model")
     better = meant(model) if isinstance(model, str) and not _of_a_plugin(model) else None
     if better is not None:
         message = f"the judge model `{model}` looks misspelt"
-        key = "judge_model" if "judge_model" in (options or {}) else "judgeModel"
-        found = (*place, JUDGE, key)
+        found = (*place, JUDGE, key_for(options, "judge_model", camel=False))
         yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from workbench.authoring.check.problem import Rule
-from workbench.authoring.spelling import get
 from workbench.json_values import string
 from workbench.metrics.registry import rubric_types
 from workbench.model.breaches import Breach
 from workbench.model.evalset import EvalCase
 from workbench.model.places import Location
+from workbench.model.spelling import get
 
 Found = Iterator[tuple[Rule, Breach]]
 Placed = list[tuple[Location, Mapping[str, object]]]

@@ -206,8 +206,8 @@ def _agent_of(entry: "EvalsetEntry") -> str:
 
 
 def _user_key(case: object) -> str:
-    from workbench.authoring.spelling import key_for
     from workbench.authoring.value_edit import value_at
+    from workbench.model.spelling import key_for
 
     return key_for(value_at(case, ("conversation", 0)), "user_content", camel=False)
 

@@ -221,8 +221,8 @@ def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:
 
 def _destination(entry: "EvalsetEntry") -> "Destination":
     from workbench.authoring.capture import uses_events
-    from workbench.authoring.spelling import is_camel
     from workbench.model.evalset import case_or_none
+    from workbench.model.spelling import is_camel
     from workbench.ui.chat.review import Destination
 
     cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _LOOKED_AT))]

@@ -2,6 +2,7 @@
 must not turn one into the other."""
 
 from collections.abc import Callable, Container
+from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -11,12 +12,13 @@ from workbench.model.breaches import snake
 from workbench.model.invocation import OPAQUE
 
 Json = dict[str, Any]
+_camel = cache(to_camel)
 
 
 def key_in(value: Any, name: str) -> str | None:
     """Return how `value` spells the key `name` (given in snake_case), None if it has none or is no object. ADK prefers
     the camelCase one where both stand there."""
-    members, camel = mapping(value), to_camel(name)
+    members, camel = mapping(value), _camel(name)
     return camel if camel in members else name if name in members else None
 
 

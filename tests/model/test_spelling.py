@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from workbench.authoring import spelling
+from workbench.model import spelling
 
 
 def test_a_key_is_found_in_either_spelling() -> None:
