@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from workbench.engine.watch.contents import Moment
 from workbench.events import CaseRef, Event, RunStarted
 from workbench.rendering.faces import FACES
 from workbench.repeats.change import differs, outcome, rate_of
 from workbench.store import CaseRecord, Store
+
+if TYPE_CHECKING:
+    # The session imports this module before the first frame.
+    from workbench.engine.watch.contents import Moment
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class ChangedVerdicts:
         then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
         return (then.words(), now.words()) if max(then.times, now.times) > 1 else ("", "")
 
-    def moments(self, ref: CaseRef) -> tuple[Moment | None, Moment | None]:
+    def moments(self, ref: CaseRef) -> "tuple[Moment | None, Moment | None]":
         """The files with which the verdict before, and the newest one, were made."""
         return self._moments.get(ref), self.moment_of.get(ref)
 
@@ -145,7 +149,7 @@ def _worst(records: Iterable[CaseRecord]) -> int:
 
 
 def file_changes(
-    before: Moment | None, after: Moment | None, names: Mapping[Path, str], text: Callable[[str], str | None]
+    before: "Moment | None", after: "Moment | None", names: Mapping[Path, str], text: Callable[[str], str | None]
 ) -> tuple[FileChange, ...] | None:
     """How the files `names` (path → name) differ between two moments; None where one of them is not known."""
     if before is None or after is None:

@@ -1,11 +1,15 @@
 """The account of a case in words, the same on every surface. All of it is safe for a terminal."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from workbench.repeats.account import CaseRepeats, Cause
 from workbench.text import one_line
 
-CAUSES: dict[Cause, str] = {
+if TYPE_CHECKING:
+    # The tree imports this module before the first frame.
+    from workbench.repeats.account import CaseRepeats, Cause
+
+CAUSES: "dict[Cause, str]" = {
     "agent": "agent",
     "judge": "judge",
     "both": "agent and judge",
@@ -14,19 +18,19 @@ CAUSES: dict[Cause, str] = {
 FLAKY = "FLAKY"
 
 
-def sentence(case: CaseRepeats) -> str:
+def sentence(case: "CaseRepeats") -> str:
     """`3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)`; behind it what else must be known: executions without a
     verdict, a judge that disagrees with itself, whether the pass rate is sure."""
     return ", ".join(filter(None, [*figures(case), mark(case), *remarks(case)]))
 
 
-def cells(case: CaseRepeats) -> tuple[str, str, str, str, str]:
+def cells(case: "CaseRepeats") -> tuple[str, str, str, str, str]:
     """The same for a table: passed, rate, pass^k, mark, and all else that must be known."""
     passed, rate, hat = (*figures(case), "", "")[:3]
     return passed.removesuffix(" passed"), rate, hat, mark(case), ", ".join(remarks(case))
 
 
-def figures(case: CaseRepeats) -> Iterator[str]:
+def figures(case: "CaseRepeats") -> Iterator[str]:
     """`3/5 passed`, `60 % (23–88 %)`, `pass^5 0.00`; without a verdict only that."""
     rate = case.rate
     if not rate.total:
@@ -37,14 +41,14 @@ def figures(case: CaseRepeats) -> Iterator[str]:
     yield f"pass^{rate.total} {share(case.pass_hat(rate.total) or 0.0)}"
 
 
-def mark(case: CaseRepeats) -> str:
+def mark(case: "CaseRepeats") -> str:
     """`FLAKY (agent)` or `stable`; "" of fewer than two executions that count, which say neither."""
     if case.kind != "stable":
         return f"{FLAKY} ({CAUSES[case.kind]})"
     return "stable" if case.rate.total > 1 else ""
 
 
-def remarks(case: CaseRepeats) -> Iterator[str]:
+def remarks(case: "CaseRepeats") -> Iterator[str]:
     """What the figures do not say."""
     if case.without_verdict and case.rate.total:
         yield f"{case.without_verdict} without a verdict"
@@ -64,14 +68,14 @@ def spread(split: int, rejudged: int) -> str:
     return ", ".join(told)
 
 
-def sureness(case: CaseRepeats) -> str:
+def sureness(case: "CaseRepeats") -> str:
     """`sure that at least 90 % pass`, `sure that under 90 % pass` or `not sure yet whether 90 % pass`."""
     wanted = percent(case.until or 0.0)
     words = {"above": f"sure that at least {wanted} pass", "below": f"sure that under {wanted} pass"}
     return words.get(case.sure or "", f"not sure yet whether {wanted} pass")
 
 
-def interval(case: CaseRepeats) -> str:
+def interval(case: "CaseRepeats") -> str:
     """`23–88 %`, the 95 % interval of the rate."""
     return f"{percent(case.rate.low).removesuffix(' %')}–{percent(case.rate.high)}"
 
