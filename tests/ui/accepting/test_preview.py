@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ui.accepting.preview import DiffLine, file_diff
+from workbench.ui.accepting.screen import DiffLine, file_diff
 
 
 def test_the_lines_that_differ_with_three_around_them() -> None:

@@ -54,12 +54,11 @@ class ChatScreen(ModalScreen[Talk | None]):
         connect: Connect,
         keys: Mapping[str, tuple[str, ...]],
         *,
-        initial: dict[str, Any] | None = None,
         before: "ChatScreen | None" = None,
     ) -> None:
         super().__init__()
         self._agent, self._connect, self._keys = name, connect, keys
-        self.talk: Talk = before.talk if before else Talk(name, initial or {})
+        self.talk: Talk = before.talk if before else Talk(name, {})
         self._link: ChatLink | None = before._link if before else None
         self._pace = Pace()
         self._due: Timer | None = None

@@ -61,7 +61,6 @@ class View(Protocol):
         *,
         nothing: str = "nothing matches",
         placeholder: str = "type to find",
-        current: Any = None,
     ) -> Any:
         """Ask for one of several items. Return its value, or None if the user left."""
 

@@ -28,9 +28,8 @@ from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.leaving import Leaving
 from workbench.ui.criteria.look_ahead import stands_at
-from workbench.ui.criteria.number_typing import IN_NUMBERS, NumberTyping
 from workbench.ui.criteria.outlooks import Outlooks
-from workbench.ui.criteria.value_field import FORMS, judge_items, take, typed_value
+from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, NumberTyping, judge_items, take, typed_value
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.field_screen import FieldScreen

@@ -57,10 +57,8 @@ class MainScreen(Shell):
         *,
         nothing: str = "nothing matches",
         placeholder: str = "type to find",
-        current: Any = None,
     ) -> Any:
-        search = searching(items)
-        return await self.ask(PickScreen(title, search, nothing=nothing, placeholder=placeholder, current=current))
+        return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
 
     async def name_for(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> Any:
         from workbench.ui.editing.name import NameScreen

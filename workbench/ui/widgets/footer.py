@@ -10,6 +10,9 @@ from textual.widget import Widget
 from workbench.actions import Action, key_label
 from workbench.rendering.cells import cell_len, cut
 
+_SAID_FOR = 3.0
+"""Seconds that a message stays."""
+
 
 class KeyLine(Widget):
     """Shows as many of the actions as fit, in their order; a click does them. `keys` are those of the user's keymap."""
@@ -29,12 +32,12 @@ class KeyLine(Widget):
         ]
         self.refresh()
 
-    def say(self, text: str, variable: str = "label-strong", seconds: float = 3.0) -> None:
+    def say(self, text: str, variable: str = "label-strong") -> None:
         """Shows a safe text in place of the keys for a while."""
         if self._silence is not None:
             self._silence.stop()
         self._message = (text, variable)
-        self._silence = self.set_timer(seconds, self.hush)
+        self._silence = self.set_timer(_SAID_FOR, self.hush)
         self.refresh()
 
     def hush(self) -> None:
