@@ -55,12 +55,14 @@ class Run:
         """What differs now from what a case that read these files and ends now depended on."""
         return self.since(self.inputs(*read, error=error))
 
-    def inputs(self, *read: str, error: CaseError | None = None, reads: Reads | None = _NOTHING) -> Record:
+    def inputs(
+        self, *read: str, error: CaseError | None = None, reads: Reads | None = _NOTHING, seconds: float = 0.0
+    ) -> Record:
         """What a case that read these files and ends now depends on. `reads` None: it does not say what it read."""
         ref = self.plan.entries[0].ref
         if reads is not None:
             reads = Reads(frozenset(self.plan.root / name for name in read))
-        event = CaseFinished(ref, "passed", error, 0.1)
+        event = CaseFinished(ref, "passed", error, seconds)
         asyncio.run(self.evidence.gather(event, reads, is_simulated=False))
         numbers, _ = self.evidence.of_finished(event, reads, is_simulated=False)
         return Record(ref.evalset_file, self.evidence._inputs.of(numbers))
@@ -106,6 +108,8 @@ def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_onc
     first = run.inputs("desk/prompt.txt", "desk/agent.py")
     project.write("desk/prompt.txt", "before")
     assert run.since(first) == ["desk/prompt.txt"]
+    longer = run.inputs("desk/prompt.txt", "desk/agent.py", seconds=60.0)
+    assert run.since(longer) == ["desk/prompt.txt"], "it may have read it before it was put back"
     assert run.changes("desk/prompt.txt", "desk/agent.py") == [], "the next case read what is there now"
 
 

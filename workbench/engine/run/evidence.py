@@ -52,6 +52,8 @@ class Evidence:
         self._began = 0.0
         self._changed: frozenset[Path] = frozenset()
         """Files that had changed since then when that was looked at last."""
+        self._put_back: dict[Path, float] = {}
+        """When files were written that had changed, and hold the same as before."""
         self._look_again = 0.0
         self._now: CurrentInputs | None = None
         """None if inputs are not kept."""
@@ -128,7 +130,8 @@ class Evidence:
         setting = self._plan.agents.get(event.case.agent)
         results = frozenset(path.parent for path in self._results(setting.agent)) if setting is not None else None
         seen = self._files_seen() if reads is None else reads, results
-        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), seen, self._changed, stored
+        changed = self._changed_in(event)
+        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), seen, changed, stored
 
     def _inputs_of(
         self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
@@ -136,8 +139,10 @@ class Evidence:
         key = self._key(event, entry, reads, is_simulated=is_simulated)
         if key not in self._found and self._now is not None:
             with contextlib.suppress(Exception):
-                bundles = self._bundles(self._now, entry, reads, is_simulated=is_simulated, timed_out=_timed_out(event))
-                self._found[key] = tuple(bundles)
+                timed_out, changed = _timed_out(event), self._changed_in(event)
+                self._found[key] = tuple(
+                    self._bundles(self._now, entry, reads, changed, is_simulated=is_simulated, timed_out=timed_out)
+                )
         return self._found.get(key, ())
 
     async def news(self) -> FilesRead | None:
@@ -181,9 +186,16 @@ class Evidence:
         self._inputs.options = kept_options(self._plan.options)
 
     def _bundles(
-        self, now: CurrentInputs, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool, timed_out: bool
+        self,
+        now: CurrentInputs,
+        entry: PlanEntry,
+        reads: Reads | None,
+        changed: frozenset[Path] = frozenset(),
+        *,
+        is_simulated: bool,
+        timed_out: bool,
     ) -> Iterator[Bundle]:
-        """Yield the inputs besides what the evalset and the config say of the case."""
+        """Yield the inputs besides what the evalset and the config say of the case; `changed` while it ran."""
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
         others = now.other_files(entry.config, agent, is_simulated=is_simulated)
@@ -197,7 +209,7 @@ class Evidence:
             files = now.files(agent)
             yield from now.environment(agent, files.names_in_sources)
             yield now.packages(agent)
-            yield self._files(now, agent, reads)
+            yield self._files(now, agent, reads, changed)
 
     def _of_stored(self, entry: PlanEntry, source: StoredSource, others: Iterable[Bundle]) -> Iterator[Bundle]:
         """Yield the inputs of a transcript that is scored again: those with which it was made, and who judges now."""
@@ -209,7 +221,7 @@ class Evidence:
         yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
         yield from (bundle for bundle in others if "function" in bundle.inputs)
 
-    def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads | None) -> Bundle:
+    def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads | None, changed: frozenset[Path]) -> Bundle:
         """Return the files that an execution depends on. If nobody knows what it read, that is everything in the
         agent's folder, and what the agent was seen to read elsewhere."""
         touched = self._touched_by(agent)
@@ -220,16 +232,25 @@ class Evidence:
         late = {path for path in unknown if path.exists() and was_written(path, self._began)}
         found = now.files(agent).bundle(read - late, seen.folders, written=written, everything=reads is None)
         files = found.inputs["agent_file"]
-        late |= {path for path in self._changed - written if relative_to(path, now.root) in files}
-        changed = {relative_to(path, now.root): _CHANGED for path in late}
-        return Bundle({**found.inputs, "agent_file": {**files, **changed}}) if late else found
+        late |= {path for path in changed - written if relative_to(path, now.root) in files}
+        uncertain = {relative_to(path, now.root): _CHANGED for path in late}
+        return Bundle({**found.inputs, "agent_file": {**files, **uncertain}}) if late else found
 
     async def _look_for_changes(self) -> None:
         """Find the files that have changed since the run began: a case that ends now may have read the change."""
         moment = time.monotonic()
         if self._now is not None and moment >= self._look_again:
             self._look_again = moment + _LOOK_EVERY
-            self._changed = await asyncio.to_thread(self._now.digests.changed, self._began)
+            changed = await asyncio.to_thread(self._now.digests.changed, self._began)
+            for path in self._changed - changed:
+                with contextlib.suppress(OSError):
+                    self._put_back[path] = path.stat().st_ctime
+            self._changed = changed
+
+    def _changed_in(self, event: CaseFinished) -> frozenset[Path]:
+        """Return the files that have another content, or had it while the case ran that ends now."""
+        started = time.time() - event.duration_seconds
+        return self._changed.union(path for path, at in self._put_back.items() if at >= started)
 
     def _results(self, agent: AgentFolder) -> frozenset[Path]:
         return frozenset(self._touched_by(agent).written)
