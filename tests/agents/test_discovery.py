@@ -158,8 +158,8 @@ def test_unreadable_folders_are_named_and_the_rest_is_found(tree: Tree, monkeypa
     project = tree({"a/x.test.json": "{}", "locked/y.test.json": "{}"})
     scan = os.scandir
 
-    def guarded(path: Path) -> Iterator[os.DirEntry[str]]:
-        if Path(path).name == "locked":
+    def guarded(path: Path | int) -> Iterator[os.DirEntry[str]]:
+        if not isinstance(path, int) and Path(path).name == "locked":
             raise PermissionError(13, "Permission denied", str(path))
         return scan(path)
 
