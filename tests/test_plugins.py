@@ -5,6 +5,7 @@ import textwrap
 import threading
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -23,24 +24,32 @@ class Thing:
         self.name = name
 
 
+@dataclass(frozen=True)
+class Described:
+    """An extension with fields."""
+
+    name: str
+    needs: tuple[str, ...] = ()
+
+
 class Plugins:
     """Writes modules of plugins, and makes an extension point that has them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._found: list[tuple[str, str, str, str]] = []
+        self.found: list[tuple[str, str, str, str]] = []
         self.modules: list[str] = []
 
     def add(self, name: str, source: str, package: str = "a-plugin", attribute: str = "THING") -> str:
         module = f"plugin_of_a_test_{next(_NUMBERS)}"
         text = f"from tests.test_plugins import Thing\n{textwrap.dedent(source)}\n"
         (self._folder / f"{module}.py").write_text(text, encoding="utf-8")
-        self._found.append((package, "agent_workbench.exporters", name, f"{module}:{attribute}"))
+        self.found.append((package, "agent_workbench.exporters", name, f"{module}:{attribute}"))
         self.modules.append(module)
         return module
 
     def point(self) -> ExtensionPoint[Thing]:
-        found = listing(self._found, {})
+        found = listing(self.found, {})
         return ExtensionPoint("exporters", Thing, lambda: found, {})
 
 
@@ -164,3 +173,21 @@ def test_damaged_metadata_of_a_package_costs_only_that_package(tmp_path: Path, m
 def test_unknown_name_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         ExtensionPoint("exporters", Thing, Listing, {}).load("nothing")
+
+
+def test_extension_that_fails_when_it_is_asked_is_named(made: Plugins) -> None:
+    made.add("bad", "class Bad(Thing):\n    def ask(self): raise RuntimeError('not now')\nTHING = Bad('bad')")
+    made.add("good", "class Good(Thing):\n    def ask(self): pass\nTHING = Good('good')")
+    found = listing(made.found, {})
+    point = ExtensionPoint("exporters", Thing, lambda: found, {}, probe=lambda thing: getattr(thing, "ask")())  # noqa: B009
+    (trouble,) = point.troubles()
+    assert trouble.extension.name == "bad"
+    assert trouble.reason == "it fails when it is asked: RuntimeError: not now"
+
+
+def test_description_with_a_value_of_another_type_is_left_out_by_name(made: Plugins) -> None:
+    made.add("bad", "from tests.test_plugins import Described\nTHING = Described('bad', needs=3)")
+    found = listing(made.found, {})
+    point = ExtensionPoint("exporters", Described, lambda: found, {})
+    assert list(point) == []
+    assert [trouble.reason for trouble in point.troubles()] == ["its needs: Input should be a valid tuple"]

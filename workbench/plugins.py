@@ -12,11 +12,11 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, TextIO, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TextIO, TypeAlias, TypeVar, cast, get_type_hints
 
 Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
 OWN: Final[Mapping[Point, Mapping[str, str]]] = {
@@ -165,8 +165,11 @@ class ExtensionPoint(Mapping[str, T]):
         kind: type[T],
         installed: Callable[[], Listing] = installed,
         own: Mapping[Point, Mapping[str, str]] = OWN,
+        probe: Callable[[T], object] = lambda found: None,
     ) -> None:
+        """`probe` calls a function of an extension that is harmless to call: `troubles` tells if it raises."""
         self.point = point
+        self._probe = probe
         self._kind = kind
         self._installed = installed
         self._own = {name: Extension(point, name, value) for name, value in own.get(point, {}).items()}
@@ -224,8 +227,18 @@ class ExtensionPoint(Mapping[str, T]):
         return [
             *(one for one in self._installed().duplicates if one.extension.point == self.point),
             *(one for one in found if isinstance(one, Trouble)),
+            *self._failing(),
             *self._printed.values(),
         ]
+
+    def _failing(self) -> Iterator[Trouble]:
+        for name, extension in self.others().items():
+            loaded = self._load_once(name)
+            if not isinstance(loaded, Trouble):
+                try:
+                    self._probe(loaded)
+                except (Exception, SystemExit) as error:
+                    yield Trouble(extension, f"it fails when it is asked: {type(error).__name__}: {error}")
 
     def _load_once(self, name: str) -> T | Trouble:
         if name not in self._loaded:
@@ -246,6 +259,8 @@ class ExtensionPoint(Mapping[str, T]):
                 return Trouble(extension, guarded.failure)
         if not isinstance(found, self._kind):
             return Trouble(extension, f"{extension.value} is of type {type(found).__name__}, not {self._kind.__name__}")
+        if not extension.is_own and (wrong := _wrong_fields(found)):
+            return Trouble(extension, wrong)
         called = getattr(found, "name", extension.name)
         if called != extension.name:
             return Trouble(extension, f"{extension.value} has the name {called!r}")
@@ -266,6 +281,22 @@ def resolve(value: str) -> Any:
     for part in attribute.split("."):
         found = getattr(found, part)
     return found
+
+
+def _wrong_fields(found: object) -> str:
+    """Return which field of a dataclass has a value of another type, and why; "" if none has."""
+    if not is_dataclass(found):
+        return ""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    types = get_type_hints(type(found))
+    for one in fields(found):
+        try:
+            checker = TypeAdapter(types[one.name], config=ConfigDict(arbitrary_types_allowed=True))
+            checker.validate_python(getattr(found, one.name))
+        except ValidationError as error:
+            return f"its {one.name}: {error.errors()[0]['msg']}"
+    return ""
 
 
 def module_file(name: str) -> Path:

@@ -4,6 +4,7 @@ Both are decided from the name and the environment alone, without asking and wit
 run can say it before the first case.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -55,7 +56,12 @@ class JudgeKind:
     takes_the_rest: bool = False
 
 
-JUDGES: Final = ExtensionPoint("judges", JudgeKind)
+def _probe(kind: JudgeKind) -> None:
+    with contextlib.suppress(NotAvailableError):
+        kind.answers_for("heuristic")
+
+
+JUDGES: Final = ExtensionPoint("judges", JudgeKind, probe=_probe)
 
 
 def kind_of(model: str) -> JudgeKind:

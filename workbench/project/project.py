@@ -144,9 +144,11 @@ class Project:
             journal.release()
         self._held.clear()
         if self._children is not None:
-            if self._named is not None:
-                await self._named.close()
-            await self._children.close()
+            try:
+                if self._named is not None:
+                    await self._named.close()
+            finally:
+                await self._children.close()
 
     def _agents_place(self) -> Place | None:
         if not isinstance(self._place, str):

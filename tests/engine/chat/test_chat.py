@@ -219,3 +219,21 @@ async def test_an_end_before_the_agent_is_there(project: Project, children: Chil
     talker = Talker(project, children)
     await asyncio.sleep(0)
     assert (await talker.end()).error is None
+
+
+async def test_function_that_raises_ends_the_conversation_and_is_told(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    workspace = open_workspace(project.root)
+    setting = agent_setting(workspace.agents[0], workspace.root, RunOptions())
+    told: list[ChatEvent] = []
+
+    def take(event: ChatEvent) -> None:
+        told.append(event)
+        if isinstance(event, TurnFinished):
+            raise ValueError("no room for this")
+
+    chat = Chat(setting, {}, children, take)
+    chat.say({"parts": [{"text": "hello"}]})
+    with pytest.raises(ValueError, match="no room for this"):
+        await asyncio.wait_for(chat.execute(), 30)
+    assert isinstance(told[-1], TurnFinished), "nothing is told to a function that failed"

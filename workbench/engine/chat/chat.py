@@ -105,7 +105,7 @@ class TypedMessages:
 
 class Chat:
     """One conversation. `session_input` is that of a case; `publish` gets each event in the event loop's thread, clean
-    of secrets, and must not raise. All methods are for that thread."""
+    of secrets. If it raises, the conversation ends. All methods are for that thread."""
 
     def __init__(
         self, setting: AgentSetting, session_input: dict[str, Any], children: Children, publish: Publish
@@ -120,13 +120,19 @@ class Chat:
         self._ended = False
         self._over: CaseError | None = None
         self._coming: asyncio.Future[Seat] | None = None
+        self._fault: Exception | None = None
+        """What `publish` raised."""
         self._secrets: Secrets
         self._recorder: Recorder
 
     async def execute(self) -> None:
-        """From the start of the agent's process to its end. Never raises but for being cancelled, which kills it."""
+        """From the start of the agent's process to its end. Being cancelled kills it.
+
+        Raises:
+            Exception: what `publish` raised, after the end of the process.
+        """
         self._secrets = await asyncio.to_thread(Secrets, [self._setting.environment.values])
-        self._recorder = Recorder(cast(PublishEvent, self._publish), None, self._secrets, _nothing_is_written)
+        self._recorder = Recorder(cast(PublishEvent, self._tell), None, self._secrets, _nothing_is_written)
         host = AgentHost(self._setting, self._children, RunOptions(), self._put)
         try:
             error = await self._converse(host)
@@ -140,6 +146,8 @@ class Chat:
             await host.close()
         self._put(ChatEnded(error))
         await self._recorder.close()
+        if self._fault is not None:
+            raise self._fault
 
     def say(self, content: dict[str, Any]) -> None:
         """The user's next message, an ADK content; answered after those before it."""
@@ -174,6 +182,8 @@ class Chat:
                 raise
             return self._over
         self._show_import(host)
+        if self._ended:
+            return self._over
         imported = seat.process.imported.result()
         if not isinstance(imported, CaseError):
             self._put(ChatOpened(imported.framework, imported.adk))
@@ -184,6 +194,14 @@ class Chat:
         growing.tell_now()
         await run.finish()
         return None if transcript.error is _WISHED else transcript.error
+
+    def _tell(self, event: ChatEvent) -> None:
+        if self._fault is None:
+            try:
+                self._publish(event)
+            except Exception as fault:
+                self._fault = fault
+                self.end(kill=True)
 
     def _put(self, event: ChatEvent | Event) -> None:
         # The recorder cleans whatever is a dataclass; that some of these are no events of a run shows only in writing

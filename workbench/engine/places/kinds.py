@@ -21,7 +21,7 @@ class PlaceKind:
     make: str
 
 
-PLACES: Final = ExtensionPoint("places", PlaceKind)
+PLACES: Final = ExtensionPoint("places", PlaceKind, probe=lambda kind: kind.answers_for("local"))
 LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.engine.places.kinds:same")
 
 
@@ -41,6 +41,8 @@ def place_at(word: str, local: Place) -> Place:
         try:
             if kind.answers_for(word):
                 place: Place = resolve(kind.make)(word, local)
+                if missing := [name for name in ("open", "start", "close") if not hasattr(place, name)]:
+                    raise TypeError(f"{kind.make} returned a {type(place).__name__} without {missing[0]}")
                 return place
         except (Exception, SystemExit) as error:
             package = PLACES.extension(kind.name).package
