@@ -37,3 +37,12 @@ def test_place_that_fails_is_named_and_does_not_hide_others(monkeypatch: pytest.
     assert place_at("local", HERE) is HERE
     with pytest.raises(UsageFaultError, match="the place odd of odd-package failed: ZeroDivisionError"):
         place_at("nowhere", HERE)
+
+
+def test_kind_that_makes_no_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = Installed()
+    monkeypatch.setattr(kinds, "PLACES", installed)
+    monkeypatch.setattr(installed, "fails", lambda word: word == "odd")
+    monkeypatch.setattr(kinds, "resolve", lambda value: lambda word, local: 3)
+    with pytest.raises(UsageFaultError, match="odd:make returned no place, but a value of type int"):
+        place_at("odd", HERE)

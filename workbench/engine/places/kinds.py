@@ -41,8 +41,8 @@ def place_at(word: str, local: Place) -> Place:
         try:
             if kind.answers_for(word):
                 place: Place = resolve(kind.make)(word, local)
-                if missing := [name for name in ("open", "start", "close") if not hasattr(place, name)]:
-                    raise TypeError(f"{kind.make} returned a {type(place).__name__} without {missing[0]}")
+                if place is not local and not hasattr(place, "start"):
+                    raise TypeError(f"{kind.make} returned no place, but a value of type {type(place).__name__}")
                 return place
         except (Exception, SystemExit) as error:
             package = PLACES.extension(kind.name).package
