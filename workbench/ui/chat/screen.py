@@ -111,12 +111,15 @@ class ChatScreen(ModalScreen[Talk | None]):
     def _take_news(self) -> None:
         self._due = None
         assert self._link is not None
+        was_answering = self.talk.doing == "answering"
         news = self._link.take()
         for event in news:
             self.talk.take(event)
         if news:
             if self.talk.doing != "answering":
                 self._asked_to_stop = False
+                if was_answering:
+                    self._forget_message()
             self._show()
             self._pace.painted(time.monotonic(), 0)
 
@@ -211,6 +214,7 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._view.next_page()
 
     def on_talk_view_turned(self) -> None:
+        self._forget_message()
         self._show_keys()
 
     def _show(self) -> None:
@@ -218,8 +222,7 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._show_keys()
 
     def _show_keys(self) -> None:
-        """The keys of where the user is; what was said before is over."""
-        self._sure = ""
+        """Show the keys that work where the user is."""
         typing = self._box.has_focus
         self._line.display, self._typing_keys.display = not typing, typing
         way = "stops the turn" if self.talk.doing == "answering" else "the other keys"
@@ -228,12 +231,17 @@ class ChatScreen(ModalScreen[Talk | None]):
             longer = f"{line} · {key.format(way)}"
             line = longer if cell_len(longer) <= self.size.width - _FRAME else line
         self._typing_keys.update(Content(line))
+
+    def _forget_message(self) -> None:
+        """Remove the message at the foot, and the question that it asked."""
+        self._sure = ""
         self._say("")
 
     def on_resize(self) -> None:
         self._show_keys()
 
     def on_descendant_focus(self) -> None:
+        self._forget_message()
         self._show_keys()
 
     def _say(self, text: str, *, warning: bool = False) -> None:
