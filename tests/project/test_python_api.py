@@ -132,6 +132,23 @@ def test_example_prints_what_the_agent_answers(desk: Path, run_example: Callable
     assert run_example("Talk to an agent") == ["It is on its way"]
 
 
+async def test_a_run_ends_when_its_listener_raises(desk: Path, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Event] = []
+
+    def publish(event: Event) -> None:
+        heard.append(event)
+        if isinstance(event, CaseStarted):
+            raise SeenEnoughError
+
+    async with Project.open(".") as project:
+        with pytest.raises(SeenEnoughError):
+            await project.run(await project.plan(), publish).execute()
+        await project.compare("last", "last")  # The run is on disk, with its end.
+    assert isinstance(heard.pop(), CaseStarted)
+    assert not any(isinstance(event, CaseStarted) for event in heard)
+    assert not caplog.records
+
+
 async def test_events_come_in_order_while_the_run_goes_on(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         events = [event async for event in project.run(await project.plan())]

@@ -104,6 +104,8 @@ class Running(Followed[Event]):
         self._journal = journal
         self._turn = turn
         self._tidy = tidy
+        self._fault: Exception | None = None
+        """What `publish` raised."""
 
     def stop(self) -> None:
         """Start no new cases; those that run finish or reach their timeout."""
@@ -121,6 +123,15 @@ class Running(Followed[Event]):
         await self.execute()
         return self._store
 
+    def _tell(self, news: Event) -> None:
+        """Hand on an event. A listener that raises ends the run, and hears no more; `_do` raises what it raised."""
+        if self._fault is None:
+            try:
+                super()._tell(news)
+            except Exception as fault:
+                self._fault = fault
+                self._run.cancel(kill=True)
+
     async def _do(self) -> None:
         try:
             async with self._turn():
@@ -129,3 +140,5 @@ class Running(Followed[Event]):
             if self._journal is not None:
                 self._journal.close()
         await self._tidy()
+        if self._fault is not None:
+            raise self._fault
