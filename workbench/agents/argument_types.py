@@ -4,6 +4,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.agents.worker.imports import syntax_tree
+
 _NAMED = {
     "str": "text",
     "int": "integer",
@@ -63,7 +65,7 @@ def argument_type(annotation: ast.expr | None) -> ArgumentType | None:
 
 def _of_text(text: str) -> ArgumentType | None:
     try:
-        return argument_type(ast.parse(text, mode="eval").body)
+        return argument_type(syntax_tree(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

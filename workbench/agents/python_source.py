@@ -1,9 +1,9 @@
 """Parse Python sources that somebody else wrote, within limits of size and depth."""
 
 import ast
-import warnings
 from pathlib import Path
 
+from workbench.agents.worker.imports import syntax_tree
 from workbench.regular_file import LARGEST, read_regular, size_words
 
 LARGEST_SOURCE = 1 << 19
@@ -20,12 +20,10 @@ def parse_source(source: bytes, name: str = "<unknown>") -> ast.Module:
     if len(source) > LARGEST_SOURCE:
         raise ValueError(f"it has {size_words(len(source))}, and at most {size_words(LARGEST_SOURCE)} are parsed")
     try:
-        with warnings.catch_warnings():
-            # An invalid escape sequence in somebody's file is theirs to hear about when the agent runs.
-            warnings.simplefilter("ignore")
-            return ast.parse(source, name)
+        tree: ast.Module = syntax_tree(source, name)
     except (RecursionError, MemoryError):  # Python's parser raises both for expressions that are nested too deeply.
         raise ValueError("an expression in it is nested too deeply") from None
+    return tree
 
 
 def module_at(place: Path) -> Path | None:

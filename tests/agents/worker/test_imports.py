@@ -1,10 +1,15 @@
 """Which modules an agent imports, read from its sources."""
 
+import ast
+import gc
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from workbench.agents.worker.imports import MOST_FILES, Imports, read_imports
+from workbench.agents.worker.imports import MOST_FILES, Imports, read_imports, syntax_tree
 
 
 def _read(root: Path, files: dict[str, str]) -> Imports:
@@ -87,3 +92,28 @@ def test_a_huge_project_is_read_up_to_a_limit(tmp_path: Path) -> None:
     files = {f"desk/m{number}.py": "" for number in range(count)}
     files["desk/agent.py"] = "\n".join(f"from . import m{number}" for number in range(count))
     assert len(_read(tmp_path, files).sources) == MOST_FILES
+
+
+def test_sources_are_parsed_in_two_threads() -> None:
+    """Python raises SystemError if the threads take turns while they make syntax trees. Here they do so at each garbage
+    collection."""
+    source = "\n".join(f"def f{number}(a):\n    return [b(c)[1:2] for c in a if c + {number}]" for number in range(60))
+    both = threading.Barrier(2)
+
+    def parse(_: int) -> str:
+        both.wait()
+        return ast.dump(syntax_tree(source))
+
+    def take_turns(phase: str, info: dict[str, int]) -> None:
+        time.sleep(0)
+
+    before = gc.get_threshold()
+    gc.callbacks.append(take_turns)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(parse, range(2))
+    finally:
+        gc.callbacks.remove(take_turns)
+        gc.set_threshold(*before)
+    assert first == second == ast.dump(ast.parse(source))

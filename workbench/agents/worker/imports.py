@@ -9,13 +9,17 @@ from __future__ import annotations
 import ast
 import os
 import sys
+import threading
 import warnings
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 MOST_FILES = 500
 LARGEST = 1 << 19
 """Bytes of a source file that is still read."""
 _INIT = "__init__.py"
+_PARSING = threading.Lock()
+"""Python raises SystemError when two threads make syntax trees at once (https://github.com/python/cpython/issues/106905).
+"""
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 
 
@@ -75,6 +79,18 @@ def imports_of(start: Sequence[str], folder: str, root: str) -> Imports:
     return _Reading(list(dict.fromkeys((*first, *last)))).read([file for file in start if os.path.isfile(file)])
 
 
+def syntax_tree(source: Union[bytes, str], name: str = "<unknown>", mode: str = "exec") -> Any:
+    """Parse somebody else's Python, from any thread.
+
+    Raises:
+        SyntaxError, ValueError: it is not Python.
+        RecursionError, MemoryError: an expression in it is nested too deeply.
+    """
+    with _PARSING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # An invalid escape sequence is for the agent's author to hear of.
+        return ast.parse(source, name, mode)
+
+
 class _Reading:
     def __init__(self, roots: Sequence[str]) -> None:
         self._roots = roots
@@ -105,9 +121,7 @@ class _Reading:
                 return None
             with open(file, "rb") as opened:
                 source = opened.read()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # An invalid escape sequence is for the agent's author to hear of.
-                tree = ast.parse(source, file)
+            tree = syntax_tree(source, file)
         except OSError:
             return None
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
