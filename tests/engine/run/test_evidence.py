@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.dependencies.change import words
-from workbench.dependencies.current import Execution
+from workbench.dependencies.current import CurrentInputs, Execution
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.options import RunOptions
@@ -21,7 +21,7 @@ from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run import evidence
 from workbench.engine.run.evidence import Evidence, plan_inputs
-from workbench.events import CaseError, CaseFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, Noticed, RunStarted
 from workbench.history.journal import Journal
 
 _NOTHING = Reads()
@@ -166,6 +166,23 @@ async def test_events_of_a_run_hold_what_each_execution_depends_on(project: Proj
     assert len({end.inputs for end in ends}) == 1, "both cases read the same"
     record = outcome.record("one")
     assert {kind for bundle in record.inputs for kind in bundle.inputs} >= {"agent_file", "environment", "packages"}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("method", ["files", "owner", "packages"])
+async def test_run_says_that_inputs_could_not_be_recorded(
+    project: Project, children: Children, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SystemError("in the parser")
+
+    monkeypatch.setattr(CurrentInputs, method, fail)
+    plan = project.plan(RunOptions(isolation="case"))
+    outcome = await execute(plan, children, writer=Journal.open(project.root / ".workbench", plan.run_id))
+    notices: list[Any] = outcome.of(Noticed)
+    (notice,) = [notice for notice in notices if "could not be recorded" in notice.message]
+    assert notice.level == "warning"
+    assert "in the parser" in notice.hint
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run.provenance import Kept, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
-from workbench.events import CaseFinished, CaseRef, FilesRead, Sources
+from workbench.events import CaseFinished, CaseRef, FilesRead, Noticed, Sources
 
 _CHANGED = "changed during the run"
 """Stands for the digest of such a file, and equals none."""
@@ -66,13 +67,15 @@ class Evidence:
         """Files that agents were seen to read since the run began."""
         self._count = 0
         """How many files they were seen to read or write when that was looked at last."""
+        self.fault: Noticed | None = None
+        """Why inputs are missing from the record, if reading some of them failed."""
 
     def begin(self) -> None:
         """Take the digests of the agents' files before any of them is imported. For a thread."""
         self._began = time.time()
         if self._writer is None:
             return
-        with contextlib.suppress(Exception):  # Then no verdict of the run has a record, and none is taken for fresh.
+        with self._noting_faults():  # Then no verdict of the run has a record, and none is taken for fresh.
             now = plan_inputs(self._plan, self._writer.digests(), lambda value: value)
             for setting in self._plan.agents.values() if self._asks_agents else ():
                 now.files(setting.agent).read_all()
@@ -89,8 +92,17 @@ class Evidence:
             if self._asks_agents:
                 self._versions = versions(self._plan.agents.values())
                 self._kept = self._keep(known=None)
-            with contextlib.suppress(Exception):
+            with self._noting_faults():
                 self._read_planned()
+
+    @contextlib.contextmanager
+    def _noting_faults(self) -> Iterator[None]:
+        """Keep the first exception as `fault`. The run goes on without the inputs that were being read."""
+        try:
+            yield
+        except Exception:
+            message = "the inputs of some verdicts could not be recorded, so these verdicts will be stale"
+            self.fault = self.fault or Noticed("warning", message, traceback.format_exc())
 
     def announced(self) -> dict[str, Any]:
         """Return the fields of `RunStarted` that tell it."""
@@ -138,7 +150,7 @@ class Evidence:
     ) -> tuple[Bundle, ...]:
         key = self._key(event, entry, reads, is_simulated=is_simulated)
         if key not in self._found and self._now is not None:
-            with contextlib.suppress(Exception):
+            with self._noting_faults():
                 timed_out, changed = _timed_out(event), self._changed_in(event)
                 self._found[key] = tuple(
                     self._bundles(self._now, entry, reads, changed, is_simulated=is_simulated, timed_out=timed_out)

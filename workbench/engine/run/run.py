@@ -326,6 +326,8 @@ class Run:
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
+            if self._evidence.fault is not None:
+                self._recorder.put(self._evidence.fault)
             self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further, self._cancelled))
             await self._recorder.close()
 
