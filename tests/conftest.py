@@ -51,6 +51,7 @@ def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) 
         "CONDA_PREFIX",
         "CI",
         "PYTHONDONTWRITEBYTECODE",
+        "PYTHONPATH",
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))

@@ -61,11 +61,17 @@ def test_a_damaged_line_is_found_and_a_cut_last_one_is_not_counted(tmp_path: Pat
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="processes are found in /proc")
 def test_a_marked_process_is_found_in_whatever_session() -> None:
     mark = uuid.uuid4().hex
-    child = subprocess.Popen(["sleep", "100"], env=aftermath.environment(mark), start_new_session=True)
+    # Its environment can be read once it runs, which is a moment after it was started.
+    words = ["sh", "-c", "echo runs; read line"]
+    environment, pipe = aftermath.environment(mark), subprocess.PIPE
+    child = subprocess.Popen(words, env=environment, start_new_session=True, stdin=pipe, stdout=pipe)
+    assert child.stdin is not None
+    assert child.stdout is not None
     try:
+        assert child.stdout.readline() == b"runs\n"
         assert marked(aftermath.VARIABLE, mark) == [child.pid]
         assert len(aftermath.until_gone(mark, 0.0)[1]) == 1
     finally:
         child.kill()
-        child.wait()
+        child.communicate()
     assert aftermath.until_gone(mark, 1.0)[1] == []

@@ -49,6 +49,9 @@ async def watching(
 
     task = asyncio.create_task(read())
     await asyncio.wait_for(changes.armed.wait(), WITHIN)
+    # A new watch looks once at everything, soon after it began.
+    while not (await seen.next()).all_files:
+        pass
     try:
         yield seen
     finally:
