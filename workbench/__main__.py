@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from workbench.agents.worker.collector import collect_rarely
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.names import COMMANDS
-from workbench.cli.streams import can_draw, prepare_streams, write_line
+from workbench.cli.streams import can_draw, flush_streams, prepare_streams, write_line
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -32,6 +32,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
         write_line(sys.stderr, plain(traceback.format_exc()) + "This is a fault of the workbench itself.")
         code = UNDECIDED
+    flush_streams()
     sys.exit(code)
 
 

@@ -1,5 +1,6 @@
 """Small projects with plain-Python agents, and the program run on them as a user would."""
 
+import io
 import json
 import os
 import select
@@ -177,11 +178,20 @@ def lines_with(text: str, starts: Sequence[str]) -> list[str]:
 
 def heard(pipe: Path, process: "subprocess.Popen[bytes]") -> str:
     """Wait for what an agent writes to a named pipe, and return it. A program that ends before that fails the test."""
-    descriptor, end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), os.pidfd_open(process.pid)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        try:
-            if descriptor not in select.select([descriptor, end], [], [])[0]:
+    file, end = _reader(pipe), os.pidfd_open(process.pid)
+    try:
+        while True:
+            if file.fileno() not in select.select([file.fileno(), end], [], [])[0]:
                 pytest.fail(f"it ended before its agent ran: {process.communicate()!r}")
-        finally:
-            os.close(end)
-        return (file.read(1000) or b"").decode()
+            if text := file.read(1000):
+                return text.decode()
+            # An agent that was killed has left. One pipe is open before the other is closed, so nothing gets lost.
+            with file:
+                file = _reader(pipe)
+    finally:
+        file.close()
+        os.close(end)
+
+
+def _reader(pipe: Path) -> io.FileIO:
+    return io.FileIO(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))

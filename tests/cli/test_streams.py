@@ -42,6 +42,23 @@ def test_a_reader_that_went_away_ends_nothing(repository: Path) -> None:
     assert done.stderr == b"True\n", "after the first failed write the stream leads nowhere, without a word"
 
 
+def test_what_nobody_reads_at_the_end_leaves_the_exit_code(repository: Path) -> None:
+    code = (
+        "import sys\n"
+        "from workbench.cli.streams import flush_streams\n"
+        "sys.stdout.write('buffered')\n"
+        "flush_streams()\n"
+        "sys.exit(129)\n"
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run(code, repository, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (129, b"")
+
+
 def test_a_full_disk_is_not_hidden(repository: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

@@ -103,6 +103,17 @@ def silence(stream: TextIO) -> None:
         os.close(null)
 
 
+def flush_streams() -> None:
+    """Write what is still buffered, and drop what a terminal that is gone cannot take: else Python would replace the
+    exit code by 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # ValueError: closed
+            with contextlib.suppress(OSError, ValueError):
+                silence(stream)
+
+
 def let_go_of_streams(*, pipes: bool) -> None:
     """Silences the standard streams that are terminals, and with `pipes` all others too. A write that waits for one
     goes on as soon as the signal handler that calls this returns."""

@@ -379,7 +379,7 @@ def is_alive(pid: int) -> bool:
     """Is there such a process, and not just its remains?"""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
