@@ -53,7 +53,7 @@ def test_what_nobody_reads_at_the_end_leaves_the_exit_code(repository: Path) -> 
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = run(code, repository, stdout=writing)
+        done = run(code, repository, stdout=writing, PYTHONUNBUFFERED="")
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (129, b"")

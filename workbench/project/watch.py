@@ -8,17 +8,14 @@ from typing import Protocol, TypeAlias
 
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import Workspace
-from workbench.config import Settings
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan
-from workbench.engine.processes.agent_process import Touched
-from workbench.engine.watch.board import Board, Estimate, Limit
-from workbench.engine.watch.watcher import Saved, Watcher
+from workbench.engine.watch.board import Estimate
+from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseRef, Event, Noticed
 from workbench.project.running import Followed, Running
 from workbench.project.targets import Targets
-from workbench.project.watching import Start, Watching
-from workbench.store import Store
+from workbench.project.watching import Start, Watched, watch_over
 from workbench.text import one_line
 
 
@@ -34,18 +31,14 @@ News: TypeAlias = Event | Saved | Start | Waiting
 """What a watch tells: events of its runs as the store has them, saves, and what it starts or would start."""
 
 
-class Runner(Protocol):
-    """The project, as far as a watch needs it: `workbench.project.project.Project`."""
+class Runner(Watched, Protocol):
+    """The project, as far as a watch that runs cases needs it: `workbench.project.project.Project`."""
 
-    store: Store
-    settings: Settings
     tasks: set[asyncio.Task[None]]
 
     def run(self, plan: Plan, publish: Callable[[Event], None] | None = None) -> Running: ...
 
     def renew(self) -> None: ...
-
-    def touched(self) -> dict[Path, Touched]: ...
 
     def look_back(self, workspace: Workspace) -> None: ...
 
@@ -67,16 +60,13 @@ class Watch(Followed[News]):
         super().__init__(take, project.tasks)
         self._project = project
         self._plan = plan
-        self._watcher = Watcher(
-            workspace,
-            lambda: targets.open(self._watcher.snapshot.workspace),
-            project.touched,
-        )
-        selection, settings = targets.selection(), project.settings
+        selection = targets.selection()
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
-        armed = frozenset(entry.ref.name for entry in plan.entries) if named else None
-        board = Board(armed, Limit(settings.watch_calls, settings.watch_money))
-        self.watching = Watching(project.store, self._watcher, board, plan.options, settings.prices)
+        armed = frozenset(entry.ref.name for entry in plan.entries if named)
+        self.watching = watch_over(
+            project, workspace, lambda: targets.open(self._watcher.snapshot.workspace), plan.options, armed
+        )
+        self._watcher = self.watching.watcher
         self.changes = self._watcher.changes
         self._task: asyncio.Task[None] | None = None
         self._current: Running | None = None

@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from workbench.agents.workspace import Workspace
+from workbench.config import Settings
 from workbench.dependencies.change import Effect
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.watch.board import Board, Estimate, Job
+from workbench.engine.processes.agent_process import Touched
+from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import relative
 from workbench.engine.watch.recurring import Recurring
@@ -44,6 +47,31 @@ class Start:
 
     job: Job
     words: str
+
+
+class Watched(Protocol):
+    """The project, as far as a watch over it needs it."""
+
+    store: Store
+    settings: Settings
+
+    def touched(self) -> dict[Path, Touched]: ...
+
+
+def watch_over(
+    project: Watched,
+    workspace: Workspace,
+    reopen: Callable[[], Workspace],
+    options: RunOptions,
+    armed: frozenset[CaseName],
+    screen_files: Collection[Path] = (),
+) -> "Watching":
+    """Return a watch over the cases `armed`, or over all if there are none. `reopen` reads the workspace again, in a
+    thread; `screen_files` are watched too, but change no verdict. Reads files: for a thread, if there is a loop."""
+    settings = project.settings
+    watcher = Watcher(workspace, reopen, project.touched, screen_files=screen_files)
+    board = Board(armed or None, Limit(settings.watch_calls, settings.watch_money))
+    return Watching(project.store, watcher, board, options, settings.prices)
 
 
 class Watching:

@@ -119,25 +119,12 @@ class Engine:
 
     def watch(self, marked: set[tuple[int, int]]) -> "Watching":
         """A watch over the session's workspace, for the marked cases or (none) all. Reads files: for a thread."""
-        from workbench.engine.watch.board import Board, Limit
-        from workbench.engine.watch.watcher import Watcher
-        from workbench.project.watching import Watching
+        from workbench.project.watching import watch_over
 
         session, workspace, project = self._session, self._workspace, self._project
         project.look_back(workspace)
-        armed = frozenset(
-            (entry.relative, entry.document.cases[case].eval_id)
-            for evalset, case in marked
-            for entry in [workspace.evalsets[evalset]]
-        )
-        watcher = Watcher(
-            workspace,
-            session.read,
-            project.touched,
-            screen_files=self.screen_files(),
-        )
-        limit = Limit(self._settings.watch_calls, self._settings.watch_money)
-        return Watching(session.store, watcher, Board(armed or None, limit), self._options(), session.prices)
+        armed = frozenset(workspace.case_name(*pair) for pair in marked)
+        return watch_over(project, workspace, session.read, self._options(), armed, self.screen_files())
 
     def watched(self, watching: "Watching", job: "Job") -> Build:
         """A job of the watch."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workbench.events import CaseFinished, Event, RunStarted
 from workbench.rendering.changed import Change, file_changes
@@ -169,23 +169,17 @@ class Watch(Controller):
     # What happens
 
     def _saved(self, watching: "Watching", saved: "Saved") -> None:
-        stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
-        for fault in saved.faults:
-            place = self._folder.below_root(str(fault.path)) + (f":{fault.line}" if fault.line else "")
-            self.view.notify(
-                f"{one_line(f'{place}: {fault.message}')}\n{stay}", severity="error", timeout=10, markup=False
-            )
         if saved.impact.screen_only:
             self._look_again()
+        self.session.trouble = saved.trouble
         if saved.trouble:
-            self.session.trouble = saved.trouble
             self.view.show_facts()
             return
-        self.session.trouble = ""
         obsolete = watching.take(saved)
-        for name in watching.ignored:
-            said = f"{one_line(name)} changes whenever the agent runs: it is not watched any more"
-            self.view.notify(said, severity="warning", timeout=10, markup=False)
+        for notice in watching.notices(saved, lambda path: self._folder.below_root(str(path))):
+            told = "\n".join(map(one_line, filter(None, (notice.message, notice.hint))))
+            severity: Literal["warning", "error"] = "error" if notice.level == "error" else "warning"
+            self.view.notify(told, severity=severity, timeout=10, markup=False)
         if saved.snapshot.workspace is not self.session.workspace:
             self._folder.load(saved.snapshot.workspace)
         if obsolete:
