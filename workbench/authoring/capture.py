@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.model.invocation import content_text, intermediate_texts, tool_calls
+from workbench.json_values import parts_of
+from workbench.model.invocation import content_text, intermediate_texts, recorded_events, tool_calls
 from workbench.model.spelling import get, respelled
 
 Json = dict[str, Any]
@@ -121,7 +122,7 @@ def _authored(turn: Json, choice: Choice) -> Json:
 
 
 def _recorded(turn: Json, choice: Choice) -> Json:
-    events = (turn.get("intermediate_data") or {}).get("invocation_events")
+    events = recorded_events(turn)
     if events is None:
         events = _events_of(turn)
     kept = (_event(event, choice) for event in events if isinstance(event, dict))
@@ -131,7 +132,7 @@ def _recorded(turn: Json, choice: Choice) -> Json:
 def _event(event: Json, choice: Choice) -> Json | None:
     """The event as it is kept; None where nothing of it is."""
     content = event.get("content")
-    parts = [part for part in (content or {}).get("parts") or () if isinstance(part, dict) and _stays(part, choice)]
+    parts = [part for part in parts_of(content) if _stays(part, choice)]
     if not parts:
         return None
     kept = {key: copy.deepcopy(event[key]) for key in _KEPT_OF_EVENT if event.get(key) is not None}
@@ -158,7 +159,6 @@ def _said(author: str, parts: Sequence[Json]) -> Json:
 def _without_private(content: Json) -> Json:
     """The content without signatures of thoughts, which mean something to one model in one session."""
     kept = copy.deepcopy(content)
-    for part in kept.get("parts") or ():
-        if isinstance(part, dict):
-            part.pop("thought_signature", None)
+    for part in parts_of(kept):
+        part.pop("thought_signature", None)
     return kept

@@ -14,6 +14,7 @@ from typing import Any, Final
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import plain, report_cases
 from workbench.history.adk_results import ENDING
+from workbench.model.invocation import recorded_events
 from workbench.store import CaseRecord, Store
 
 _NAME_BYTES = 200
@@ -189,8 +190,8 @@ def _older_turn(turn: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if turn is None:
         return None
     kept = {name: value for name, value in turn.items() if name in _OLDER_TURN}
-    events = (kept.get("intermediate_data") or {}).get("invocation_events")
-    if isinstance(events, list):
+    events = recorded_events(kept)
+    if events is not None:
         # One without a content tells only of tokens.
         told = [event for event in events if isinstance(event, dict) and event.get("content")]
         shown = [{"author": event.get("author") or "", "content": event["content"]} for event in told]

@@ -15,7 +15,8 @@ from workbench.dependencies.record import Bundle, Record, digest
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 from workbench.history.judge_named import judged_by
-from workbench.json_values import mapping, string
+from workbench.json_values import mapping, parts_of, string
+from workbench.model.invocation import recorded_events
 
 SCHEMA = "agent-workbench/summary/11"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
@@ -306,13 +307,11 @@ def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
     """The tool calls of an ADK invocation as ([name, args], None), their results as (None, [name, response]), in the
     order in which they came."""
-    data = actual.get("intermediate_data")
-    if not isinstance(data, dict):
-        return []
+    data = mapping(actual.get("intermediate_data"))
     steps: list[tuple[Any, Any]] = []
-    for event in data.get("invocation_events") or ():
-        for part in mapping(mapping(event).get("content")).get("parts") or ():
-            call, result = (mapping(part).get(name) for name in ("function_call", "function_response"))
+    for event in recorded_events(actual) or ():
+        for part in parts_of(mapping(event).get("content")):
+            call, result = part.get("function_call"), part.get("function_response")
             if isinstance(call, dict):
                 steps.append(([call.get("name"), call.get("args")], None))
             if isinstance(result, dict):

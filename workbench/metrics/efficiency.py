@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.metrics.description import CriterionDescription
-from workbench.model.invocation import tool_calls
+from workbench.model.invocation import recorded_events, tool_calls
 from workbench.scores import amount
 
 Figures: TypeAlias = dict[str, float | None]
@@ -65,7 +65,7 @@ def _tool_call_count(invocation: dict[str, Any]) -> Figures:
 
 
 def _inference_call_count(invocation: dict[str, Any]) -> Figures:
-    events = _events(invocation)
+    events = recorded_events(invocation)
     if events is None:
         return {"count": None}
     calls = [event for event in events if _is_model_call(event)]
@@ -73,7 +73,7 @@ def _inference_call_count(invocation: dict[str, Any]) -> Figures:
 
 
 def _token_usage(invocation: dict[str, Any]) -> Figures:
-    reports = [event["usage_metadata"] for event in _events(invocation) or () if event.get("usage_metadata")]
+    reports = [event["usage_metadata"] for event in recorded_events(invocation) or () if event.get("usage_metadata")]
     figures: Figures = dict.fromkeys(_TOKENS)
     for figure, key in _COUNTS.items():
         figures[figure] = _sum(report.get(key) for report in reports)
@@ -93,12 +93,6 @@ def _duration(invocation: dict[str, Any]) -> Figures:
 
 def _is_model_call(event: dict[str, Any]) -> bool:
     return event.get("usage_metadata") is not None or event.get("model_version") is not None
-
-
-def _events(invocation: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The recorded events; None for the shape that people write, which says nothing of model calls."""
-    events: list[dict[str, Any]] | None = (invocation.get("intermediate_data") or {}).get("invocation_events")
-    return events
 
 
 def _sum(counts: Any) -> float | None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.json_values import mapping, parts_of
+
 Invocation = dict[str, Any]
 OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
 """Keys whose values belong to the user, such as arguments and state: nothing in them is ours to drop or rename."""
@@ -24,13 +26,19 @@ class ToolCall:
     author: str | None = None
 
 
+def recorded_events(invocation: object) -> list[dict[str, Any]] | None:
+    """Return the turn's events as ADK records them, or None in the shape that people write."""
+    events = mapping(mapping(invocation).get("intermediate_data")).get("invocation_events")
+    return events if isinstance(events, list) else None
+
+
 def tool_calls(invocation: Invocation) -> list[ToolCall]:
     """The turn's tool calls in order, from either shape; [] without `intermediate_data`."""
-    data = invocation.get("intermediate_data") or {}
-    calls = [_tool_call(call, None) for call in data.get("tool_uses") or ()]
+    written = mapping(invocation.get("intermediate_data")).get("tool_uses") or ()
+    calls = [_tool_call(call, None) for call in written]
     calls += [
         _tool_call(part["function_call"], author)
-        for author, part in _recorded_parts(data)
+        for author, part in _recorded_parts(invocation)
         if part.get("function_call") is not None
     ]
     return calls
@@ -38,21 +46,21 @@ def tool_calls(invocation: Invocation) -> list[ToolCall]:
 
 def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
     """The turn's tool responses in order, as FunctionResponse objects (`id`, `name`, `response`)."""
-    data = invocation.get("intermediate_data") or {}
-    responses = list(data.get("tool_responses") or ())
+    responses = list(mapping(invocation.get("intermediate_data")).get("tool_responses") or ())
     responses += [
-        part["function_response"] for _, part in _recorded_parts(data) if part.get("function_response") is not None
+        part["function_response"]
+        for _, part in _recorded_parts(invocation)
+        if part.get("function_response") is not None
     ]
     return responses
 
 
 def intermediate_texts(invocation: Invocation) -> list[tuple[str, str]]:
     """What sub-agents said on the way, as (author, text), one for each response or event that has text."""
-    data = invocation.get("intermediate_data") or {}
-    said = [(author, content_text({"parts": parts})) for author, parts in data.get("intermediate_responses") or ()]
-    said += [
-        (event.get("author", ""), content_text(event.get("content"))) for event in data.get("invocation_events") or ()
-    ]
+    written = mapping(invocation.get("intermediate_data")).get("intermediate_responses") or ()
+    said = [(author, content_text({"parts": parts})) for author, parts in written]
+    events = recorded_events(invocation) or ()
+    said += [(event.get("author", ""), content_text(event.get("content"))) for event in events]
     return [(author, text) for author, text in said if text]
 
 
@@ -66,7 +74,7 @@ def _tool_call(call: dict[str, Any], author: str | None) -> ToolCall:
     return ToolCall(name=call.get("name") or "", args=call.get("args"), id=call.get("id"), author=author)
 
 
-def _recorded_parts(data: dict[str, Any]) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    for event in data.get("invocation_events") or ():
-        for part in (event.get("content") or {}).get("parts") or ():
+def _recorded_parts(invocation: Invocation) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    for event in recorded_events(invocation) or ():
+        for part in parts_of(event.get("content")):
             yield event.get("author"), part

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from workbench.model.invocation import content_text
+from workbench.json_values import parts_of
+from workbench.model.invocation import content_text, recorded_events
 from workbench.rendering.document import Document, Target
 from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
@@ -52,12 +53,12 @@ def anchors(index: int, turn: Turn | None) -> Anchors:
     """The anchors of turn `index`."""
     if turn is None or turn.spans is None or turn.actual is None:
         return Anchors()
-    events = (turn.actual.get("intermediate_data") or {}).get("invocation_events") or ()
+    events = recorded_events(turn.actual) or ()
     calls: list[Anchor] = []
     texts: list[Anchor] = []
     for number, event in enumerate(events):
         here = f"event/{index}/{number}"
-        for part in (event.get("content") or {}).get("parts") or ():
+        for part in parts_of(event.get("content")):
             call = part.get("function_call")
             if call is not None:
                 places = (f"call/{index}/{call['id']}", here) if call.get("id") else (here,)

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from workbench.json_values import parts_of
+from workbench.model.invocation import recorded_events
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -31,7 +34,7 @@ def transcript(lines: Iterable[Line]) -> str:
 
 def _of_turn(turn: Mapping[str, Any], function_calls: bool) -> Iterator[Line]:
     yield from _lines("user", "user", turn.get("user_content"), False)
-    events = (turn.get("intermediate_data") or {}).get("invocation_events") or []
+    events = recorded_events(turn) or []
     final = turn.get("final_response")
     # The event that became the final answer has lost its content to it, unless it also called functions.
     answer = max((number for number, event in enumerate(events) if event.get("content") is None), default=None)
@@ -44,7 +47,7 @@ def _of_turn(turn: Mapping[str, Any], function_calls: bool) -> Iterator[Line]:
 
 
 def _lines(role: Literal["user", "agent"], author: str, content: Any, function_calls: bool) -> Iterator[Line]:
-    for part in (content or {}).get("parts") or ():
+    for part in parts_of(content):
         if part.get("text") and not part.get("thought"):
             yield Line(role, author, part["text"])
         if function_calls and part.get("function_call"):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.json_values import parts_of
+
 PAUSE = 0.05
 """Seconds between two times that the same texts are told: the eye does not see more."""
 LONGEST = 200_000
@@ -84,5 +86,5 @@ class Growing:
 
 def says_something(acted: dict[str, Any]) -> bool:
     """Whether the step is, or holds, a text: then it is the one that was growing."""
-    parts = (acted.get("content") or {}).get("parts") or ()
+    parts = parts_of(acted.get("content"))
     return any(part.get("text") for part in parts)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.metrics.judged.turn_evidence import agents, data_text, events
+from workbench.json_values import parts_of
+from workbench.metrics.judged.turn_evidence import agents, data_text
 from workbench.metrics.judged.turn_texts import user_text
-from workbench.model.invocation import Invocation, content_text
+from workbench.model.invocation import Invocation, content_text, recorded_events
 
 Piece = dict[str, Any]
 _SEARCHED = ("result", "grounding", "said", "user", "call", "instructions", "tools")
@@ -23,7 +24,7 @@ _SHORTEST = 4
 def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
     """The pieces for a text of the turn. `before` is the index of the event that said it: only what happened before
     it counts, and its own grounding; None stands for the final answer, before which all events happened."""
-    recorded = events(turn)
+    recorded = recorded_events(turn) or []
     happened = recorded if before is None else recorded[:before]
     grounded = recorded if before is None else recorded[: before + 1]
     pieces = [
@@ -75,7 +76,7 @@ def _piece(kind: str, name: str, text: str, event: int | None = None, call_id: s
 
 
 def _happened(event: dict[str, Any], index: int) -> Iterator[Piece]:
-    for part in (event.get("content") or {}).get("parts") or ():
+    for part in parts_of(event.get("content")):
         if part.get("text"):
             yield _piece("said", event.get("author") or "", part["text"], index)
         for key, kind, content in (("function_call", "call", "args"), ("function_response", "result", "response")):

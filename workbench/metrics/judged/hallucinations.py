@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import parts_of
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest, same_length
 from workbench.metrics.description import read_options
@@ -38,11 +39,11 @@ from workbench.metrics.judged.outcome import (
 from workbench.metrics.judged.passages import Passage, passages
 from workbench.metrics.judged.prompts import claims as claims_prompt
 from workbench.metrics.judged.prompts import sentences as sentences_prompt
-from workbench.metrics.judged.turn_evidence import events, speaker
+from workbench.metrics.judged.turn_evidence import speaker
 from workbench.metrics.judged.turn_texts import answer_text
 from workbench.metrics.judged.voting import MAX_KEPT, ask_once
 from workbench.model.criteria import Criterion
-from workbench.model.invocation import Invocation
+from workbench.model.invocation import Invocation, recorded_events
 from workbench.scores import cut_score
 
 _LONG = 50_000
@@ -115,8 +116,8 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
 
 def _texts(turn: Invocation, *, intermediate: bool) -> list[_Text]:
     found = []
-    for step, event in enumerate(events(turn) if intermediate else ()):
-        parts = (event.get("content") or {}).get("parts") or ()
+    for step, event in enumerate(recorded_events(turn) or () if intermediate else ()):
+        parts = parts_of(event.get("content"))
         found += [_Text(event.get("author") or "", step, part["text"]) for part in parts if part.get("text")]
     final = answer_text(turn)
     return [*found, _Text(speaker(turn), None, final)] if final else found

@@ -16,9 +16,9 @@ from workbench.events import MetricResult
 from workbench.metrics.base import Bench, Scored, ScoreRequest, same_length
 from workbench.metrics.judged.outcome import nothing_in_turn, over_case
 from workbench.metrics.judged.service_scores import SERVICE, rated_turn
-from workbench.metrics.judged.turn_evidence import agents, events
+from workbench.metrics.judged.turn_evidence import agents
 from workbench.metrics.judged.voting import MAX_KEPT
-from workbench.model.invocation import Invocation
+from workbench.model.invocation import Invocation, recorded_events
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
@@ -61,7 +61,7 @@ def _turn(number: int, turn: Invocation, ids: dict[str, str]) -> dict[str, Any]:
     said = [{"author": "user", "content": turn.get("user_content")}]
     said += [
         {"author": event.get("author"), "content": _with_ids(event["content"], ids)}
-        for event in events(turn)
+        for event in recorded_events(turn) or ()
         if event.get("content") is not None
     ]
     said.append({"author": "agent", "content": turn.get("final_response")})

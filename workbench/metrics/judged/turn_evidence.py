@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.json_values import parts_of
 from workbench.metrics.judged.prompts.blocks import as_json
 from workbench.metrics.judged.turn_texts import answer_text, user_text
-from workbench.model.invocation import Invocation, ToolCall, content_text, tool_calls, tool_responses
+from workbench.model.invocation import Invocation, ToolCall, content_text, recorded_events, tool_calls, tool_responses
 
 
 def instructions(turns: Iterable[Invocation]) -> str:
@@ -34,12 +35,6 @@ def agents(turn: Invocation) -> dict[str, dict[str, Any]]:
     return found
 
 
-def events(turn: Invocation) -> list[dict[str, Any]]:
-    """The turn's recorded events; [] where it was written by hand."""
-    found: list[dict[str, Any]] = (turn.get("intermediate_data") or {}).get("invocation_events") or []
-    return found
-
-
 def steps(turn: Invocation) -> list[dict[str, Any]]:
     """Each tool call with what came back, None where nothing did."""
     responses = tool_responses(turn)
@@ -51,7 +46,7 @@ def steps(turn: Invocation) -> list[dict[str, Any]]:
 
 def grounding(turn: Invocation) -> list[dict[str, Any]]:
     """The grounding metadata of the turn's events."""
-    return [event["grounding_metadata"] for event in events(turn) if event.get("grounding_metadata")]
+    return [event["grounding_metadata"] for event in recorded_events(turn) or () if event.get("grounding_metadata")]
 
 
 def conversation(turns: Sequence[Invocation]) -> list[dict[str, Any]]:
@@ -59,7 +54,7 @@ def conversation(turns: Sequence[Invocation]) -> list[dict[str, Any]]:
     return [
         {
             "user": user_text(turn),
-            "events": [item for event in events(turn) for item in _items(event)] or _written(turn),
+            "events": [item for event in recorded_events(turn) or () for item in _items(event)] or _written(turn),
             "answer": {"author": speaker(turn), "text": answer_text(turn)},
         }
         for turn in turns
@@ -83,7 +78,7 @@ def _response(call: ToolCall, left: list[dict[str, Any]]) -> Any:
 def _items(event: dict[str, Any]) -> list[dict[str, Any]]:
     author = event.get("author") or ""
     found: list[dict[str, Any]] = []
-    for part in (event.get("content") or {}).get("parts") or ():
+    for part in parts_of(event.get("content")):
         if part.get("text"):
             found.append({"author": author, "text": part["text"]})
         if part.get("function_call") is not None:
@@ -111,5 +106,5 @@ def _written(turn: Invocation) -> list[dict[str, Any]]:
 
 def speaker(turn: Invocation) -> str:
     """Who gave the answer: the last agent that did something, else the first that is known."""
-    authors = [event.get("author") or "" for event in events(turn)] or list(agents(turn))[:1]
+    authors = [event.get("author") or "" for event in recorded_events(turn) or ()] or list(agents(turn))[:1]
     return authors[-1] if authors else ""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from workbench.json_values import mapping, string
+from workbench.json_values import mapping, parts_of, string
+from workbench.model.invocation import recorded_events
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.json_text import beginning
 from workbench.rendering.judged import said
@@ -45,8 +46,7 @@ def events_of(turn: Turn) -> list[Any]:
     """The turn's recorded events."""
     if turn.acted:
         return list(turn.acted)
-    found = mapping(mapping(turn.actual).get("intermediate_data")).get("invocation_events")
-    return found if isinstance(found, list) else []
+    return recorded_events(turn.actual) or []
 
 
 def messages(turn: Turn) -> list[Message]:
@@ -55,8 +55,7 @@ def messages(turn: Turn) -> list[Message]:
     final = said(mapping(turn.actual).get("final_response"))
     for number, event in enumerate(events_of(turn)):
         event = mapping(event)
-        parts = mapping(event.get("content")).get("parts")
-        told = parts if isinstance(parts, list) else []
+        told: list[Any] = parts_of(event.get("content"))
         if not told and final and not turn.acted:
             told, final = [final], ""  # The event of the answer is recorded without it.
         author = event.get("author")
