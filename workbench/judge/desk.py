@@ -3,9 +3,9 @@
 import asyncio
 import dataclasses
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.agents.functions import Functions
 from workbench.counting import counted
@@ -20,11 +20,12 @@ from workbench.judge.limits import RunLimits, Tally
 from workbench.judge.office import Office
 from workbench.judge.question_key import question_key, rating_key
 from workbench.judge.retry import Patience
-from workbench.judge.run_state import RunState
+from workbench.judge.run_state import Flights, RunState
 from workbench.judge.vertex import WHO, vertex_access
 
 __all__ = ["Desk", "DeskBench", "DeskJudge", "DeskService", "JudgeEnvironment", "RunLimits", "Tally"]
 
+T = TypeVar("T")
 _LONGEST = 1_000_000
 _HALF = re.compile("[\ud800-\udfff]")
 _TOKENS = ("input_tokens", "output_tokens")
@@ -114,6 +115,32 @@ class DeskBench:
         """What an attempt to ask `model` passes."""
         return Road(self.office.lane(model), self.run.places, cap, self.office.patience, self.office.scrub)
 
+    async def kept_or_asked(
+        self,
+        key: str,
+        flights: Flights[T],
+        ask: Callable[[], Coroutine[Any, Any, T]],
+        to_keep: Callable[[T], tuple[str, dict[str, Any]] | None],
+        read: Callable[[Mapping[str, Any] | None], T | None],
+    ) -> T:
+        """Return the answer kept under `key`, or ask and keep what came.
+
+        `to_keep` gives the words of an answer and its form in the cache, None if it is not to be kept. `read` reads
+        that form, and returns None for anything else that may stand in a file. Who asks while the same question is
+        under way gets that answer as a kept one.
+        """
+        kept = read(self.run.kept(key))
+        if kept is None:
+            came, first = await flights.share(key, ask)
+            answer = to_keep(came)
+            if first and answer is not None:
+                self.run.keep(key, *answer)
+            kept = None if first or answer is None else read(answer[1])
+            if kept is None:
+                return came
+        self.tally.cached += 1
+        return kept
+
     def begin(self) -> JudgeFault | None:
         """Counts a call, right before it is made; why it must not be."""
         if not self.run.spend():
@@ -166,18 +193,7 @@ class DeskJudge:
 
         if key is None:
             return await fresh()
-        kept = _kept_reply(bench.run.kept(key))
-        if kept is not None:
-            bench.tally.cached += 1
-            return kept
-        reply, first = await bench.run.replies.share(key, fresh)
-        if reply.text is None or reply.fault is not None:
-            return reply
-        if first:
-            bench.run.keep(key, reply.text, _to_keep(reply))
-            return reply
-        bench.tally.cached += 1
-        return dataclasses.replace(reply, cached=True, seconds=0.0)
+        return await bench.kept_or_asked(key, bench.run.replies, fresh, _to_keep, _kept_reply)
 
     def forget(self, question: Question, sample: int = 1) -> None:
         """The reply is not kept, neither in memory nor on disk."""
@@ -213,18 +229,7 @@ class DeskService:
             bench.spent(None, outcome.seconds)
             return _rating(outcome)
 
-        kept = _kept_rating(bench.run.kept(key))
-        if kept is not None:
-            bench.tally.cached += 1
-            return kept
-        rated, first = await bench.run.ratings.share(key, fresh)
-        if rated["score"] is None or rated["error"] is not None:
-            return rated
-        if first:
-            bench.run.keep(key, _text_of(rated), {name: rated[name] for name in ("score", "explanation", "rubrics")})
-            return rated
-        bench.tally.cached += 1
-        return {**rated, "seconds": 0.0, "cached": True}
+        return await bench.kept_or_asked(key, bench.run.ratings, fresh, _rating_to_keep, _kept_rating)
 
 
 def _costs_nothing() -> None:
@@ -261,12 +266,13 @@ def _reply(outcome: Outcome[Answer]) -> Reply:
     )
 
 
-def _to_keep(reply: Reply) -> dict[str, Any]:
-    return {name: getattr(reply, name) for name in ("text", "model_version", *_TOKENS)}
+def _to_keep(reply: Reply) -> tuple[str, dict[str, Any]] | None:
+    if reply.text is None or reply.fault is not None:
+        return None
+    return reply.text, {name: getattr(reply, name) for name in ("text", "model_version", *_TOKENS)}
 
 
 def _kept_reply(kept: Mapping[str, Any] | None) -> Reply | None:
-    """The reply that `_to_keep` kept; None for anything else that may stand in a file."""
     if kept is None or not isinstance(kept.get("text"), str):
         return None
     given, made = (count if isinstance(count := kept.get(name), int) else None for name in _TOKENS)
@@ -287,10 +293,12 @@ def _rated(rating: Rating, **rest: Any) -> dict[str, Any]:
     return {**given, "error": None, "seconds": 0.0, "attempts": 0, "cached": False, **rest}
 
 
-def _text_of(rated: Mapping[str, Any]) -> str:
-    """All that a rating says in words."""
+def _rating_to_keep(rated: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if rated["score"] is None or rated["error"] is not None:
+        return None
     told = (str(rubric.get(name, "")) for rubric in rated["rubrics"] for name in ("text", "reasoning"))
-    return "\n".join((rated["explanation"], *told))
+    words = "\n".join((rated["explanation"], *told))
+    return words, {name: rated[name] for name in ("score", "explanation", "rubrics")}
 
 
 def _rating(outcome: Outcome[Rating]) -> dict[str, Any]:
