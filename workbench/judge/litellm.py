@@ -18,7 +18,7 @@ _VARIABLES = {
 }
 
 
-class LiteLlm:
+class LiteLlm(ClientChild):
     """All models of one environment. Implements `workbench.judge.answering.Answerer`; the child is started when it is
     first asked.
 
@@ -28,11 +28,7 @@ class LiteLlm:
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
         require("litellm", "LiteLLM", "litellm")
-        self._child = ClientChild("workbench.judge.litellm_child", "LiteLLM", environment, scrub, _VARIABLES)
-
-    async def ready(self) -> None:
-        """Until the library has been imported; failures are told by `answer`."""
-        await self._child.ready()
+        super().__init__("workbench.judge.litellm_child", "LiteLLM", environment, scrub, _VARIABLES)
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """One attempt.
@@ -40,7 +36,7 @@ class LiteLlm:
         Raises:
             JudgeCallError: there is no answer.
         """
-        answer = await self._child.call(
+        answer = await self.call(
             {
                 "model": options.model,
                 "prompt": question.prompt,
@@ -50,10 +46,6 @@ class LiteLlm:
         )
         names = ("text", "model_version", "input_tokens", "output_tokens", "cut")
         return Answer(*(answer[name] for name in names))
-
-    async def close(self) -> None:
-        """Ends the child."""
-        await self._child.close()
 
 
 def connect(to: Connection) -> LiteLlm:

@@ -16,17 +16,13 @@ from workbench.judge.kinds import JUDGES, Connection
 from workbench.plugins import BrokenExtensionError, resolve
 
 
-class PluginJudge:
+class PluginJudge(ClientChild):
     """The parent's end: the judges of one kind for one environment, as an `Answerer`."""
 
     def __init__(self, judge: str, environment: JudgeEnvironment, scrub: Scrub) -> None:
         self._judge = judge
         self._environment = {**asdict(environment), "values": {}}  # The child has them as its own variables.
-        self._child = ClientChild("workbench.judge.plugin_child", f"the judge {judge}", environment, scrub)
-
-    async def ready(self) -> None:
-        """Wait until the child has started; failures are told by `answer`."""
-        await self._child.ready()
+        super().__init__("workbench.judge.plugin_child", f"the judge {judge}", environment, scrub)
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """Make one attempt.
@@ -36,11 +32,7 @@ class PluginJudge:
         """
         asked = {"question": asdict(question), "options": asdict(options), "sample": sample}
         payload = {"judge": self._judge, "environment": self._environment, **asked}
-        return Answer(**await self._child.call(payload))
-
-    async def close(self) -> None:
-        """End the child."""
-        await self._child.close()
+        return Answer(**await self.call(payload))
 
 
 class Judges:

@@ -10,8 +10,8 @@ from workbench.agents.functions import FunctionFailedError, Functions
 from workbench.judge.answering import Answer, JudgeCallError, Scrub
 from workbench.judge.base import FaultKind, JudgeOptions, Question
 from workbench.judge.kinds import Connection
+from workbench.judge.own_kinds import FUNCTION
 
-PREFIX = "python:"
 _KINDS: dict[str, FaultKind] = {"timeout": "timeout", "wrong_result": "unreadable", "too_large": "unreadable"}
 _LONGEST_TRACEBACK = 1500
 
@@ -33,7 +33,7 @@ class PythonFunction:
         Raises:
             JudgeCallError: it raised, hung, crashed or returned nothing.
         """
-        path = options.model.removeprefix(PREFIX)
+        path = options.model.removeprefix(FUNCTION)
         payload = {
             "kind": question.kind,
             "prompt": question.prompt,

@@ -45,7 +45,7 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
     return GoogleAccess(True, "", project, location, address, find_credentials(WHO, address, values))
 
 
-class Vertex:
+class Vertex(ClientChild):
     """The service for the agent of `environment`. Implements `workbench.judge.answering.Rater`; the child is started
     when it is first asked.
 
@@ -60,11 +60,7 @@ class Vertex:
         # Without this the client waits for a metadata server that is not there.
         variables = {} if by_machine else {"NO_GCE_CHECK": "true"}
         who = "Google's evaluation client"
-        self._child = ClientChild("workbench.judge.vertex_child", who, environment, scrub, variables)
-
-    async def ready(self) -> None:
-        """Until the client has been imported; failures are told by `rate`."""
-        await self._child.ready()
+        super().__init__("workbench.judge.vertex_child", who, environment, scrub, variables)
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
         """One attempt to get the rating of `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
@@ -73,9 +69,5 @@ class Vertex:
         Raises:
             JudgeCallError: there is none.
         """
-        answer = await self._child.call({"metric": metric, "instance": dict(instance)})
+        answer = await self.call({"metric": metric, "instance": dict(instance)})
         return Rating(answer["score"], answer["explanation"], tuple(answer["rubrics"]))
-
-    async def close(self) -> None:
-        """Ends the child."""
-        await self._child.close()
