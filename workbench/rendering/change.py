@@ -11,7 +11,7 @@ from workbench.rendering.faces import FACES, HEURISTIC
 from workbench.rendering.json_text import compact
 from workbench.rendering.judge_words import mark
 from workbench.rendering.judged import is_heuristic, said
-from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, heading, safe, wrap
+from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, hang_text, heading, safe
 from workbench.rendering.rows import View, remark
 from workbench.scores import cut_score
 from workbench.store import CaseRecord, Turn
@@ -67,7 +67,7 @@ def add_before_and_after(document: Document, before: CaseRecord, after: CaseReco
     figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in told]
     if figures:
         document.gap()
-        document.add(hang([Segment(" ")], wrap([safe("   ".join(figures), "muted")], max(view.width - 1, 10)), 1))
+        document.add(hang_text([Segment(" ")], [safe("   ".join(figures), "muted")], view.width, 1))
 
 
 def _only_informs(name: str, *records: CaseRecord) -> bool:
@@ -86,18 +86,18 @@ def both(view: View, word: str, before: list[Segment], after: list[Segment], *, 
     if word:
         yield (Segment(f" {word}", "label"),)
     if not differs:
-        yield from hang([Segment("   = ", "diff-same")], wrap(after, max(view.width - 5, 10)), 5)
+        yield from hang_text([Segment("   = ", "diff-same")], after, view.width, 5)
     elif view.side_by_side(*(segment.text for segment in (*before, *after))):
         width = column_width(view.width - 3)
         lines = beside(
-            list(hang([Segment("− ", "diff-missing")], wrap(before, width - 2), 2)),
-            list(hang([Segment("+ ", "diff-extra")], wrap(after, width - 2), 2)),
+            list(hang_text([Segment("− ", "diff-missing")], before, width, 2)),
+            list(hang_text([Segment("+ ", "diff-extra")], after, width, 2)),
             width,
         )
         yield from hang([], lines, 3)
     else:
-        yield from hang([Segment("   − ", "diff-missing")], wrap(before, max(view.width - 5, 10)), 5)
-        yield from hang([Segment("   + ", "diff-extra")], wrap(after, max(view.width - 5, 10)), 5)
+        yield from hang_text([Segment("   − ", "diff-missing")], before, view.width, 5)
+        yield from hang_text([Segment("   + ", "diff-extra")], after, view.width, 5)
 
 
 def _state(record: CaseRecord) -> list[Segment]:
@@ -141,7 +141,7 @@ def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
     elif not files:
         yield from remark("None of the files that this case depends on is another one: the agent itself varies.", view)
     for change in files or ():
-        yield from hang([Segment(" ")], wrap([safe(one_line(change.name), "strong")], max(view.width - 1, 10)), 1)
+        yield from hang_text([Segment(" ")], [safe(one_line(change.name), "strong")], view.width, 1)
         yield from _difference(change, view)
 
 
@@ -149,7 +149,7 @@ def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[
     """Lines of a unified difference, in their colours."""
     for line in lines:
         style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
-        yield from hang([], wrap([safe(line, style)], max(view.width - gutter, 10)), gutter)
+        yield from hang_text([], [safe(line, style)], view.width, gutter)
 
 
 def _difference(change: FileChange, view: View) -> Iterator[Line]:

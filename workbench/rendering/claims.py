@@ -11,7 +11,18 @@ from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
 from workbench.rendering.judge_words import judged_results
 from workbench.rendering.judged import number, question_key, results, shown_in
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, heading, labelled, pad, wrap
+from workbench.rendering.lines import (
+    BLANK,
+    Line,
+    Segment,
+    cut_line,
+    flow,
+    hang_text,
+    heading,
+    labelled,
+    pad,
+    safe,
+)
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
 from workbench.rendering.triaged import overridden
@@ -135,9 +146,9 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
         else cut_line(left, view.width)
     )
     if unread := string(text.get("unread")):
-        yield from hang([Segment(" ! ", "status-error")], wrap([Segment(plain(unread))], view.width - 3), 3)
+        yield from hang_text([Segment(" ! ", "status-error")], [safe(unread)], view.width, 3)
         if not objects(text.get("sentences")):
-            yield from hang([], wrap([Segment(plain(string(text.get("text"))), "muted")], view.width - 3), 3)
+            yield from hang_text([], [safe(string(text.get("text")), "muted")], view.width, 3)
 
 
 def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
@@ -149,8 +160,8 @@ def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
     """Show the passages that older runs did not judge, because they were in none of the judge's sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
-        told = [Segment("in no sentence of the judge: ", "status-error"), Segment(plain(string(passage)))]
-        yield from hang([Segment(" ! ", "status-error")], wrap(told, max(view.width - 3, 10)), 3)
+        told = [Segment("in no sentence of the judge: ", "status-error"), safe(string(passage))]
+        yield from hang_text([Segment(" ! ", "status-error")], told, view.width, 3)
 
 
 def face_of(item: dict[str, Any]) -> Face:
@@ -179,7 +190,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
         body.append(Segment(f"  {face.word}", face.variable))
     else:
         lead, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], column + 3
-    yield from hang(lead, wrap([*body, *mine], max(width - gutter, 8)), gutter)
+    yield from hang_text(lead, [*body, *mine], width, gutter)
 
 
 def _mark(item: dict[str, Any]) -> str:
@@ -226,7 +237,7 @@ def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[
     yield (Segment(f"{face.glyph} {face.word}", face.variable),)
     for name, style, text in told:
         if text.strip():
-            yield from labelled(name, [Segment(plain(text.strip()), style)], width)
+            yield from labelled(name, [safe(text.strip(), style)], width)
     if not any(text.strip() for _, _, text in told):
         yield (Segment("the judge gave no reason", "muted"),)
     if mapping(item.get("source")) or any(text.strip() for _, style, text in told if style):

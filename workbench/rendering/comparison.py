@@ -13,7 +13,7 @@ from workbench.history.summary import Row, Summary
 from workbench.rendering.change import add_before_and_after, both, difference_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
-from workbench.rendering.lines import Line, Segment, flow, hang, heading, safe, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe, wrap
 from workbench.rendering.rows import View, remark
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -43,7 +43,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     document.gap()
     document.add([heading("what differs between the runs", view.width)])
     for words in found.differences:
-        document.add(hang([Segment(" ")], wrap([safe(words)], _room(view)), 1))
+        document.add(hang_text([Segment(" ")], [safe(words)], view.width, 1))
     if not found.differences and not found.files:
         document.add(remark("Nothing that is kept of them: no file, no version, no model, no commit.", view))
     document.add(_files(found.files, view))
@@ -51,7 +51,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
         if rows:
             document.gap()
             document.add([heading(f"{len(rows):,} {word}", view.width)])
-            document.add(hang([Segment(" ")], wrap([safe(_listed(rows))], _room(view)), 1))
+            document.add(hang_text([Segment(" ")], [safe(_listed(rows))], view.width, 1))
     return document
 
 
@@ -73,7 +73,7 @@ def one_case(
     kinds = {cause.kind for cause in case.causes}
     for cause in case.causes:
         lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
-        document.add(hang(lead, wrap([safe(cause.what)], max(view.width - _CAUSE - 1, 10)), _CAUSE))
+        document.add(hang_text(lead, [safe(cause.what)], view.width - 1, _CAUSE))
     if case.change == "unfinished":
         document.add(remark("One of the runs ended before it had a verdict: nothing is known of a change.", view))
     elif not case.causes:

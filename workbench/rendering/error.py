@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from workbench.counting import counted
 from workbench.events import CaseError
-from workbench.rendering.lines import Line, Segment, hang, safe, wrap
+from workbench.rendering.lines import Line, Segment, hang, hang_text, safe
 from workbench.rendering.rows import View
 from workbench.text import plain
 
@@ -35,9 +35,9 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None) 
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")
     message = safe(error.message.strip() or KIND_WORDS.get(error.kind, error.kind), style)
-    yield from hang([Segment(f" {glyph} ", style)], wrap([message], width - 3), 3)
+    yield from hang_text([Segment(f" {glyph} ", style)], [message], width, 3)
     if error.hint.strip():
-        yield from hang([Segment(" → ", "hint")], wrap([safe(error.hint.strip())], width - 3), 3)
+        yield from hang_text([Segment(" → ", "hint")], [safe(error.hint.strip())], width, 3)
     if error.traceback.strip():
         unfolded = view.full if traceback is None else traceback
         yield from _traceback(error, width, unfolded)
@@ -48,10 +48,10 @@ def _traceback(error: CaseError, width: int, unfolded: bool) -> Iterator[Line]:
     count = text.count("\n") + 1
     if unfolded or count == 1:
         yield from hang([Segment(" ▾ ", "hint")], [(Segment("traceback", "muted"),)], 3)
-        yield from hang([], wrap([safe(text, "muted")], width - 3), 3)
+        yield from hang_text([], [safe(text, "muted")], width, 3)
         return
     last = text.rsplit("\n", 1)[1]
     told = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
     words = f"traceback, {counted(count, 'line')}"
     words += "" if told else f", at the end {plain(last.strip())}"
-    yield from hang([Segment(" ▸ ", "fold")], wrap([Segment(words, "muted")], width - 3), 3)
+    yield from hang_text([Segment(" ▸ ", "fold")], [Segment(words, "muted")], width, 3)

@@ -7,10 +7,9 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.counting import counted
 from workbench.model.faults import Fault
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.lines import Line, Segment, hang, safe, wrap
+from workbench.rendering.lines import Line, Segment, hang_text, safe
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import View, part
-from workbench.text import plain
 
 _IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
@@ -58,7 +57,7 @@ def _case_of(fault: Fault, entry: EvalsetEntry) -> str | None:
 
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
     """Every fault, errors first: its place, what is wrong, the way out."""
-    width = max(view.width - 4, 10)
+    width = view.width - 1
     told = [fault for fault in faults if fault.severity != "note"]  # The page says itself whose the evalset is.
     for fault in sorted(told, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
         error = fault.severity == "error"
@@ -66,7 +65,7 @@ def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Ite
         file = entry.relative if fault.file == entry.file else fault.file.name
         sign = [Segment(" ! " if error else " ~ ", style)]
         kind = [] if error else [Segment("warning: ", style)]
-        yield from hang(sign, wrap([*kind, Segment(plain(fault.message), "strong" if error else "")], width), 3)
-        yield from hang([], wrap([Segment(plain(fault.where(file)), "muted")], width), 3)
+        yield from hang_text(sign, [*kind, safe(fault.message, "strong" if error else "")], width, 3)
+        yield from hang_text([], [safe(fault.where(file), "muted")], width, 3)
         if fault.hint:
-            yield from hang([Segment(" → ", "hint")], wrap([Segment(plain(fault.hint))], width), 3)
+            yield from hang_text([Segment(" → ", "hint")], [safe(fault.hint)], width, 3)

@@ -18,12 +18,12 @@ from workbench.rendering.judge_words import (
     vote_words,
 )
 from workbench.rendering.judged import Asked, all_asked, judge_of, reply_verdicts, results, votes_differ
-from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, heading, joined
+from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, heading, joined, safe
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, under
 from workbench.rendering.triaged import overridden
 from workbench.store import CaseRecord
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 _ABOUT = {
     "final_response_match": "does the answer match the reference?",
@@ -95,10 +95,10 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
             continue
         yield heading(f"turn {index + 1}", view.width)
         if explanation:
-            yield from part("service", [Segment(plain(explanation))], view)
+            yield from part("service", [safe(explanation)], view)
         if fault:
             told = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
-            yield from part("fault", [Segment(plain(told), "status-error")], view)
+            yield from part("fault", [safe(told, "status-error")], view)
 
 
 def _was_asked(record: CaseRecord, result: MetricResult) -> bool:

@@ -21,11 +21,11 @@ from workbench.rendering.judged import (
     versions,
     votes_differ,
 )
-from workbench.rendering.lines import Line, Segment, flow, heading
+from workbench.rendering.lines import Line, Segment, flow, heading, safe
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, score_text
 from workbench.store import CaseRecord
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 _SHORT = 0.05
 """Less than so many seconds are no time worth telling."""
@@ -90,9 +90,9 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
         told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
         yield from under(label("judge"), flow([*told, *_more_tags(record, result.name)], view.room))
         if note := string(judge.get("note")):
-            yield from part("", [Segment(plain(note), "muted")], view)
+            yield from part("", [safe(note, "muted")], view)
     if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
-        yield from part("why", [Segment(plain(result.reason), FACES[result.status].variable)], view)
+        yield from part("why", [safe(result.reason, FACES[result.status].variable)], view)
 
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:

@@ -28,6 +28,8 @@ MIN_WIDTH = 24
 """Nothing is laid out narrower than this; whoever has less room cuts the lines on the right."""
 
 _LABEL_GUTTER = 15
+_NARROWEST = 8
+"""Cells of text beside a gutter."""
 _FURTHER = 2
 _JOINERS = "\u200d\ufe0f"
 # What a terminal draws as one: a character with its variation selector and everything joined to it.
@@ -125,13 +127,18 @@ def hang(lead: Iterable[Segment], body: Iterable[Line], gutter: int) -> Iterator
         first = blank
 
 
+def hang_text(lead: Iterable[Segment], text: Iterable[Segment], width: int, gutter: int) -> Iterator[Line]:
+    """Wrap a text behind a gutter as `hang` does; `width` is that of both."""
+    return hang(lead, wrap(text, max(width - gutter, _NARROWEST)), gutter)
+
+
 def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
     """Put a text behind its name: in a column of its own where there is room for one."""
     lead = Segment(name, "label")
     if width < 3 * _LABEL_GUTTER:
         yield from wrap([lead, Segment("  "), *text], width)
     else:
-        yield from hang([lead], wrap(text, width - _LABEL_GUTTER), _LABEL_GUTTER)
+        yield from hang_text([lead], text, width, _LABEL_GUTTER)
 
 
 def beside(left: Iterable[Line], right: Iterable[Line], width: int) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from workbench.rendering.document import Document, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import compact
 from workbench.rendering.judged import said
-from workbench.rendering.lines import Line, Segment, fold, hang, heading, safe, wrap
+from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, heading, safe, wrap
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import events_of
 from workbench.store import Turn
@@ -53,7 +53,7 @@ def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
         # The newest lines say why it stopped.
         yield fold(f" … {counted(len(lines) - BRIEF_OUTPUT, 'more line')} above", view.width)
         lines = lines[-BRIEF_OUTPUT:]
-    yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
+    yield from hang_text([], [Segment(plain("\n".join(lines), limit=400_000))], view.width - 1, 1)
 
 
 def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
@@ -84,7 +84,7 @@ class _Step(NamedTuple):
 
 def _steps(turn: Turn) -> Iterator[_Step]:
     """Everything that happened in the turn, in order, as far as it can be read."""
-    yield _Step("user", "", Segment(plain(said(turn.user))), (("user", ""),))
+    yield _Step("user", "", safe(said(turn.user)), (("user", ""),))
     last = ""
     for number, event in enumerate(events_of(turn)):
         if isinstance(event, dict):
@@ -102,12 +102,12 @@ def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
     for part in parts_of(event.get("content")):
         call, response = part.get("function_call"), part.get("function_response")
         if isinstance(call, dict):
-            body = Segment(plain(f"{call.get('name')} {compact(call.get('args'))}"))
+            body = safe(f"{call.get('name')} {compact(call.get('args'))}")
             yield _Step("call", author, body, (("call", f"/{call.get('id')}"),))
         elif isinstance(response, dict):
-            body = Segment(plain(f"{response.get('name')} {compact(response.get('response'))}"))
+            body = safe(f"{response.get('name')} {compact(response.get('response'))}")
             yield _Step("result", author, body, (("result", f"/{response.get('id')}"),))
         elif isinstance(part.get("text"), str):
-            yield _Step("thought" if part.get("thought") else "says", author, Segment(plain(part["text"])))
+            yield _Step("thought" if part.get("thought") else "says", author, safe(part["text"]))
         else:
-            yield _Step("part", author, Segment(plain(compact(part))))
+            yield _Step("part", author, safe(compact(part)))

@@ -11,7 +11,7 @@ from workbench.rendering.json_text import compact, pretty, pretty_lines
 from workbench.rendering.lines import Line, Segment, fold, safe, wrap, wrap_indented
 from workbench.rendering.rows import View, label, part, under
 from workbench.scores import amount
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 STATE_LINES = 3
 
@@ -58,7 +58,7 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
         yield from wrap(told, view.room)
     if session.get("state"):
         lead = Segment("state ", "muted")
-        lines = list(wrap([lead, Segment(plain(compact(session["state"])))], view.room))
+        lines = list(wrap([lead, safe(compact(session["state"]))], view.room))
         if len(lines) > 1 and view.full:
             lines = list(wrap_indented([lead, *pretty(session["state"])], view.room))
         elif len(lines) > STATE_LINES:

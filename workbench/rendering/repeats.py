@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from workbench.counting import counted
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, FLAKY
-from workbench.rendering.lines import Line, Segment, cut_line, flow, fold, hang, wrap
+from workbench.rendering.lines import Line, Segment, cut_line, flow, fold, hang, hang_text, wrap
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, glyph
 from workbench.repeats.account import CaseRepeats, CriterionRepeats, Path
@@ -144,10 +144,10 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
     ]
     if criterion.cause is not None:
         told.append(Segment(f"  {CAUSES[criterion.cause]}", FLAKY.variable))
-    yield from hang([Segment(" ")], wrap(told, view.width - 1), 1)
+    yield from hang_text([Segment(" ")], told, view.width, 1)
     if criterion.spread:
         words = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
-        yield from hang([Segment("   ")], wrap([Segment(words, "status-not-evaluated")], view.width - 3), 3)
+        yield from hang_text([Segment("   ")], [Segment(words, "status-not-evaluated")], view.width, 3)
 
 
 def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:

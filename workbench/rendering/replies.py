@@ -11,7 +11,7 @@ from workbench.rendering.faces import LABELS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_words import mark, reply_cost, verdict_mark
 from workbench.rendering.judged import count, verdict_of
-from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, hang, shortened, wrap
+from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, hang, hang_text, safe, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.text import one_line, plain
 
@@ -30,7 +30,7 @@ def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterat
     line = (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
     yield cut_line(line, max(view.width, MIN_WIDTH))
     if opened:
-        yield from hang([], wrap([Segment(plain(prompt))], max(view.width - _BODY, 10)), _BODY)
+        yield from hang_text([], [safe(prompt)], view.width, _BODY)
     for reply in objects(question.get("replies")):
         yield from _reply(reply, opened, view)
 
@@ -40,11 +40,11 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     yield from hang([], flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
     fault = mapping(reply.get("fault"))
     if fault:
-        yield from hang([Segment("   ! ", "status-error")], wrap(_fault(fault), room), _BODY)
+        yield from hang_text([Segment("   ! ", "status-error")], _fault(fault), view.width, _BODY)
     unread = string(reply.get("unread"))
     if unread and unread != string(fault.get("message")):
-        told = [Segment("not read: ", "status-error"), Segment(plain(unread))]
-        yield from hang([Segment("   ! ", "status-error")], wrap(told, room), _BODY)
+        told = [Segment("not read: ", "status-error"), safe(unread)]
+        yield from hang_text([Segment("   ! ", "status-error")], told, view.width, _BODY)
     text = reply.get("text")
     if isinstance(text, str):
         yield from hang([], _raw(text, opened, room), _BODY)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from workbench.rendering.lines import MIN_WIDTH, Line, Segment, beside, column_width, hang, wrap
+from workbench.rendering.lines import MIN_WIDTH, Line, Segment, beside, column_width, hang, hang_text
 
 GUTTER = 15
 SIDE_BY_SIDE = 100
@@ -70,12 +70,12 @@ def side_lead(word: str) -> Line:
 
 def part(name: str, body: Iterable[Segment], view: View) -> Iterator[Line]:
     """A labelled part: its text wrapped beside the gutter."""
-    return hang(label(name), wrap(body, view.room), GUTTER)
+    return hang_text(label(name), body, max(view.width, MIN_WIDTH), GUTTER)
 
 
 def remark(words: str, view: View, style: str = "muted") -> Iterator[Line]:
     """A sentence of ours over the whole width."""
-    return hang([Segment(" ")], wrap([Segment(words, style)], max(view.width, MIN_WIDTH) - 1), 1)
+    return hang_text([Segment(" ")], [Segment(words, style)], max(view.width, MIN_WIDTH), 1)
 
 
 def under(lead: Line, body: Iterable[Line]) -> Iterator[Line]:

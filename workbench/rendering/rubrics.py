@@ -8,7 +8,7 @@ from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_words import judged_results, verdict_mark, vote_words
 from workbench.rendering.judged import count, is_shown_in, number, question_key, questions, replies, results, shown_in
-from workbench.rendering.lines import Line, Segment, flow, hang, heading, shortened, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe, shortened, wrap
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
 from workbench.scores import cut_score
@@ -75,7 +75,7 @@ def _add_turn(
     score = (Segment(cut_score(result.score, 2, 2)),) if result.score is not None else ()
     document.begin_turn([heading(f"turn {index + 1}", view.width, score)])
     if not rubrics:
-        document.add(part("", [Segment(plain(result.reason), "muted")], view))
+        document.add(part("", [safe(result.reason, "muted")], view))
     for place, rubric in enumerate(rubrics):
         key = f"rubric/{result.name}/{index}/{place}"
         verdicts.append(string(rubric.get("verdict")))
@@ -95,7 +95,7 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     name = one_line(string(rubric.get("rubric_id")), limit=100)
     lead = (Segment(" "), verdict_mark(verdict))
     strong = "" if verdict == "yes" else "strong"
-    yield from hang(lead, wrap([Segment(text, strong), *mine], room), _GUTTER)
+    yield from hang_text(lead, [Segment(text, strong), *mine], view.width, _GUTTER)
     votes = vote_words(rubric, verdict)
     origin = _ORIGINS.get(string(rubric.get("origin")), "")
     named: list[Line] = [(Segment(name, "label"),)] if name != one_line(text, limit=100) else []
@@ -121,7 +121,7 @@ def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[
             verdict_mark(word),
             Segment(f"  {plain(string(vote.get('rationale')).strip())}"),
         ]
-        yield from hang([], wrap(told, max(view.width - _GUTTER, 10)), _GUTTER)
+        yield from hang_text([], told, view.width, _GUTTER)
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:

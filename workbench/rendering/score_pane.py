@@ -30,7 +30,7 @@ from workbench.rendering.status import glyph, score_text
 from workbench.rendering.triaged import triage_lines
 from workbench.scores import amount, cut_score
 from workbench.store import CaseRecord
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 WORDS_SHOWN = 12
 _INDENT = 3
@@ -103,7 +103,7 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
     asked = (item.question for item in all_asked(record, result.name))
     yield from flow(who(judge, versions(asked)), width)
     if note := string(judge.get("note")):
-        yield from wrap([Segment(plain(note), "muted")], width)
+        yield from wrap([safe(note, "muted")], width)
     yield from flow(tally_words(mapping(result.details.get("tally"))), width)
 
 
@@ -122,7 +122,7 @@ def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
         score = score_text(result) or FACES[result.status].word
         yield from wrap([glyph(result.status), Segment(f" {score}", FACES[result.status].variable)], view.width)
         if result.reason:
-            yield from wrap([Segment(plain(result.reason))], view.width)
+            yield from wrap([safe(result.reason)], view.width)
     yield from flow([*vote_words(result.details, leading_vote(result.details)), *_service(result)], view.width)
     if view.full or result.status != "passed":
         yield from _details(result, view)

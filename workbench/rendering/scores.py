@@ -8,10 +8,22 @@ from workbench.rendering.cells import cut
 from workbench.rendering.faces import FACES
 from workbench.rendering.judge_words import turn_tags
 from workbench.rendering.judged import is_shown_in
-from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, joined, text_of, width_of, wrap
+from workbench.rendering.lines import (
+    Line,
+    Segment,
+    cut_line,
+    flow,
+    hang,
+    hang_text,
+    joined,
+    safe,
+    text_of,
+    width_of,
+    wrap,
+)
 from workbench.rendering.rows import View
 from workbench.rendering.status import badge, glyph, score_text
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 REASON_LINES = 2
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
@@ -72,7 +84,7 @@ def _together(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
 def _reason(result: MetricResult, view: View) -> Iterator[Line]:
     if not result.reason:
         return
-    body = [Segment(plain(result.reason), "muted")]
+    body = [safe(result.reason, "muted")]
     lines = list(wrap(body, max(view.width - 4, 10)))
     if len(lines) > REASON_LINES and not view.full and _is_explained_below(result.name):
         last = f"{text_of(lines[REASON_LINES - 1])} …"
@@ -94,7 +106,7 @@ def verdict_head(
     head: Line = (*badge(result.status), name)
     yield from _head([head, score, *marks], "  ", view)
     if reason and result.reason:
-        yield from hang([], wrap([Segment(plain(result.reason))], max(view.width - 4, 10)), 3)
+        yield from hang_text([], [safe(result.reason)], view.width - 1, 3)
 
 
 def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:

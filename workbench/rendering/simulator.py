@@ -10,12 +10,12 @@ from workbench.rendering.document import Aside, Document, Subject, Target
 from workbench.rendering.faces import FACES, SPLIT
 from workbench.rendering.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
 from workbench.rendering.judged import count, is_split, question_key, said, shown_in, versions
-from workbench.rendering.lines import Line, Segment, flow, hang, heading, joined, shortened, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, joined, safe, shortened, wrap
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.texts import text_lines
 from workbench.store import CaseRecord, Turn
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 BRIEF_SETTING = 6
 """Lines of a plan or persona above the conversation, unless all of it is asked for."""
@@ -77,14 +77,14 @@ def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Li
 def _setting_part(value: Any, width: int) -> Iterator[Line]:
     room = max(width - 2, 10)
     if isinstance(value, str) and value.strip():
-        yield from wrap([Segment(plain(value.strip()))], room)
+        yield from wrap([safe(value.strip())], room)
     elif isinstance(value, dict):
         name = one_line(string(value.get("id")), limit=100)
-        yield from wrap([Segment(f"{name}  ", "name"), Segment(plain(string(value.get("description"))))], room)
+        yield from wrap([Segment(f"{name}  ", "name"), safe(string(value.get("description")))], room)
         for behaviour in objects(value.get("behaviors")):
             told = [
                 Segment(f"· {one_line(string(behaviour.get('name')), limit=100)}: ", "label"),
-                Segment(plain(string(behaviour.get("description")))),
+                safe(string(behaviour.get("description"))),
             ]
             yield from wrap(told, room)
 
@@ -166,7 +166,7 @@ def _message(
     )
     yield from hang([], flow(_judged(result, scenario), max(view.width - 9, 10)), 8)
     if result is not None and result.reason and result.status != "passed":
-        yield from hang([], wrap([Segment(plain(result.reason), "muted")], max(view.width - 9, 10)), 8)
+        yield from hang_text([], [safe(result.reason, "muted")], view.width - 1, 8)
     if question:
         yield from _asked(question, opened, view)
 
@@ -197,12 +197,12 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
     if end is not None:
         glyph, told = _ENDS[end.ended]
         key = "simulated/end"
-        lines = [*hang([Segment(f" {glyph} ", "label")], wrap([Segment(told, "strong")], view.width - 3), 3)]
+        lines = [*hang_text([Segment(f" {glyph} ", "label")], [Segment(told, "strong")], view.width, 3)]
         if end.question:
             lines += _asked(mapping(end.question), view.is_open(key), view)
         document.add_item(key, lines, opens=bool(end.question), aside=setting)
     elif record.error is not None:
-        document.add(part("ended by", [Segment(plain(record.error.message), FACES[record.state].variable)], view))
+        document.add(part("ended by", [safe(record.error.message, FACES[record.state].variable)], view))
         unanswered = next((event.question for event in record.simulated if event.turn == len(record.turns)), {})
         if unanswered:
             lines = list(_asked(mapping(unanswered), view.is_open("simulated/end"), view))

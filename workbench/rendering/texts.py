@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from workbench.counting import counted
-from workbench.rendering.lines import Line, Segment, fold, wrap
+from workbench.rendering.lines import Line, Segment, fold, safe, wrap
 from workbench.rendering.rows import View, mark_lead, pair, under
 from workbench.rendering.words import LIMIT, Piece, compare, differs, from_marks
 from workbench.text import DEFAULT_LIMIT, plain, visible
@@ -125,7 +125,7 @@ def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
     lines = left_out.count("\n")
     amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
     at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
-    yield Segment(plain(head))
+    yield safe(head)
     yield Segment(f"{'' if at_line_start else ' '}… {amount} the same …", "fold")
     if tail:
         yield Segment(f"{chr(10) if to_line_end else ' '}{plain(tail)}")

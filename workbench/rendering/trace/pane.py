@@ -12,7 +12,7 @@ from workbench.counting import counted
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.judged import said
-from workbench.rendering.lines import Line, Segment, cut_line, hang, labelled, rule, wrap
+from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
@@ -184,9 +184,9 @@ def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
 def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
     trace, total = read.turns[node.turn].trace, read.turns[node.turn].totals[node.number]
     if node.error:
-        yield "error", Segment(plain(node.error), "status-error")
+        yield "error", safe(node.error, "status-error")
     if node.note:
-        yield "note", Segment(plain(node.note), "muted")
+        yield "note", safe(node.note, "muted")
     if trace.timed:
         began = f"{duration(max(node.start - trace.root.start, 0.0))} into the turn"
         seconds = node.seconds
@@ -207,7 +207,7 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
 
 def _note(words: str, width: int, style: str = "muted") -> Iterator[Line]:
     """A remark under a heading."""
-    return hang([], wrap([Segment(words, style)], max(width - 2, 10)), 1)
+    return hang_text([], [Segment(words, style)], width - 1, 1)
 
 
 def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:

@@ -14,7 +14,7 @@ from workbench.rendering.cells import cut
 from workbench.rendering.document import Aside, Document, Item
 from workbench.rendering.json_text import beginning, pretty
 from workbench.rendering.judged import said
-from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, wrap, wrap_indented
+from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
 from workbench.rendering.rows import View
 from workbench.rendering.trace.conversation import part_words
 from workbench.rendering.trace.reading import Lost, TraceRead
@@ -125,9 +125,7 @@ def _add_plain(document: Document, name: str, told: str, view: View) -> None:
 
 def _add_words(document: Document, name: str, told: Segment, view: View) -> None:
     gutter = _INDENT + 4 + len(name)
-    lines = hang(
-        [Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], wrap([told], max(view.width - gutter, 8)), gutter
-    )
+    lines = hang_text([Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], [told], view.width, gutter)
     document.add(cut_line(line, view.width) for line in lines)
 
 
@@ -204,7 +202,7 @@ def _add_model_request(document: Document, read: TraceRead, node: Node, key: str
 
 def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     if node.error:
-        _add_words(document, "Error", Segment(plain(node.error), "status-error"), view)
+        _add_words(document, "Error", safe(node.error, "status-error"), view)
     if "answer" in node.facts or "response" in node.facts:
         answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
         told = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
@@ -267,9 +265,9 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
     """A value `indent` cells from the left."""
     width = max(view.width - indent, 10)
     if isinstance(value, Lost):
-        lines = list(wrap([Segment(plain(value.why), "muted")], width))
+        lines = list(wrap([safe(value.why, "muted")], width))
     elif isinstance(value, str):
-        lines = list(wrap([Segment(plain(value))], width))
+        lines = list(wrap([safe(value)], width))
     elif (begins := _cut_off(value)) is not None:
         told = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
         lines = [(Segment(told, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]

@@ -4,7 +4,7 @@ from workbench.model.invocation import content_text
 from workbench.rendering.document import Document
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.lines import Line, Segment, hang, heading, safe, wrap
+from workbench.rendering.lines import Line, Segment, hang, hang_text, heading, safe
 from workbench.rendering.log import add_turn, output_lines
 from workbench.rendering.panes import Pane
 from workbench.rendering.rows import View, remark
@@ -17,9 +17,9 @@ def conversation(talk: Talk, view: View) -> Document:
     """What was said and done, the newest at the end."""
     document = Document()
     for notice in talk.notices:
-        document.add(hang([Segment(" ! ", "status-not-evaluated")], wrap([safe(notice.message)], view.width - 4), 3))
+        document.add(hang_text([Segment(" ! ", "status-not-evaluated")], [safe(notice.message)], view.width - 1, 3))
         if notice.hint:
-            document.add(hang([Segment(" → ", "hint")], wrap([safe(notice.hint)], view.width - 4), 3))
+            document.add(hang_text([Segment(" → ", "hint")], [safe(notice.hint)], view.width - 1, 3))
         document.gap()
     if talk.initial:
         document.add([heading("the session begins with", view.width)])
@@ -110,9 +110,7 @@ def _ending(talk: Talk, view: View) -> list[Line]:
     waits = [
         line
         for content in talk.waiting
-        for line in hang(
-            [Segment(" waits", "label")], wrap([safe(content_text(content), "muted")], view.width - 11), 10
-        )
+        for line in hang_text([Segment(" waits", "label")], [safe(content_text(content), "muted")], view.width - 1, 10)
     ]
     if talk.doing == "starting":
         return waits or list(remark("A message can be typed already.", view))
