@@ -22,10 +22,10 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from benchmarks import figures
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import make_plan
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.selection import open_selection
-from workbench.engine.plan.target_words import parse_words
+from workbench.engine.plan.target_parser import parse_targets
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import CaseFinished, Event, RunFinished
@@ -90,7 +90,7 @@ async def _run(root: Path, children: Children, *, journal: bool) -> Took:
         ended[:] = [event]
 
     options = RunOptions()
-    selection = parse_words((str(root),), folder=root, agent=None, case_ids=())
+    selection = parse_targets((str(root),), folder=root, agent=None, case_ids=())
     plan = make_plan(open_selection(selection, folder=root), selection, options)
     before, cases, began = _cpu(), _cpu_of_children(), time.perf_counter()
     writer = Journal.open(root / ".workbench", plan.run_id) if journal else None

@@ -137,7 +137,7 @@ class RunStarted:
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """What its verdicts depend on, as far as it is known yet (`workbench.dependencies.kept`)."""
+    """What its verdicts depend on, as far as it is known yet (`workbench.dependencies.run_inputs`)."""
     until_sure: float | None = None
     """The pass rate that repeats are to make sure of; None: each case is executed as often as planned."""
 
@@ -260,7 +260,7 @@ class CaseFinished:
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
     """What the verdict depends on besides what `CaseStarted` says: numbers of the run's bundles of inputs
-    (`workbench.dependencies.kept`). None of them in runs of earlier versions."""
+    (`workbench.dependencies.run_inputs`). None of them in runs of earlier versions."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind

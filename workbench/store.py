@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle
+from workbench.dependencies.run_inputs import RunInputs
 from workbench.details import Brief, Kept, Shelf, brief_error, brief_score
 from workbench.events import (
     AgentActed,
@@ -304,7 +304,7 @@ class Store:
         """Cancelled executions of the newest run where an earlier verdict stands in `records`."""
         self.reinstated: dict[CaseName, list[CaseRef]] = {}
         """Cases whose earlier verdict stands again because their newest run decided nothing → its executions."""
-        self._inputs = KeptInputs()
+        self._inputs = RunInputs()
         """Those of the newest run."""
         self._listeners: list[Listener] = []
         self._request: _Request | None = None
@@ -410,7 +410,7 @@ class Store:
         return self._set_aside.get(ref) or self.records[ref]
 
     def _start(self, event: RunStarted) -> None:
-        self._inputs = KeptInputs(event.inputs)
+        self._inputs = RunInputs(event.inputs)
         self._watch_job = "" if self._request is None else self._request.watch_job
         self._request = None
         self.run = RunSummary(

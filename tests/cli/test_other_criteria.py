@@ -20,12 +20,12 @@ from workbench.history.kept_events import kept_events
 from workbench.history.kept_runs import kept_runs
 from workbench.history.run_list import checked_summary
 from workbench.history.stored_report import read_report
-from workbench.kept_records import brief_records, read_records
 from workbench.rendering.document import Subject
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
 from workbench.rendering.title import summary
 from workbench.store import CaseRecord, Store
+from workbench.stored_records import brief_records, read_records
 from workbench.ui.history.words import flags
 
 RUN = "2026-11-21T10-30-00-3f2a"

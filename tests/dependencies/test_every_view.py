@@ -15,10 +15,10 @@ from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.dependencies.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
 from tests.ui.controllers.conftest import FakeView
 from workbench.agents.workspace import open_workspace
-from workbench.dependencies.change import Change, Input, few_words, words
-from workbench.engine.plan.options import RunOptions
+from workbench.dependencies.change import Change, Input, describe_few, words
 from workbench.engine.plan.plan import Plan, make_plan
-from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.target_parser import Selection, Target
 from workbench.engine.watch.changes import Batch
 from workbench.engine.watch.watcher import Watcher
 from workbench.events import CaseName
@@ -90,7 +90,7 @@ def test_screen_score_and_resume_name_the_same_as_status(
     assert alike(kind, verdicts.stale[place], named(wanted))
     labels = Labels(view.rows.entries, view.rows.groups, verdicts, lambda: 0.0)
     left, _ = labels.pieces(view.rows.outline, Row("case", 0, *place), 300)
-    assert left[-1][0] == f" stale: {few_words(verdicts.stale[place])}"
+    assert left[-1][0] == f" stale: {describe_few(verdicts.stale[place])}"
     assert PurePosixPath(words(verdicts.stale[place][0])).name in verdicts.stale_words[0]
 
     run_id = status_of(project, edit)["run_id"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.dependencies.change import EFFECTS, KINDS, Change, Input, few_words, strongest, words
+from workbench.dependencies.change import EFFECTS, KINDS, Change, Input, describe_few, strongest, words
 from workbench.dependencies.record import Bundle, Record, Values, compare
 
 FILE = "desk/talk.evalset.json"
@@ -149,9 +149,9 @@ def test_strongest_effect_and_the_words_of_many_changes() -> None:
     changes.append(Change("agent_file", "desk/agent.py", "desk/agent.py", "run"))
     assert strongest([]) is None
     assert strongest(changes) == EFFECTS[-1] == "run"
-    assert few_words(changes) == "desk/agent.py, criteria: match option0, criteria: match option1 and 2 more"
+    assert describe_few(changes) == "desk/agent.py, criteria: match option0, criteria: match option1 and 2 more"
 
 
 def test_several_inputs_that_were_not_recorded_are_said_in_one_word() -> None:
     changes = compare(Record(FILE, ()), record("session", {"state": "1"}))
-    assert few_words(changes) == "inputs not recorded"
+    assert describe_few(changes) == "inputs not recorded"

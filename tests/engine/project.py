@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.selection import open_selection
-from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.plan.target_parser import Selection, Target
 from workbench.engine.processes.children import Children
 from workbench.engine.run.recorder import EventWriter
 from workbench.engine.run.run import Run

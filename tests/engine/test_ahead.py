@@ -9,7 +9,7 @@ import pytest
 from tests.engine.project import Project, execute
 from workbench.agents.worker import processes
 from workbench.engine.places.zygote import Zygote
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 
 pytestmark = [

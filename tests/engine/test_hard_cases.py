@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from tests.engine.project import Outcome, Project, execute
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.events import OutputCaptured
 

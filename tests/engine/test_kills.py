@@ -14,7 +14,7 @@ import pytest
 from tests.engine.project import Outcome, Project, execute
 from workbench.agents.left_behind import kill_marked, kill_stale, new_mark
 from workbench.agents.worker.processes import MARK
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import Event, MetricScored, RunFinished, RunStarted, TurnFinished, TurnStarted

@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.worker.conftest import needs_adk, needs_fork
 from tests.engine.project import Outcome, Project, evalset, turn
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import AgentActed, Event

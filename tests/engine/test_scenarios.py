@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, blocked, quota, said
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import AgentActed, CaseFinished, CaseStarted, TurnFinished, TurnStarted, UserSimulated

@@ -15,8 +15,8 @@ from tests.cli.journals import without_numbers
 from tests.cli.projects import BAD, GOOD, Project, case
 from workbench.__main__ import execute
 from workbench.counting import counted
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseRef, Noticed, RunFinished
 from workbench.history.journal import Journal, read_journal

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.agents.walk import STATE_FOLDER
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.run_words import place_of, state_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, Noticed, RunFinished, RunStarted
 from workbench.history.compare import compare

@@ -65,7 +65,7 @@ def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: 
 AT_A_PLACE = """
 import asyncio, sys
 from pathlib import Path
-from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 

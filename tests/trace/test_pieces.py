@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.run.span_keeping import SpanKeeping
+from workbench.engine.run.span_storage import SpanStorage
 from workbench.event_json import from_json, to_json
 from workbench.events import CaseRef, SpansRecorded
 from workbench.history.journal import Journal
@@ -17,7 +17,7 @@ SECRETS = Secrets([{"API_KEY": "abcdefgh-1", "PIN_TOKEN": "12345678"}])
 
 
 def settled(tmp_path: Path, *events: SpansRecorded) -> list[SpansRecorded]:
-    journal, keeping = Journal.open(tmp_path, "run-1"), SpanKeeping(SECRETS)
+    journal, keeping = Journal.open(tmp_path, "run-1"), SpanStorage(SECRETS)
     found = [keeping.settle(event, journal) for event in events]
     journal.close()
     return found
@@ -51,7 +51,7 @@ def test_no_secret_is_kept(tmp_path: Path) -> None:
 
 def test_without_a_disk_the_pieces_stay_with_the_event() -> None:
     event = SpansRecorded(REF, 0, "[]", {"aa": '{"key": "abcdefgh-1"}'})
-    found = SpanKeeping(SECRETS).settle(event, None)
+    found = SpanStorage(SECRETS).settle(event, None)
     assert Pieces({0: found}, None).read("aa") == {"key": "[secret API_KEY]"}
     assert found.kept_in == ""
 

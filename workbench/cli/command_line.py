@@ -19,7 +19,7 @@ from workbench.cli.exit_codes import INTERRUPTED, USAGE
 from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.plugins import installed, summary
 from workbench.text import one_line
 

@@ -16,8 +16,8 @@ from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Wanted
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.config import Settings, read_settings
-from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, new_run_id
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.prices import Prices
 from workbench.project.project import Project, Running

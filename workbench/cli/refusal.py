@@ -11,7 +11,7 @@ from typing import Self
 import click
 
 from workbench.cli.streams import write_file, write_line
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.exporting import SCHEMA
 from workbench.text import plain
 

@@ -13,7 +13,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
-from workbench.engine.plan.options import MOST_UNTIL_SURE, RunOptions
+from workbench.engine.plan.run_options import MOST_UNTIL_SURE, RunOptions
 from workbench.project.targets import Targets
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.project.targets import Targets
 
 

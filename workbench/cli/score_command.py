@@ -8,7 +8,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import Wanted
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.project.targets import refuse_missing
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from workbench.agents.environment import AgentEnvironment
 from workbench.agents.interpreter import package_folders
 from workbench.agents.walk import relative_to
 from workbench.dependencies.digests import Digests
-from workbench.dependencies.reading import Reading, files_in
+from workbench.dependencies.file_filter import AgentFileFilter, files_in
 from workbench.dependencies.record import INTERPRETER, Bundle
 from workbench.regular_file import read_regular
 
@@ -106,7 +106,7 @@ class AgentFiles:
         return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
 
     def _that_count(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
-        return list(filter(Reading(self._folder, read, self._others, results).counts, self.own))
+        return list(filter(AgentFileFilter(self._folder, read, self._others, results).counts, self.own))
 
     def _name(self, path: Path) -> str:
         return relative_to(path, self._root)

@@ -1,7 +1,7 @@
 """The kinds of inputs that a verdict depends on, and one change of such an input.
 
 A new kind of input is a row of `KINDS` here. Files are found by `workbench.dependencies.functions.other_files`. Other
-values are read in `workbench.dependencies.current`, and recorded by a run in `workbench.engine.run.evidence`.
+values are read in `workbench.dependencies.current`, and recorded by a run in `workbench.engine.run.input_recorder`.
 Every view (stale marks, `status`, resume, watch, score, compare) works on changes and needs nothing else.
 """
 
@@ -92,7 +92,7 @@ def words(change: Change) -> str:
     return f"{KINDS[change.input].words}{change.name}{new}"
 
 
-def few_words(changes: Iterable[Change], most: int = 3) -> str:
+def describe_few(changes: Iterable[Change], most: int = 3) -> str:
     """Say what the first of several changes are, the strongest first, and how many more there are."""
     ordered = sorted(changes, key=lambda change: -EFFECTS.index(change.effect))
     unknown = [change for change in ordered if not change.name]

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle, digest
+from workbench.dependencies.run_inputs import RunInputs
 from workbench.events import MetricStatus
 from workbench.history.summary import STATUSES, Summary, number, step_digests, texts
 from workbench.history.summary_files import IndexEntry, index_entry
@@ -64,7 +64,7 @@ def adk_summary(path: Path, root: Path) -> Summary:
     data = read_adk_result(path)
     started = adk_time(data.get("creation_timestamp"))
     summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=started)
-    summary.salt_id, inputs = SALT_ID, KeptInputs()
+    summary.salt_id, inputs = SALT_ID, RunInputs()
     for ref, result in adk_results(path, data):
         # A case of a shape that nobody knows is left out; the others are there.
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):

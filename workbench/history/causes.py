@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
 from workbench.counting import counted, few
-from workbench.dependencies.change import KINDS, Change, Input, few_words
+from workbench.dependencies.change import KINDS, Change, Input, describe_few
 from workbench.dependencies.record import criterion_of
 from workbench.history.changed_inputs import Sided, changed_inputs, words_between
 from workbench.history.file_kinds import is_prompt
@@ -154,7 +154,7 @@ def _of_the_agent(
         differ = sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))
         found.append(Cause("versions", _names(differ)))
     if "environment" in by_kind:
-        found.append(Cause("environment", few_words(by_kind["environment"])))
+        found.append(Cause("environment", describe_few(by_kind["environment"])))
     found += [Cause(kind, _names([change.name for change in by_kind[kind]])) for kind in _ASKED if kind in by_kind]
     if _told_otherwise(old, new):
         found.append(Cause("tool_output", "the same tool calls were answered differently"))

@@ -8,7 +8,7 @@ from workbench.counting import counted
 from workbench.dependencies.case_inputs import LONG
 from workbench.dependencies.change import Change, Input, words
 from workbench.dependencies.record import Bundle, Record, compare, criterion_of
-from workbench.engine.plan.options import RESULT_OPTIONS
+from workbench.engine.plan.run_options import RESULT_OPTIONS
 from workbench.history.adk_results import SALT_ID as ADK_SALT
 from workbench.history.summary import Row, Summary, number
 

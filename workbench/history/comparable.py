@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
 from workbench.history.votes import Case, are_enough, case_votes

@@ -3,7 +3,7 @@ of ADK."""
 
 from pathlib import Path
 
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import (
     CaseError,
     CaseFinished,

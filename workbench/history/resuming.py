@@ -12,14 +12,14 @@ from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import CASE_INPUTS, Change, not_recorded, words
 from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import project_digests
-from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle, Record, compare
+from workbench.dependencies.run_inputs import RunInputs
 from workbench.engine.plan.interrupted import InterruptedCase, InterruptedRun, interrupted_run
-from workbench.engine.plan.options import RESULT_OPTIONS, RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.run.evidence import plan_inputs
+from workbench.engine.run.input_recorder import plan_inputs
 from workbench.event_json import from_json, to_json
 from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.history.answers import read_answers
@@ -92,7 +92,7 @@ def options_of(announced: RunStarted) -> RunOptions:
     Raises:
         UsageFaultError: they make no sense.
     """
-    known = KeptInputs(announced.inputs).options
+    known = RunInputs(announced.inputs).options
     kept = {name: value for name, value in known.items() if name in RESULT_OPTIONS}
     try:
         return RunOptions(**kept, python=Options.of_run(known).python)

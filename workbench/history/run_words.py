@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.agents.targets import find_root
 from workbench.counting import counted, few
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir, state_dir, states_of
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.event_json import to_json
 from workbench.events import Noticed
 from workbench.history.adk_results import ENDING, adk_summary

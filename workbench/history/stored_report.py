@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.event_json import from_json, sentences
 from workbench.events import (
@@ -48,7 +48,7 @@ def read_report(path: Path) -> StoredRun:
     run.trouble, run.file = [event.message for event in events if isinstance(event, Noticed)], path
     run.run_id = run.run_id or path.name
     for stored in run.cases.values():
-        stored.simulation_kept = False
+        stored.has_simulation = False
     return run
 
 

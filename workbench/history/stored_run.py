@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import CaseError, CaseFinished, Event, Noticed
 from workbench.history.journal import OTHERS, read_journal

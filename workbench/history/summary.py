@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle, Record, digest
+from workbench.dependencies.run_inputs import RunInputs
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 from workbench.history.judge_named import judged_by
@@ -157,7 +157,7 @@ class Gathering:
     def __init__(self) -> None:
         self.summary = Summary()
         self._done: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
-        self._run_inputs = KeptInputs()
+        self._run_inputs = RunInputs()
         self._bundles: dict[str, int] = {}
         """The numbers of the summary's bundles."""
         self._inputs: dict[tuple[Any, ...], list[int]] = {}
@@ -205,7 +205,7 @@ class Gathering:
         for name in ("versions", "models", "sources"):
             setattr(summary, name, mapping(data.get(name)))
         summary.until_sure = number(data.get("until_sure"))
-        self._run_inputs = KeptInputs(mapping(data.get("inputs")))
+        self._run_inputs = RunInputs(mapping(data.get("inputs")))
         summary.salt_id, summary.options = self._run_inputs.salt_id, self._run_inputs.options
         places: dict[tuple[str | None, str, tuple[str, ...], str], int] = {}
         for planned in data["cases"]:

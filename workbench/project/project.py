@@ -18,8 +18,8 @@ from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
 from workbench.engine.places.kinds import place_at
 from workbench.engine.places.place import Place
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, agent_setting
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
@@ -31,12 +31,12 @@ from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
-from workbench.kept_records import keep_details
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, Watch
 from workbench.store import Store
+from workbench.stored_records import register_details
 
 if TYPE_CHECKING:
     from workbench.history.compare import Comparison
@@ -284,7 +284,7 @@ class Project:
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)
         if journal is not None:
-            keep_details(self.store.kept, journal)
+            register_details(self.store.kept, journal)
         is_kept = state.is_dir() if journal is None else journal.path is not None
         cache = judge_cache_dir(state) if is_kept else None
 

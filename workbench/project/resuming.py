@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from workbench.agents.workspace import Workspace
-from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import select_cases
 from workbench.events import RunStarted
 from workbench.history.resuming import newest_interrupted, options_of

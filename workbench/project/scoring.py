@@ -13,11 +13,11 @@ from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.targets import discover_for, find_root
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.counting import few
-from workbench.dependencies.change import Input, few_words
+from workbench.dependencies.change import Input, describe_few
 from workbench.engine.plan.blocking import lost_agent, lost_in
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, CaseName, Noticed
 from workbench.history.run_words import LAST, last_run
@@ -132,10 +132,10 @@ def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path)
         notices.append(Noticed("warning", said, "A new run takes in what stands there now"))
     every = dict.fromkeys(change for changes in known.values() for change in changes)
     if left := [change for change in every if change.input not in _TAKEN_IN]:
-        said = f"changed since the transcripts were made: {few_words(left, _LISTED)}"
+        said = f"changed since the transcripts were made: {describe_few(left, _LISTED)}"
         notices.append(Noticed("info", said, "A new run takes it in"))
     if taken := [change for change in every if change.input in _TAKEN_IN]:
-        notices.append(Noticed("info", f"changed since that run, and taken in: {few_words(taken, _LISTED)}"))
+        notices.append(Noticed("info", f"changed since that run, and taken in: {describe_few(taken, _LISTED)}"))
     return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
 
 

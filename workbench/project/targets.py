@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from workbench.engine.plan.options import RunOptions, UsageFaultError, UsageKind
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.plan.selection import open_selection, refuse_unknown
-from workbench.engine.plan.target_words import Selection, parse_words
+from workbench.engine.plan.target_parser import Selection, parse_targets
 
 if TYPE_CHECKING:
     from workbench.agents.owners import KeptOwners
@@ -50,7 +50,7 @@ class Targets:
         Raises:
             UsageFaultError: one of them names nothing.
         """
-        return parse_words(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
+        return parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
 
     def refuse_unknown(self) -> None:
         """Refuse names that nothing has, as far as that can be told before evalsets are opened.

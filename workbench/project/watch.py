@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import Workspace
-from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.watch.board import Estimate
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseRef, Event, Noticed

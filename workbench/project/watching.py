@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.dependencies.change import Effect
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.contents import Moment

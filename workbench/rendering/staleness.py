@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from workbench.dependencies.change import KINDS, Change, few_words
+from workbench.dependencies.change import KINDS, Change, describe_few
 from workbench.rendering.cells import cell_len, cut
 from workbench.rendering.faces import STALE
 from workbench.text import one_line
@@ -19,9 +19,9 @@ def stale_mark(changes: Collection[Change], room: int) -> str:
 
     Shorter are, in this order: files without their folders, the first change alone, `~prompt.txt`, `~stale` and `~`."""
     short = [_without_folder(change) for change in changes]
-    reasons = [few_words(changes), few_words(short), few_words(short, 1)]
+    reasons = [describe_few(changes), describe_few(short), describe_few(short, 1)]
     marks = [f"{STALE.word}: {one_line(reason, limit=_LONGEST)}" for reason in reasons]
-    first = one_line(few_words(short[:1]), limit=_LONGEST)
+    first = one_line(describe_few(short[:1]), limit=_LONGEST)
     if room > _SHORTEST_REASON:
         marks.append(f"{STALE.glyph}{cut(first, room - 1)}")
     marks.append(f"{STALE.glyph}{STALE.word}")
@@ -34,12 +34,12 @@ def stale_count(stale: Collection[Iterable[Change]]) -> tuple[str, str]:
         return "", ""
     count = f"{len(stale):,} {STALE.word}"
     seen = dict.fromkeys(_without_folder(change) for changes in stale for change in changes)
-    return f"{count}: {one_line(few_words(seen, 2), limit=_LONGEST)}", count
+    return f"{count}: {one_line(describe_few(seen, 2), limit=_LONGEST)}", count
 
 
 def stale_line(changes: Collection[Change]) -> str:
     """Return `stale: order_desk/prompt.txt, .env GEMINI_MODEL and 2 more` as one safe line."""
-    return f"{STALE.word}: {one_line(few_words(changes), limit=_LONGEST)}"
+    return f"{STALE.word}: {one_line(describe_few(changes), limit=_LONGEST)}"
 
 
 def _without_folder(change: Change) -> Change:

@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.atomic import replace_content
 from workbench.authoring.migrate import migrate
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.model.evalset import read_initial_session
 from workbench.model.invocation import content_text, tool_calls
 from workbench.model.opening import name_of

@@ -14,8 +14,8 @@ from workbench.agents.ownership import Owned
 from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugins
 from workbench.agents.workspace import Workspace
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.rendering.plain_lines import notice_line

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, new_run_id
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.testing.collected import CollectedCase, CollectedFile

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.config import Settings
     from workbench.engine.chat.chat import Chat, ChatEvent
-    from workbench.engine.plan.options import RunOptions
+    from workbench.engine.plan.run_options import RunOptions
     from workbench.engine.watch.board import Job
     from workbench.project.project import Project, TrialImport
     from workbench.project.watching import Watching
@@ -156,7 +156,7 @@ class Engine:
             await self._made.close()
 
     def _options(self, **options: Any) -> "RunOptions":
-        from workbench.engine.plan.options import RunOptions
+        from workbench.engine.plan.run_options import RunOptions
 
         usual = {"all_votes": self._settings.all_votes, "max_judge_calls": self._settings.max_judge_calls}
         return RunOptions(**{**usual, **options})

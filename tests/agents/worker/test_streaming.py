@@ -65,7 +65,7 @@ HANDED_OVER = """
 below = agent([text("I know")], name="below", description="Knows.")
 root_agent = agent([text("one moment"), call("transfer_to_agent", agent_name="below")], sub_agents=[below])
 """
-LOOKED_AT = """
+CHECKED_CASES = """
 async def seen(callback_context, llm_response):
     callback_context.state["seen"] = callback_context.state.get("seen", 0) + 1
 
@@ -108,7 +108,7 @@ def told(outcome: Outcome) -> dict[tuple[str, bool], str]:
     return dict(texts)
 
 
-@pytest.mark.parametrize("source", [WITH_A_TOOL, HANDED_OVER, LOOKED_AT, BY_A_PLUGIN])
+@pytest.mark.parametrize("source", [WITH_A_TOOL, HANDED_OVER, CHECKED_CASES, BY_A_PLUGIN])
 def test_the_turn_is_the_same_as_without(make_agent: MakeAgent, source: str) -> None:
     watched = run(make_agent, source, "what is A-7?", chat=True)
     alone = run(make_agent, source, "what is A-7?", chat=False)
@@ -132,7 +132,7 @@ def test_each_agent_says_its_own(make_agent: MakeAgent) -> None:
     assert told(outcome) == {("desk", False): "one moment", ("below", False): "I know"}
 
 
-@pytest.mark.parametrize("source", [LOOKED_AT, BY_A_PLUGIN])
+@pytest.mark.parametrize("source", [CHECKED_CASES, BY_A_PLUGIN])
 def test_what_looks_at_each_answer_sees_it_once(make_agent: MakeAgent, source: str) -> None:
     outcome = run(make_agent, source, "hello", chat=True)
     assert not outcome.of("Streamed")

@@ -9,8 +9,8 @@ import pytest
 from tests.engine.project import Project
 from workbench.agents.workspace import open_workspace
 from workbench.engine.chat.chat import Chat, ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import agent_setting
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.events import AgentActed, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 

@@ -7,7 +7,7 @@ import pytest
 from workbench.engine.places import kinds
 from workbench.engine.places.kinds import LOCAL, PlaceKind, place_at
 from workbench.engine.places.place import Place
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.plugins import Extension
 
 HERE = cast(Place, object())

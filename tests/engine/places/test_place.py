@@ -10,8 +10,8 @@ from tests.engine.project import Outcome, Project
 from workbench.agents.channel import Frame
 from workbench.agents.worker import processes
 from workbench.engine.places.place import AgentLink, OnFrame, Place
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import AgentSetting
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 

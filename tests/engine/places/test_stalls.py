@@ -8,7 +8,7 @@ import pytest
 from tests.engine.project import Project, execute
 from workbench.engine.places import local, stalls
 from workbench.engine.places.stalls import Activity, Pinged, read_activity
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.events import CaseStarted
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.engine.project import Project, evalset, turn
 from workbench.engine.plan import plan as planning
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import make_plan, new_run_id
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.plan.target_parser import Selection, Target
 
 AGENT = "def root_agent(message, session): return 'ok'\n"
 

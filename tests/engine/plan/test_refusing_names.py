@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Project, evalset, turn
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import choose, open_selection, refuse_unknown
-from workbench.engine.plan.target_words import parse_words
+from workbench.engine.plan.target_parser import parse_targets
 
 REFUNDS = "desk/refunds.evalset.json"
 
@@ -26,7 +26,7 @@ def shop(project: Project) -> Project:
 def at_a_glance(project: Project, *words: str, cases: tuple[str, ...] = ()) -> tuple[str, str] | None:
     """The refusal and its hint, None if there is none."""
     try:
-        refuse_unknown(parse_words(words, folder=project.root, case_ids=cases), project.root)
+        refuse_unknown(parse_targets(words, folder=project.root, case_ids=cases), project.root)
     except UsageFaultError as fault:
         return str(fault), fault.hint
     return None
@@ -34,7 +34,7 @@ def at_a_glance(project: Project, *words: str, cases: tuple[str, ...] = ()) -> t
 
 def after_opening(project: Project, *words: str, cases: tuple[str, ...] = ()) -> tuple[str, str] | None:
     """The same of what opens the files."""
-    selection = parse_words(words, folder=project.root, case_ids=cases)
+    selection = parse_targets(words, folder=project.root, case_ids=cases)
     try:
         choose(open_selection(selection, folder=project.root), selection)
     except UsageFaultError as fault:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.engine.project import Project, evalset, turn
 from workbench.agents.workspace import EvalsetEntry
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import Chosen, choose, open_selection
-from workbench.engine.plan.target_words import Selection, Target, escape, parse_target, parse_words
+from workbench.engine.plan.target_parser import Selection, Target, escape, parse_target, parse_targets
 
 Choose = Callable[..., dict[str, list[str]]]
 
@@ -34,7 +34,7 @@ def chosen(shop: Project) -> Choose:
     """What words choose: file → case ids."""
 
     def pick(*words: str, agent: str | None = None, cases: tuple[str, ...] = ()) -> dict[str, list[str]]:
-        selection = parse_words(words, folder=shop.root, agent=None if agent is None else Path(agent), case_ids=cases)
+        selection = parse_targets(words, folder=shop.root, agent=None if agent is None else Path(agent), case_ids=cases)
         workspace = open_selection(selection, folder=shop.root)
         return {item.entry.relative: ids(item) for item in choose(workspace, selection)}
 
@@ -85,8 +85,8 @@ def test_case_narrows_whatever_is_named(chosen: Choose) -> None:
 
 def test_the_first_word_gives_all_to_an_agent(shop: Project) -> None:
     for selection in (
-        parse_words(["team", REFUNDS], folder=shop.root),
-        parse_words([REFUNDS], folder=shop.root, agent=Path("team")),
+        parse_targets(["team", REFUNDS], folder=shop.root),
+        parse_targets([REFUNDS], folder=shop.root, agent=Path("team")),
     ):
         (entry,) = open_selection(selection, folder=shop.root).evalsets
         assert entry.agent is not None
@@ -150,7 +150,7 @@ def test_a_file_of_the_agent_is_offered_where_it_lies(chosen: Choose) -> None:
 
 def test_an_empty_folder_is_nothing_rather_than_wrong(shop: Project) -> None:
     (shop.root / "empty").mkdir()
-    selection = parse_words(["empty"], folder=shop.root)
+    selection = parse_targets(["empty"], folder=shop.root)
     with pytest.raises(UsageFaultError, match="no evalset in empty") as refused:
         choose(open_selection(selection, folder=shop.root), selection)
     assert refused.value.kind == "nothing"

@@ -109,7 +109,7 @@ def test_not_whole(events: Iterable[Event], kind: str, message: str) -> None:
 @pytest.mark.parametrize(("kind", "whole"), [(None, True), ("judge", True), ("quota", False), ("cancelled", False)])
 def test_where_nothing_is_kept_of_the_simulated_user_the_verdict_says_whether_it_ended(kind: Any, whole: bool) -> None:
     case = stored(begun(None), *turn(), ended(kind))
-    case.simulation_kept = False
+    case.has_simulation = False
     assert (case.why_incomplete() is None) == whole
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.engine.plan.plan import PlanEntry
 from workbench.engine.plan.until_sure import UntilSure, too_few
-from workbench.engine.run.waiting import Waiting
+from workbench.engine.run.case_queue import CaseQueue
 from workbench.events import CaseError, CaseFinished, CaseRef, CaseStatus, ErrorKind, Usage
 from workbench.rates import pass_rate, sure
 
@@ -31,7 +31,9 @@ def _ended(ref: CaseRef, status: CaseStatus, kind: ErrorKind | None = None, **us
     return CaseFinished(ref, status, error, 0.1, Usage(**usage))
 
 
-def _play(waiting: Waiting, outcome: Callable[[CaseRef], CaseFinished], at_once: int) -> tuple[list[CaseRef], set[Any]]:
+def _play(
+    waiting: CaseQueue, outcome: Callable[[CaseRef], CaseFinished], at_once: int
+) -> tuple[list[CaseRef], set[Any]]:
     """Executes what waits, `at_once` at a time, the oldest ending first; what was executed, and what was dropped."""
 
     async def play() -> tuple[list[CaseRef], set[Any]]:
@@ -60,7 +62,7 @@ def _play(waiting: Waiting, outcome: Callable[[CaseRef], CaseFinished], at_once:
 
 def test_without_a_rate_everything_begins_in_the_order_of_the_plan() -> None:
     entries = _entries(2, 3)
-    executed, dropped = _play(Waiting(entries), lambda ref: _ended(ref, "passed"), 4)
+    executed, dropped = _play(CaseQueue(entries), lambda ref: _ended(ref, "passed"), 4)
     assert executed == [entry.ref for entry in entries]
     assert not dropped
 
@@ -76,7 +78,7 @@ def test_nothing_is_executed_that_was_sure_before(threshold: float, cases: int, 
         return _ended(ref, "passed" if passed[ref.eval_id][ref.repeat - 1] else "failed")
 
     until = UntilSure(threshold, None)
-    executed, dropped = _play(Waiting(entries, until), outcome, at_once)
+    executed, dropped = _play(CaseQueue(entries, until), outcome, at_once)
     assert len(executed) == len(set(executed))
     assert {*executed, *dropped} == {entry.ref for entry in entries}
     for eval_id, verdicts in passed.items():
@@ -87,7 +89,7 @@ def test_nothing_is_executed_that_was_sure_before(threshold: float, cases: int, 
 
 
 def test_cases_go_on_in_rounds() -> None:
-    executed, _ = _play(Waiting(_entries(3, 2), UntilSure(0.9, None)), lambda ref: _ended(ref, "passed"), 1)
+    executed, _ = _play(CaseQueue(_entries(3, 2), UntilSure(0.9, None)), lambda ref: _ended(ref, "passed"), 1)
     assert [ref.repeat for ref in executed] == [1, 1, 1, 2, 2, 2]
 
 
@@ -95,7 +97,7 @@ def test_a_spent_budget_ends_only_the_cases_that_ask_judges() -> None:
     def outcome(ref: CaseRef) -> CaseFinished:
         return _ended(ref, "passed", judge_calls=4 if ref.eval_id == "c0" else 0)
 
-    executed, dropped = _play(Waiting(_entries(2, 10), UntilSure(0.9, 8)), outcome, 1)
+    executed, dropped = _play(CaseQueue(_entries(2, 10), UntilSure(0.9, 8)), outcome, 1)
     assert [ref.repeat for ref in executed if ref.eval_id == "c0"] == [1, 2]
     assert len([ref for ref in executed if ref.eval_id == "c1"]) == 10
     assert {ref.eval_id for ref in dropped} == {"c0"}
@@ -104,13 +106,13 @@ def test_a_spent_budget_ends_only_the_cases_that_ask_judges() -> None:
 @pytest.mark.parametrize(("kind", "runs"), [("agent_raised", 3), ("judge", 10), ("quota", 10)])
 def test_only_what_the_agent_did_counts(kind: ErrorKind, runs: int) -> None:
     executed, _ = _play(
-        Waiting(_entries(1, 10), UntilSure(0.9, None)), lambda ref: _ended(ref, "error", kind, judge_calls=1), 1
+        CaseQueue(_entries(1, 10), UntilSure(0.9, None)), lambda ref: _ended(ref, "error", kind, judge_calls=1), 1
     )
     assert len(executed) == runs
 
 
 def test_what_was_cancelled_does_not_begin() -> None:
-    waiting = Waiting(_entries(1, 3))
+    waiting = CaseQueue(_entries(1, 3))
     assert waiting.remove(CaseRef("a", "f", "s", "c0", 2))
     assert not waiting.remove(CaseRef("a", "f", "s", "c0", 2))
     executed, _ = _play(waiting, lambda ref: _ended(ref, "passed"), 1)
@@ -119,7 +121,7 @@ def test_what_was_cancelled_does_not_begin() -> None:
 
 def test_after_the_end_nothing_begins_also_for_who_waits() -> None:
     async def play() -> object:
-        waiting = Waiting(_entries(1, 30), UntilSure(0.9, None))
+        waiting = CaseQueue(_entries(1, 30), UntilSure(0.9, None))
         while (task := asyncio.ensure_future(waiting.next())) and (await asyncio.wait([task], timeout=0))[0]:
             entry = task.result()
             assert entry is not None

@@ -8,8 +8,8 @@ import pytest
 from tests.engine.project import Project
 from workbench.agents.channel import Frame
 from workbench.engine.places.place import OnFrame
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import AgentSetting
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
 

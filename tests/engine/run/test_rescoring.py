@@ -12,10 +12,10 @@ from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
 from workbench.dependencies.digests import Digests
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.rescore_plan import make_rescore_plan
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.engine.processes.children import Children
 from workbench.engine.run.event_lines import Line

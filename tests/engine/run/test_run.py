@@ -15,10 +15,10 @@ from workbench.agents import channel
 from workbench.dependencies.digests import Digests
 from workbench.engine.places.local import LocalPlace
 from workbench.engine.places.zygote import Ready
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.target_words import Target
+from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.target_parser import Target
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import (

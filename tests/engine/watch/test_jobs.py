@@ -7,8 +7,8 @@ import pytest
 
 from tests.engine.watch.conftest import Shop, turn
 from workbench.dependencies.change import Change
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.engine.watch.jobs import run_plan, scoring_plan

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.controllers.conftest import Bench
 from workbench.dependencies.change import Effect
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.watch.board import Board
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseFinished, CaseStatus, RunFinished

@@ -10,9 +10,9 @@ from tests.history.test_run_list import keep_run
 from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import Workspace, open_workspace
 from workbench.details import Shelf
-from workbench.kept_records import as_it_ended, read_records
 from workbench.model.criteria import Criterion
 from workbench.project.staleness import stale_cases
+from workbench.stored_records import end_all, read_records
 from workbench.ui.history.recall import Recalled, recall
 
 
@@ -29,13 +29,13 @@ def test_what_has_no_end_was_cancelled_and_says_so(tmp_path: Path) -> None:
     file = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     records = read_records(file, {PASSED, FAILED})
     assert [records[ref].state for ref in (PASSED, FAILED)] == ["passed", "running"]
-    shown = as_it_ended(records)
+    shown = end_all(records)
     assert [shown[ref].state for ref in (PASSED, FAILED)] == ["passed", "cancelled"]
     error = shown[FAILED].error
     assert error is not None
     assert "while this case was running" in error.message
     other = keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", [], ended=False)
-    never = as_it_ended(read_records(other, {FAILED}))[FAILED].error
+    never = end_all(read_records(other, {FAILED}))[FAILED].error
     assert never is not None
     assert "before this case started" in never.message
 

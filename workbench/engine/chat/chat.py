@@ -11,9 +11,9 @@ from workbench.agents.channel import Frame
 from workbench.engine.chat.stream import Growing, Streamed, says_something
 from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.messages import Say
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import AgentSetting, agent_notices
 from workbench.engine.plan.preflight.own_models import without_key
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
 from workbench.engine.processes.agent_process import read_error

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.plan.answers import AnswerKeeping
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.answers import AnswerStorage
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
@@ -29,7 +29,7 @@ class RunContext:
     secrets: Secrets
     environment_of: Callable[[str], Mapping[str, Any]]
     with_inputs: Callable[[CaseFinished, Reads | None, bool], Awaitable[CaseFinished]]
-    answers: AnswerKeeping | None = None
+    answers: AnswerStorage | None = None
 
     def limit_judges(self, cache: Path | None, since: float | None = None) -> None:
         """Tells the scorer what this run may ask; `cache` is the folder where answers are kept, None: in memory.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from workbench.engine.places.place import Place
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.plugins import ExtensionPoint, resolve
 
 

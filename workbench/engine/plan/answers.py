@@ -27,7 +27,7 @@ class Answer:
         return {"op": "answered", "agent": self.agent, "asked": self.asked, "responses": self.responses}
 
 
-class AnswerKeeping:
+class AnswerStorage:
     """The file in which the workers of a run keep answers. `environments` are those of its agents, by name."""
 
     def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:

@@ -12,7 +12,7 @@ from workbench.agents.ownership import Owner
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
-from workbench.engine.plan.options import UsageFaultError, UsageKind
+from workbench.engine.plan.run_options import UsageFaultError, UsageKind
 from workbench.events import CaseError, ErrorKind
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import CriteriaConfig

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from workbench.dependencies.kept import KeptInputs
+from workbench.dependencies.run_inputs import RunInputs
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.replaced_secrets import holds_secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource, Source, StoredSource
@@ -103,7 +103,7 @@ class InterruptedRun:
     cases: dict[CaseRef, InterruptedCase]
     sources: Sources = field(default_factory=dict)
     seconds: float = 0.0
-    inputs: KeptInputs = field(default_factory=KeptInputs)
+    inputs: RunInputs = field(default_factory=RunInputs)
     written: dict[str, list[str]] = field(default_factory=dict)
     """Agent → files that it wrote."""
     ended: bool = False
@@ -193,7 +193,7 @@ def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
     for event in events:
         if isinstance(event, RunStarted):
             cases = {planned.case: InterruptedCase(StoredCase(planned)) for planned in event.cases}
-            found = InterruptedRun(event, cases, dict(event.sources), inputs=KeptInputs(event.inputs))
+            found = InterruptedRun(event, cases, dict(event.sources), inputs=RunInputs(event.inputs))
         elif found is None:
             return None
         else:

@@ -68,7 +68,7 @@ def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
         yield Noticed("info", f"not run: {few(names, _NAMED)} {verb} under another name", "Name a file to run it")
 
 
-def borrowed_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
+def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
     """Warn of evalsets that run with another agent than the one whose folder holds them.
 
     The first of two words on a command line may have been meant as what is to run, and is taken as the agent of the

@@ -19,17 +19,17 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.plan.interrupted import InterruptedRun
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.owner_notes import (
     OwnersToKeep,
-    borrowed_notices,
+    foreign_agent_notices,
     look_alike_notices,
     owner_notices,
     owners_to_keep,
 )
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import Chosen, choose
 from workbench.engine.plan.source import AgentSource, Source
-from workbench.engine.plan.target_words import Selection
+from workbench.engine.plan.target_parser import Selection
 from workbench.engine.plan.until_sure import too_few
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
 from workbench.model.criteria import CriteriaConfig
@@ -139,7 +139,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         *fault_notices(_warnings(running, configs), workspace.root),
         *agent_notices(agents.values()),
         *owner_notices(running),
-        *(borrowed_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
+        *(foreign_agent_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
         *_repeat_notices(options),
     )
     owners = owners_to_keep(running, named if selection.agent else (), workspace.root)

@@ -6,7 +6,6 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.engine.plan.blocking import ConfigFaults
-from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import (
     AgentSetting,
     Plan,
@@ -16,6 +15,7 @@ from workbench.engine.plan.plan import (
     fault_notices,
     new_run_id,
 )
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun

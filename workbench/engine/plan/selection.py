@@ -15,8 +15,8 @@ from workbench.agents.discovery import Ignored, agent_at
 from workbench.agents.targets import absolute, at_its_place, discover_for, find_agent, find_root
 from workbench.agents.walk import relative_to
 from workbench.counting import counted
-from workbench.engine.plan.options import UsageFaultError
-from workbench.engine.plan.target_words import LISTED, Selection, Target, nearest_name, searched
+from workbench.engine.plan.run_options import UsageFaultError
+from workbench.engine.plan.target_parser import LISTED, Selection, Target, nearest_name, searched
 from workbench.json_values import case_id, string
 from workbench.regular_file import read_regular
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle
+from workbench.dependencies.run_inputs import RunInputs
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -33,13 +33,13 @@ _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
 @dataclass
 class StoredCase:
     """One execution of a case as it was stored. `steps` is what happened in it, in order, without its verdicts;
-    `simulation_kept` whether what a simulated user did is among them, which tells where the conversation ended."""
+    `has_simulation` whether what a simulated user did is among them, which tells where the conversation ended."""
 
     planned: PlannedCase
     started: CaseStarted | None = None
     steps: list[Event] = field(default_factory=list)
     finished: CaseFinished | None = None
-    simulation_kept: bool = True
+    has_simulation: bool = True
     lost: bool = False
     """Whether something is lost between its beginning and its end that may have been about it."""
     inputs: tuple[Bundle, ...] = ()
@@ -92,7 +92,7 @@ class StoredCase:
             return False
         if self.started.expected is not None:
             return len(numbers) == len(self.started.expected)
-        if self.simulation_kept:
+        if self.has_simulation:
             ends = [step.turn for step in self.steps if isinstance(step, UserSimulated) and step.ended]
             return ends == [len(numbers)]
         return self.finished is not None and (ended is None or ended.kind in ("judge", "metric_crashed"))
@@ -141,7 +141,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
     """The run whose events these are, None among them standing for what is lost. Verdicts, notices and what concerns
     the run as a whole are left aside."""
     run = StoredRun()
-    inputs = KeptInputs()
+    inputs = RunInputs()
     for event in events:
         if event is None:
             for case in run.cases.values():
@@ -150,7 +150,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
         if isinstance(event, RunStarted):
             run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
-            inputs = KeptInputs(event.inputs)
+            inputs = RunInputs(event.inputs)
             continue
         if isinstance(event, FilesRead):
             inputs.extend(event.bundles)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from workbench.engine.places.agent_clock import done_within
 from workbench.engine.places.place import NotStartedError, Place, Stream
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.processes.agent_process import AgentProcess, Imported, Touched
 from workbench.engine.processes.children import Children

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.agents.discovery import AgentFolder
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import agent_setting
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError
 from workbench.engine.processes.children import Children

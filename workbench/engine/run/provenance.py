@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.atomic import content_hash
-from workbench.dependencies.reading import files_in
+from workbench.dependencies.file_filter import files_in
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import Sources
 from workbench.regular_file import read_regular

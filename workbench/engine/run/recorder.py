@@ -12,7 +12,7 @@ from workbench.dependencies.digests import Digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line, as_line
-from workbench.engine.run.span_keeping import PieceKeeper, SpanKeeping
+from workbench.engine.run.span_storage import PieceWriter, SpanStorage
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -35,7 +35,7 @@ _PUBLISHED_AT_ONCE = 200
 """Events handed to the front end before the event loop may do something else."""
 
 
-class EventWriter(PieceKeeper, Protocol):
+class EventWriter(PieceWriter, Protocol):
     """What keeps the events of a run: `workbench.history.journal.Journal`."""
 
     @property
@@ -107,7 +107,7 @@ class Recorder:
         """Why nothing more can be written."""
         self._told = False
         self._secrets = secrets
-        self._spans = SpanKeeping(secrets)
+        self._spans = SpanStorage(secrets)
         self._on_failure = on_failure
         self._pending: list[Event | _Kept] = []
         self._idle = asyncio.Event()

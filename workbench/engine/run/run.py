@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.engine.conversation.case_flow import CaseFlow
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.places.place import Place
-from workbench.engine.plan.answers import AnswerKeeping
+from workbench.engine.plan.answers import AnswerStorage
 from workbench.engine.plan.judge_environment import judge_environments
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.preflight.whole_plan import preflight
@@ -21,10 +21,10 @@ from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import Hosts
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
-from workbench.engine.run.evidence import Evidence
+from workbench.engine.run.case_queue import CaseQueue
+from workbench.engine.run.input_recorder import InputRecorder
 from workbench.engine.run.provenance import Commit
 from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped
-from workbench.engine.run.waiting import Waiting
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -80,13 +80,13 @@ class Run:
         self._flows: dict[CaseRef, CaseFlow] = {}
         options = plan.options
         until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
-        self._waiting = Waiting(self._todo, until)
+        self._queue = CaseQueue(self._todo, until)
         self._hosts: Hosts
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
         self._secrets: Secrets
-        self._evidence = Evidence(plan, children, writer)
+        self._input_recorder = InputRecorder(plan, children, writer)
         self._announced = False
         self._early: list[Noticed] = []
         """What was to be told before the run could be announced."""
@@ -123,7 +123,7 @@ class Run:
             options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
         kept_in = None if self._writer is None else self._writer.answers
         environments = {name: setting.environment.values for name, setting in agents.items()}
-        answers = None if kept_in is None else AnswerKeeping(kept_in, environments)
+        answers = None if kept_in is None else AnswerStorage(kept_in, environments)
         environment_of = judge_environments(agents)
         return RunContext(
             options, self._children, self._put, self._at, secrets, environment_of, self._with_inputs, answers
@@ -131,7 +131,7 @@ class Run:
 
     async def _prepare(self) -> list[Noticed]:
         """Read what is to be known before the first case. Meanwhile its agent is imported."""
-        await asyncio.to_thread(self._evidence.begin)
+        await asyncio.to_thread(self._input_recorder.begin)
         self._hosts.begin_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
@@ -148,7 +148,7 @@ class Run:
 
     def stop(self) -> None:
         """No new cases; those that run finish or are cut at their time-out."""
-        self._waiting.close()
+        self._queue.close()
         self._interrupted = True
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
@@ -159,7 +159,7 @@ class Run:
             self._cancel_all(kill=kill)
         elif ref in self._flows:
             _cancel(self._flows[ref], kill=kill)
-        elif self._waiting.remove(ref):
+        elif self._queue.remove(ref):
             self._put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
 
     def _cancel_all(self, *, kill: bool) -> None:
@@ -185,7 +185,7 @@ class Run:
         """The secrets, and without them the agents' files as they are before the first case; for a thread."""
         self._keep_owners()
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
-        self._evidence.read(self._secrets.clean_text)
+        self._input_recorder.read(self._secrets.clean_text)
 
     def _announce(self, ahead: list[Noticed]) -> None:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -205,7 +205,7 @@ class Run:
 
     def _started(self, started: str) -> RunStarted:
         plan = self._plan
-        cases = tuple(replace(plan.planned(entry), text=self._evidence.text(entry)) for entry in plan.entries)
+        cases = tuple(replace(plan.planned(entry), text=self._input_recorder.text(entry)) for entry in plan.entries)
         return RunStarted(
             plan.run_id,
             str(plan.root),
@@ -213,7 +213,7 @@ class Run:
             cases,
             plan.scored_from,
             until_sure=self._options.until_sure,
-            **self._evidence.announced(),
+            **self._input_recorder.announced(),
         )
 
     def _decided(self) -> Iterator[DecidedSource]:
@@ -254,7 +254,7 @@ class Run:
 
         while True:
             await agents.acquire()
-            entry = await self._waiting.next()
+            entry = await self._queue.next()
             if entry is None:
                 return
             if not isinstance(entry.source, AgentSource):
@@ -275,21 +275,21 @@ class Run:
         self._recorder.put(event)
 
     async def _with_inputs(self, event: CaseFinished, reads: Reads | None, is_simulated: bool) -> CaseFinished:
-        await self._evidence.gather(event, reads, is_simulated=is_simulated)
-        numbers, news = self._evidence.of_finished(event, reads, is_simulated=is_simulated)
+        await self._input_recorder.gather(event, reads, is_simulated=is_simulated)
+        numbers, news = self._input_recorder.of_finished(event, reads, is_simulated=is_simulated)
         if news:
             self._recorder.put(FilesRead({}, news))
         return replace(event, inputs=numbers)
 
     def _drop_needless(self, event: CaseFinished) -> None:
-        dropped = self._waiting.take(event)
+        dropped = self._queue.take(event)
         for ref in dropped:
             self._hosts.drop(ref.agent)
         if dropped:
             self._recorder.put(RepeatsDropped(dropped))
 
     def _start(self, flow: CaseFlow) -> None:
-        self._waiting.begin(flow.ref)
+        self._queue.begin(flow.ref)
         self._flows[flow.ref] = flow
         task = asyncio.create_task(self._run_case(flow))
         self._tasks.add(task)
@@ -300,12 +300,12 @@ class Run:
             await flow.run()
         finally:
             del self._flows[flow.ref]
-            self._waiting.ended(flow.ref)
+            self._queue.ended(flow.ref)
         await self._note_reads()
         await self._hosts.case_over(flow.ref.agent)
 
     async def _note_reads(self) -> None:
-        news = await self._evidence.news()
+        news = await self._input_recorder.news()
         if news is not None:
             self._recorder.put(news)
 
@@ -313,7 +313,7 @@ class Run:
         """What is on disk stays; what cannot be written must not be spent on."""
         reason = error.strerror or str(error)
         self._recorder.put(Noticed("error", *why_stopped(error)))
-        self._waiting.close()
+        self._queue.close()
         for flow in tuple(self._flows.values()):
             flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)
 
@@ -326,9 +326,9 @@ class Run:
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
-            if self._evidence.fault is not None:
-                self._recorder.put(self._evidence.fault)
-            self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further, self._cancelled))
+            if self._input_recorder.fault is not None:
+                self._recorder.put(self._input_recorder.fault)
+            self._recorder.put(RunFinished(took, self._interrupted, git, self._input_recorder.further, self._cancelled))
             await self._recorder.close()
 
 

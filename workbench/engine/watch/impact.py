@@ -13,11 +13,11 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.agent_inputs import environment_bundles
 from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
-from workbench.dependencies.change import KINDS, Change, Effect, Input, few_words, strongest
+from workbench.dependencies.change import KINDS, Change, Effect, Input, describe_few, strongest
 from workbench.dependencies.current import case_at
 from workbench.dependencies.digests import Digests
+from workbench.dependencies.file_filter import AgentFileFilter, may_name
 from workbench.dependencies.functions import other_files
-from workbench.dependencies.reading import Reading, may_name
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.snapshot import Snapshot
@@ -57,7 +57,7 @@ class Impact:
         """Why, in words: the changes that ask for the most."""
         depths = self.depths
         return {
-            key: few_words(change for change in changes if change.effect == depths[key])
+            key: describe_few(change for change in changes if change.effect == depths[key])
             for key, changes in self.changes.items()
         }
 
@@ -194,7 +194,7 @@ def _read_by(
     """Return those of some files on which the agent in `folder` may depend."""
     others = [agent.folder for agent in workspace.agents if agent.folder != folder]
     read = touched.files or None
-    reading = Reading(folder, read, others, {path.parent for path in touched.written})
+    reading = AgentFileFilter(folder, read, others, {path.parent for path in touched.written})
     return {
         path
         for path in changed

@@ -9,9 +9,9 @@ from workbench.dependencies.case_inputs import criteria_bundle
 from workbench.dependencies.change import Change, strongest
 from workbench.dependencies.record import Record, compare, criterion_of
 from workbench.engine.plan.blocking import lost_in
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry, make_plan
 from workbench.engine.plan.rescore_plan import make_rescore_plan
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.selection import select_cases
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun

@@ -11,18 +11,18 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.compare import ORDER, ChangedCase, Comparison, compare
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
 from workbench.history.summary import Summary
-from workbench.kept_records import as_it_ended, read_records
 from workbench.rendering.comparison import counted, one_case, overview
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
 from workbench.rendering.rows import View, remark
 from workbench.store import CaseRecord
+from workbench.stored_records import end_all, read_records
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.history import words
@@ -199,7 +199,7 @@ class CompareScreen(TwoSides):
     def _records(self, case: ChangedCase) -> Pair:
         one, other = CaseRef(*case.before["ref"]), CaseRef(*case.after["ref"])
         before, after = read_records(self._before.file, {one}), read_records(self._after.file, {other})
-        return as_it_ended(before)[one], as_it_ended(after)[other]
+        return end_all(before)[one], end_all(after)[other]
 
     def _draw(self) -> None:
         case = self.changes.row.case

@@ -9,8 +9,8 @@ from workbench.details import Shelf
 from workbench.events import CaseRef
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
-from workbench.kept_records import brief_records
 from workbench.store import CaseRecord, RunSummary
+from workbench.stored_records import brief_records
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace

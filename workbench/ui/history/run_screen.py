@@ -13,13 +13,12 @@ from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row, Summary
-from workbench.kept_records import as_it_ended, brief_records, read_records
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import CaseSummary, EvalsetDocument
 from workbench.model.opening import Opened
@@ -27,6 +26,7 @@ from workbench.prices import Prices
 from workbench.rendering.document import Subject
 from workbench.repeats.account import account
 from workbench.store import CaseRecord, Store
+from workbench.stored_records import brief_records, end_all, read_records
 from workbench.text import one_line
 from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.history import words
@@ -203,7 +203,7 @@ class RunScreen(TwoSides):
         try:
             found = await asyncio.to_thread(read_records, self._run.file, wanted)
             damaged = bool(self._trouble) and self._summary.is_complete
-            self._records |= as_it_ended(found, damaged=damaged)
+            self._records |= end_all(found, damaged=damaged)
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return

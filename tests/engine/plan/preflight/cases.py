@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine.project import turn
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.preflight.notices import notices
-from workbench.engine.plan.preflight.sight import Looked
+from workbench.engine.plan.preflight.preflight_cases import PreflightCase
+from workbench.engine.plan.run_options import RunOptions
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
 from workbench.model.criteria import CriteriaConfig, Criterion
@@ -39,17 +39,17 @@ def looked(
     turns: int | None = 2,
     persona: Any = None,
     rubrics: tuple[dict[str, Any], ...] = (),
-) -> Looked:
+) -> PreflightCase:
     """A case of so many turns; None: of a scenario."""
     told = {"starting_prompt": "Hi", "conversation_plan": "p", "user_persona": persona}
     scenario = {key: value for key, value in told.items() if value is not None} if turns is None else None
     conversation = None if turns is None else tuple(turn("hi", "ok") for _ in range(turns))
     case = EvalCase(eval_id, conversation, scenario, None, rubrics, None, {})
-    return Looked(agent, f"{agent}/all.evalset.json", case, settings, f"{agent}/test_config.json")
+    return PreflightCase(agent, f"{agent}/all.evalset.json", case, settings, f"{agent}/test_config.json")
 
 
 def said(
-    *cases: Looked,
+    *cases: PreflightCase,
     values: Mapping[str, Mapping[str, str]] | Mapping[str, str] = KEY,
     scale: float = 1.0,
     **options: Any,
@@ -64,5 +64,5 @@ def said(
     return list(notices(cases, environment_of, RunOptions(**options), scale))
 
 
-def texts(*cases: Looked, **given: Any) -> list[str]:
+def texts(*cases: PreflightCase, **given: Any) -> list[str]:
     return [notice.message for notice in said(*cases, **given)]

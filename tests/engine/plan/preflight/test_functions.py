@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine.plan.preflight.cases import config, criteria, looked
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.preflight.notices import notices
-from workbench.engine.plan.preflight.sight import Looked
+from workbench.engine.plan.preflight.preflight_cases import PreflightCase
+from workbench.engine.plan.run_options import RunOptions
 from workbench.judge.environment import JudgeEnvironment
 
 
-def warnings(tmp_path: Path, *cases: Looked) -> list[str]:
+def warnings(tmp_path: Path, *cases: PreflightCase) -> list[str]:
     folder = tmp_path / "desk"
     folder.mkdir(exist_ok=True)
     (folder / "__init__.py").touch()
@@ -20,11 +20,11 @@ def warnings(tmp_path: Path, *cases: Looked) -> list[str]:
     return [notice.message for notice in found if notice.level == "warning"]
 
 
-def custom(path: str) -> Looked:
+def custom(path: str) -> PreflightCase:
     return looked(config(criteria(brief={}), custom={"brief": {"code_config": {"name": path}}}))
 
 
-def judged(path: str) -> Looked:
+def judged(path: str) -> PreflightCase:
     options: dict[str, Any] = {"judge_model_options": {"judge_model": f"python:{path}"}}
     return looked(config(criteria(final_response_match_v2=options)))
 

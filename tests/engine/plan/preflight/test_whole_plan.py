@@ -3,8 +3,8 @@
 import pytest
 
 from tests.engine.project import Project, evalset, execute, turn
-from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.preflight.whole_plan import LOOKED_AT, preflight
+from workbench.engine.plan.preflight.whole_plan import CHECKED_CASES, preflight
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.events import Noticed, RunStarted
 
@@ -29,7 +29,7 @@ async def test_the_notices_come_right_behind_the_announcement(
 
 
 def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
-    count = LOOKED_AT * 2
+    count = CHECKED_CASES * 2
     project.agent("def root_agent(message, session):\n    return 'ok'\n")
     project.write(
         "desk/all.evalset.json", evalset("all", {f"c{number}": [turn("hi", "ok")] for number in range(count)})
@@ -39,7 +39,7 @@ def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
     plan = project.plan()
     assert [notice.message for notice in preflight(plan, RunOptions(use_cache=False))] == [
         f"about {count * 2} judge calls are to come",
-        f"{LOOKED_AT} of {count} cases were looked at before; the rest will be alike",
+        f"{CHECKED_CASES} of {count} cases were looked at before; the rest will be alike",
     ]
 
 

@@ -14,8 +14,16 @@ from workbench.engine.plan.judge_calls import (
     total,
     turns_of_scenario,
 )
-from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.preflight.sight import EnvironmentOf, Looked, Sight, applies, asking, listed, where
+from workbench.engine.plan.preflight.preflight_cases import (
+    EnvironmentOf,
+    PreflightCase,
+    PreflightCases,
+    applies,
+    asking,
+    listed,
+    where,
+)
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.scenario_case import defaults_apply
 from workbench.events import Noticed
 from workbench.judge.base import JudgeIdentity, NotAvailableError
@@ -27,7 +35,7 @@ from workbench.simulation.config import read_simulator
 
 
 def notices(
-    cases: Sequence[Looked],
+    cases: Sequence[PreflightCase],
     environment_of: EnvironmentOf,
     options: RunOptions,
     scale: float = 1.0,
@@ -35,24 +43,24 @@ def notices(
     played: bool = True,
 ) -> Iterator[Noticed]:
     """The notices for these cases; the run has `scale` times as many. Not `played`: their transcripts are there."""
-    sight = Sight(cases, environment_of, played=played)
-    yield from not_evaluated(sight)
-    yield from missing_functions(sight)
-    yield from not_played(sight)
-    yield from judges(sight)
+    checked = PreflightCases(cases, environment_of, played=played)
+    yield from not_evaluated(checked)
+    yield from missing_functions(checked)
+    yield from not_played(checked)
+    yield from judges(checked)
     yield from idle_criteria(cases)
     yield from stop_signals(cases)
     yield from untyped_rubrics(cases)
     yield from spoken_messages(cases if played else ())
-    yield from calls_to_come(sight, scale, options)
+    yield from calls_to_come(checked, scale, options)
 
 
-def not_evaluated(sight: Sight) -> Iterator[Noticed]:
+def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
     """Criteria for which nobody can be asked."""
-    causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
-    for item in sight.played():
+    causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
+    for item in checked.played():
         for criterion in asking(item):
-            who = sight.judge(item.agent, criterion)
+            who = checked.judge(item.agent, criterion)
             if isinstance(who, NotAvailableError):
                 causes[str(who), who.hint].append((item, criterion.name))
     for (cause, hint), affected in causes.items():
@@ -60,24 +68,24 @@ def not_evaluated(sight: Sight) -> Iterator[Noticed]:
         yield Noticed("warning", f"{names} will not be evaluated in {where(affected)}: {cause}", hint)
 
 
-def not_played(sight: Sight) -> Iterator[Noticed]:
+def not_played(checked: PreflightCases) -> Iterator[Noticed]:
     """Simulated conversations that will not take place."""
-    causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
-    for item, found in sight.not_played():
+    causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
+    for item, found in checked.not_played():
         causes[found.cause, found.hint].append((item, ""))
     for (cause, hint), affected in causes.items():
         yield Noticed("warning", f"{where(affected)} with a simulated user will not be played: {cause}", hint)
 
 
-def judges(sight: Sight) -> Iterator[Noticed]:
+def judges(checked: PreflightCases) -> Iterator[Noticed]:
     """Judges of whom something must be said: rules instead of a model, an address that is not the service's own."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
-    for item in sight.played():
+    for item in checked.played():
         for criterion in asking(item):
-            who = sight.judge(item.agent, criterion)
+            who = checked.judge(item.agent, criterion)
             if isinstance(who, JudgeIdentity):
                 used[who][criterion.name] = None
-        player = sight.player(item)
+        player = checked.player(item)
         if player is not None:
             used[player]["simulated users"] = None
     for identity, names in used.items():
@@ -87,14 +95,14 @@ def judges(sight: Sight) -> Iterator[Noticed]:
             yield Noticed("info", f"{identity.model} is asked at {identity.base_url} ({listed(names)})")
 
 
-def missing_functions(sight: Sight) -> Iterator[Noticed]:
+def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:
     """One for each cause."""
     why_of: dict[tuple[str, str], str] = {}
-    causes: dict[str, list[tuple[Looked, str]]] = defaultdict(list)
-    for item in sight.cases:
-        for name, path in _functions(sight, item):
+    causes: dict[str, list[tuple[PreflightCase, str]]] = defaultdict(list)
+    for item in checked.cases:
+        for name, path in _functions(checked, item):
             if (item.agent, path) not in why_of:
-                place = sight.environment_of(item.agent)
+                place = checked.environment_of(item.agent)
                 why_of[item.agent, path] = missing_function(path, Path(place.root), Path(place.folder))
             if why_of[item.agent, path]:
                 causes[why_of[item.agent, path]].append((item, name))
@@ -103,21 +111,21 @@ def missing_functions(sight: Sight) -> Iterator[Noticed]:
         yield Noticed("warning", f"{names} will be an error in {where(affected)}: {why}")
 
 
-def _functions(sight: Sight, item: Looked) -> Iterator[tuple[str, str]]:
+def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[str, str]]:
     """Criteria that call functions of the user's, and the paths of those."""
     for criterion in item.config.criteria:
         own = item.config.custom_metrics.get(criterion.name)
         if own is not None:
             yield criterion.name, function_path(own)
     for criterion in asking(item):
-        model = "" if known()[criterion.name].needs_service else sight.options(criterion).model
+        model = "" if known()[criterion.name].needs_service else checked.options(criterion).model
         if model.startswith(FUNCTION):
             yield criterion.name, model.removeprefix(FUNCTION)
 
 
-def calls_to_come(sight: Sight, scale: float, options: RunOptions) -> Iterator[Noticed]:
-    """Of a run with `scale` times as many cases as are in sight."""
-    every = total(_calls(sight, item, all_votes=options.all_votes) for item in sight.played()).times(options.runs)
+def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) -> Iterator[Noticed]:
+    """Of a run with `scale` times as many cases as are in checked."""
+    every = total(_calls(checked, item, all_votes=options.all_votes) for item in checked.played()).times(options.runs)
     low, high = round(every.low * scale), round(every.high * scale)
     if high == 0:
         return
@@ -133,23 +141,23 @@ def calls_to_come(sight: Sight, scale: float, options: RunOptions) -> Iterator[N
         yield Noticed("info", message, forecast=True)
 
 
-def _calls(sight: Sight, item: Looked, *, all_votes: bool) -> Span:
+def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> Span:
     """What will be asked in one execution of the case."""
     simulator = read_simulator(item.config.user_simulator_config)
     scenario = item.case.scenario is not None
     turns = turns_of_scenario(simulator) if scenario else Span(*[len(item.case.turns or ())] * 2)
     spans = [
-        criterion_calls(criterion, sight.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
+        criterion_calls(criterion, checked.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
         for criterion in asking(item)
         # Rules are no call.
-        if isinstance(who := sight.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
+        if isinstance(who := checked.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
     ]
-    return total([*spans, simulator_calls(simulator) if sight.simulated(item) else Span()])
+    return total([*spans, simulator_calls(simulator) if checked.simulated(item) else Span()])
 
 
-def idle_criteria(cases: Sequence[Looked]) -> Iterator[Noticed]:
+def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
     """Criteria of a config that have nothing to judge in any of its cases."""
-    by_config: dict[str, list[Looked]] = defaultdict(list)
+    by_config: dict[str, list[PreflightCase]] = defaultdict(list)
     for item in cases:
         if not defaults_apply(item.config):
             by_config[item.config_file].append(item)
@@ -160,7 +168,7 @@ def idle_criteria(cases: Sequence[Looked]) -> Iterator[Noticed]:
                 yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
 
 
-def _idle(criterion: Criterion, items: Sequence[Looked]) -> str:
+def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
     info = known().get(criterion.name)
     if info is None or criterion.name in items[0].config.custom_metrics:
         return ""
@@ -173,7 +181,7 @@ def _idle(criterion: Criterion, items: Sequence[Looked]) -> str:
     return ""
 
 
-def stop_signals(cases: Iterable[Looked]) -> Iterator[Noticed]:
+def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
     """Configs that wait for a signal with which no simulated user ends."""
     found = {
         (item.config_file, criterion.name, *useless): None
@@ -186,7 +194,7 @@ def stop_signals(cases: Iterable[Looked]) -> Iterator[Noticed]:
         yield Noticed("warning", message, f"Leave out `{option}`: {only} is the only one there is")
 
 
-def untyped_rubrics(cases: Iterable[Looked]) -> Iterator[Noticed]:
+def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
     """Rubrics of cases and turns that no criterion reads."""
     by_file: dict[str, dict[str, None]] = defaultdict(dict)
     for item in cases:
@@ -199,7 +207,7 @@ def untyped_rubrics(cases: Iterable[Looked]) -> Iterator[Noticed]:
         yield Noticed("warning", message, f'Write "type": one of {", ".join(rubric_types().values())}')
 
 
-def spoken_messages(cases: Iterable[Looked]) -> Iterator[Noticed]:
+def spoken_messages(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
     """Configs whose messages were to be spoken."""
     files = {
         item.config_file: None

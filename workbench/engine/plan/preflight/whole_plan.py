@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 
 from workbench.engine.plan.judge_environment import judge_environment
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.notices import notices
 from workbench.engine.plan.preflight.own_models import agents_without_key
-from workbench.engine.plan.preflight.sight import Looked
+from workbench.engine.plan.preflight.preflight_cases import PreflightCase
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import asks
 from workbench.model.evalset import BrokenCaseError, EvalCase
 
-LOOKED_AT = 1000
+CHECKED_CASES = 1000
 """Cases that are looked at one by one: the look must not hold up a large run. The rest are taken to be like these."""
 _CONVERSATION = EvalCase("", (), None, None, (), None, None)
 """Stands for the cases of a file that need not be looked at: they have a reference, and nothing else that matters."""
@@ -30,16 +30,16 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     plain = {file: entry for file, (entry, source) in one_of_each.items() if _is_plain(entry, source)}
     cases = [_looked(plan, entry, _CONVERSATION) for entry in plain.values()]
     entries = [(entry, source) for entry, source in entries if entry.ref.evalset_file not in plain]
-    for entry, source in entries[:LOOKED_AT]:
+    for entry, source in entries[:CHECKED_CASES]:
         try:
             case = source.evalset.document.case(source.index if source.index is not None else -1)
         except (BrokenCaseError, IndexError):
             continue  # The case itself will say so.
         cases.append(_looked(plan, entry, case))
-    scale = len(entries) / max(1, min(len(entries), LOOKED_AT))
+    scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
     found = [*agents_without_key(plan, environments), *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
-        message = f"{LOOKED_AT} of {len(entries)} cases were looked at before; the rest will be alike"
+        message = f"{CHECKED_CASES} of {len(entries)} cases were looked at before; the rest will be alike"
         found.append(Noticed("info", message))
     return found
 
@@ -55,7 +55,7 @@ def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
     ]
     cases = [
         _looked(plan, entry, EvalCase(entry.ref.eval_id, now.expected, now.scenario, None, now.rubrics, None, None))
-        for entry, now in entries[:LOOKED_AT]
+        for entry, now in entries[:CHECKED_CASES]
     ]
     scale = len(entries) / max(1, len(cases))
     return list(notices(cases, _environments(plan).__getitem__, options, scale, played=False))
@@ -74,8 +74,8 @@ def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:
     return {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
 
 
-def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> Looked:
-    return Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
+def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCase:
+    return PreflightCase(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
 
 
 def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:

@@ -88,7 +88,7 @@ class RunOptions:
             raise UsageFaultError(f"at least 1 judge call must be allowed at a time, not {self.in_flight}")
 
 
-def kept_options(options: RunOptions) -> dict[str, Any]:
+def stored_options(options: RunOptions) -> dict[str, Any]:
     """Return the options that matter to the results of a run as JSON values, by the names of their fields."""
     found = {name: getattr(options, name) for name in RESULT_OPTIONS}
     return found if options.python is None else {**found, "python": str(options.python.absolute())}

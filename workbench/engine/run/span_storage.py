@@ -8,7 +8,7 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.events import SpansRecorded
 
 
-class PieceKeeper(Protocol):
+class PieceWriter(Protocol):
     """What keeps the pieces of a run: `workbench.history.journal.Journal`."""
 
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
@@ -19,7 +19,7 @@ class PieceKeeper(Protocol):
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class SpanKeeping:
+class SpanStorage:
     """For the events of one run, in the thread that writes them."""
 
     def __init__(self, secrets: Secrets) -> None:
@@ -27,7 +27,7 @@ class SpanKeeping:
         self._places: dict[str, list[int]] = {}
         """All pieces of this run, by digest."""
 
-    def settle(self, event: SpansRecorded, keeper: PieceKeeper | None) -> SpansRecorded:
+    def settle(self, event: SpansRecorded, keeper: PieceWriter | None) -> SpansRecorded:
         """The event as it may be written and shown: its pieces on the disk, where that takes them, else in it."""
         spans = self._cleaned(event.spans)
         fresh = {digest: self._cleaned(text) for digest, text in event.pieces.items() if digest not in self._places}
@@ -40,7 +40,7 @@ class SpanKeeping:
         where = {digest: self._places[digest] for digest in event.pieces}
         return SpansRecorded(event.case, event.turn, spans, {}, _encode(where), run_id)
 
-    def _kept(self, fresh: Mapping[str, str], keeper: PieceKeeper | None) -> tuple[str, dict[str, list[int]]] | None:
+    def _kept(self, fresh: Mapping[str, str], keeper: PieceWriter | None) -> tuple[str, dict[str, list[int]]] | None:
         try:
             return keeper.keep_pieces(fresh) if keeper is not None else None
         except OSError:

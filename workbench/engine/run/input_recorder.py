@@ -13,10 +13,10 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.walk import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
 from workbench.dependencies.digests import Digests, was_written
-from workbench.dependencies.kept import KeptInputs, planned_key
 from workbench.dependencies.record import Bundle
-from workbench.engine.plan.options import kept_options
+from workbench.dependencies.run_inputs import RunInputs, planned_key
 from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.run_options import stored_options
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
@@ -37,14 +37,14 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     return CurrentInputs(plan.root, agents, digests, clean, Options(options.isolation, options.timeout, options.python))
 
 
-class Evidence:
+class InputRecorder:
     """The inputs of one run, kept by its `writer` (None: nothing is kept). No fault in any of it may end a run."""
 
     def __init__(self, plan: Plan, children: Children, writer: EventWriter | None) -> None:
         self._plan = plan
         self._children = children
         self._writer = writer
-        self._inputs = KeptInputs() if plan.resumed is None else plan.resumed.inputs
+        self._inputs = RunInputs() if plan.resumed is None else plan.resumed.inputs
         self._kept = Kept({} if plan.resumed is None else plan.resumed.sources, {}, {})
         self._asks_agents = any(isinstance(entry.source, AgentSource) for entry in plan.entries)
         self._versions: dict[str, Any] = {}
@@ -195,7 +195,7 @@ class Evidence:
                 bundles = (*criteria, *self._bundles(now, entry, None, is_simulated=True, timed_out=True))
                 self._inputs.planned[key] = list(self._inputs.numbers(bundles))
         self._inputs.salt_id = now.digests.salt_id
-        self._inputs.options = kept_options(self._plan.options)
+        self._inputs.options = stored_options(self._plan.options)
 
     def _bundles(
         self,

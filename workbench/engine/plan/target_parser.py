@@ -17,7 +17,7 @@ from workbench.agents.discovery import DEFINITION_FILES
 from workbench.agents.targets import find_agent
 from workbench.agents.walk import relative_to
 from workbench.counting import few
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.run_options import UsageFaultError
 
 LISTED = 5
 """How many names are told where more could be."""
@@ -44,7 +44,7 @@ class Selection:
     case_ids: tuple[str, ...] = ()
 
 
-def parse_words(
+def parse_targets(
     words: Sequence[str], *, folder: Path, agent: Path | None = None, case_ids: Sequence[str] = ()
 ) -> Selection:
     """The selection that the words of `run` mean; relative paths start from `folder`. Of two or more words the first

@@ -15,8 +15,8 @@ from workbench.exporting.report import report_pieces
 from workbench.history.checked import read_checked
 from workbench.history.journal import Journal
 from workbench.history.run_list import load_summary, summarize
-from workbench.kept_records import brief_records, keep_details, read_records
 from workbench.store import CaseRecord, Store
+from workbench.stored_records import brief_records, read_records, register_details
 
 REFS = [ref(f"case_{number}") for number in range(6)]
 JUDGED = MetricResult("m", "passed", 1.0, 0.5, "why", {"judge": {"model": "heuristic", "kind": "heuristic"}})
@@ -39,7 +39,7 @@ def run_kept(state: Path, budget: int, events: list[Event] | None = None) -> tup
     journal = Journal.open(state, "2026-11-21T10-30-00-3f2a")
     store = Store()
     store.shelf.budget = budget
-    keep_details(store.kept, journal)
+    register_details(store.kept, journal)
     for event in all_events:
         journal.write([as_line(event)], sync=False)
         store.apply(event)

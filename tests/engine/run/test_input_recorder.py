@@ -14,13 +14,13 @@ from workbench.dependencies.change import words
 from workbench.dependencies.current import CurrentInputs, Execution
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
-from workbench.engine.run import evidence
-from workbench.engine.run.evidence import Evidence, plan_inputs
+from workbench.engine.run import input_recorder
+from workbench.engine.run.input_recorder import InputRecorder, plan_inputs
 from workbench.events import CaseError, CaseFinished, Noticed, RunStarted
 from workbench.history.journal import Journal
 
@@ -47,9 +47,9 @@ class Run:
         self.state = project.root / ".workbench"
         journal = Journal.open(self.state, self.plan.run_id)
         self.seen = SimpleNamespace(touched={})
-        self.evidence = Evidence(self.plan, cast(Children, self.seen), journal)
-        self.evidence.begin()
-        self.evidence.read(str)
+        self.input_recorder = InputRecorder(self.plan, cast(Children, self.seen), journal)
+        self.input_recorder.begin()
+        self.input_recorder.read(str)
 
     def changes(self, *read: str, error: CaseError | None = None) -> list[str]:
         """What differs now from what a case that read these files and ends now depended on."""
@@ -63,9 +63,9 @@ class Run:
         if reads is not None:
             reads = Reads(frozenset(self.plan.root / name for name in read))
         event = CaseFinished(ref, "passed", error, seconds)
-        asyncio.run(self.evidence.gather(event, reads, is_simulated=False))
-        numbers, _ = self.evidence.of_finished(event, reads, is_simulated=False)
-        return Record(ref.evalset_file, self.evidence._inputs.of(numbers))
+        asyncio.run(self.input_recorder.gather(event, reads, is_simulated=False))
+        numbers, _ = self.input_recorder.of_finished(event, reads, is_simulated=False)
+        return Record(ref.evalset_file, self.input_recorder._inputs.of(numbers))
 
     def since(self, then: Record) -> list[str]:
         """What differs now from these inputs."""
@@ -101,7 +101,7 @@ def test_file_that_changes_during_the_run_makes_its_verdict_stale_at_once(
 def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_once_that_is_put_back(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evidence, "_LOOK_EVERY", 0.0)
+    monkeypatch.setattr(input_recorder, "_LOOK_EVERY", 0.0)
     run = Run(project)
     project.write("desk/prompt.txt", "after")
     (project.root / "desk/agent.py").touch()
@@ -146,11 +146,11 @@ def test_case_that_does_not_say_what_it_read_depends_on_what_its_agent_was_seen_
 
 def test_journal_repeats_no_inputs(project: Project) -> None:
     run = Run(project)
-    first = run.evidence.announced()["inputs"]["bundles"]
+    first = run.input_recorder.announced()["inputs"]["bundles"]
     assert run.changes("desk/prompt.txt") == []
-    count = len(run.evidence._inputs.bundles)
+    count = len(run.input_recorder._inputs.bundles)
     assert run.changes("desk/prompt.txt") == []
-    assert len(run.evidence._inputs.bundles) == count
+    assert len(run.input_recorder._inputs.bundles) == count
     assert len(first) < count < len(first) + 3
 
 

@@ -31,7 +31,7 @@ def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" 
     return store.records
 
 
-def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
+def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
     """Give each record an end: in a run that is kept nothing is running. A case without one was cancelled; with
     `damaged` (the run came to its end, and something of its journal is lost) it is an error."""
     from workbench.history.kept_events import END_IS_LOST
@@ -45,7 +45,7 @@ def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) ->
     return records
 
 
-class KeptCases:
+class JournalDetails:
     """The details of a run's cases in its journal, read case by case at their places."""
 
     def __init__(self, file: Path, places: "Places") -> None:
@@ -81,11 +81,11 @@ class Writing(Protocol):
     def places(self, ref: CaseRef) -> Sequence[int]: ...
 
 
-def keep_details(kept: dict[str, Kept], journal: Writing) -> None:
+def register_details(kept: dict[str, Kept], journal: Writing) -> None:
     """Tell a store (its `kept`) that the details of a run are in its journal; without a file they stay in memory. From
     any thread."""
     if journal.path is not None:
-        kept[journal.path.parent.name] = KeptCases(journal.path, journal.places)
+        kept[journal.path.parent.name] = JournalDetails(journal.path, journal.places)
 
 
 _Plan = tuple[str | None, str, tuple[str, ...], str]
@@ -96,7 +96,7 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
     """Make records of finished cases from the summary of their run; their details are read from its journal `file` when
     somebody asks for them."""
     at = {tuple(row["ref"]): row["at"] for row in rows}
-    kept = KeptCases(
+    kept = JournalDetails(
         file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
     )
     plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]

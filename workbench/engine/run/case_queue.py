@@ -9,7 +9,7 @@ from workbench.engine.plan.until_sure import UntilSure
 from workbench.events import CaseFinished, CaseName, CaseRef
 
 
-class Waiting:
+class CaseQueue:
     """All of `entries` to begin with, in their order. With `until` they begin in rounds, and no more of a case are
     under way than can decide it: what is asked beyond that might be asked for nothing."""
 

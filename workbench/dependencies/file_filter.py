@@ -17,7 +17,7 @@ _SOURCES_READ = 200
 _NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc")
 
 
-class Reading:
+class AgentFileFilter:
     """The files that the agent in `folder` may depend on. `read` are those it was seen to read; if that is None,
     because it never ran or did not come to its end, each file of its folder counts. `others` are the folders of other
     agents, `results` those that the agent writes into."""

@@ -12,7 +12,7 @@ from typing import Any
 from workbench.dependencies.record import Bundle
 
 
-class KeptInputs:
+class RunInputs:
     """The bundles of one run, each once, by their numbers. `planned` and `options` as `RunStarted.inputs` has them.
     Takes data of any shape: what is no bundle holds its number and says nothing."""
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
-from workbench.engine.run.evidence import Evidence
+from workbench.engine.run.input_recorder import InputRecorder
 from workbench.events import CaseFinished, PlannedCase
 from workbench.history.journal import Journal
 
@@ -17,21 +17,21 @@ class Recorded:
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self._plan = plan
-        self._evidence = Evidence(plan, cast(Children, SimpleNamespace(touched={})), journal)
-        self._evidence.begin()
-        self._evidence.read(str)
+        self._recorder = InputRecorder(plan, cast(Children, SimpleNamespace(touched={})), journal)
+        self._recorder.begin()
+        self._recorder.read(str)
 
     @property
     def announced(self) -> dict[str, Any]:
         """The fields of `RunStarted` that tell it, and its cases. To be asked for after the ends of the cases."""
-        return {"cases": tuple(map(self._planned, self._plan.entries)), **self._evidence.announced()}
+        return {"cases": tuple(map(self._planned, self._plan.entries)), **self._recorder.announced()}
 
     def ended(self, event: CaseFinished, *, read: bool = True) -> CaseFinished:
         """The end of a case with its inputs; with `read` False nobody knows what it read."""
         setting = self._plan.agents[event.case.agent]
         reads = Reads(frozenset([setting.agent.definition])) if read else None
-        numbers, _ = self._evidence.of_finished(event, reads, is_simulated=False)
+        numbers, _ = self._recorder.of_finished(event, reads, is_simulated=False)
         return replace(event, inputs=numbers)
 
     def _planned(self, entry: Any) -> PlannedCase:
-        return replace(self._plan.planned(entry), text=self._evidence.text(entry))
+        return replace(self._plan.planned(entry), text=self._recorder.text(entry))

@@ -10,7 +10,7 @@ from workbench.agents.workspace import open_workspace
 from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import AgentFiles
 from workbench.dependencies.digests import Digests
-from workbench.dependencies.reading import files_in
+from workbench.dependencies.file_filter import files_in
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.watch.watcher import Watcher
 

@@ -22,7 +22,7 @@ _NAMES_SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Looked:
+class PreflightCase:
     """A case of the plan, repeats left aside. `config_file` names its config in sentences, "" for the defaults."""
 
     agent: str
@@ -38,7 +38,7 @@ class Looked:
         return [*self.case.rubrics, *(rubric for own in turns for rubric in own)]
 
 
-def asking(item: Looked) -> Iterator[Criterion]:
+def asking(item: PreflightCase) -> Iterator[Criterion]:
     """The criteria that ask a judge or the service about this case."""
     for criterion in item.config.criteria:
         info = known().get(criterion.name)
@@ -48,13 +48,13 @@ def asking(item: Looked) -> Iterator[Criterion]:
             yield criterion
 
 
-def applies(name: str, item: Looked) -> bool:
+def applies(name: str, item: PreflightCase) -> bool:
     """Whether the criterion is for cases with a reference, or for those with a simulated user, as this one is."""
     info = known()[name]
     return info.scenarios != ("no" if item.case.scenario is not None else "only")
 
 
-def where(affected: Sequence[tuple[Looked, str]]) -> str:
+def where(affected: Sequence[tuple[PreflightCase, str]]) -> str:
     """So many cases of these agents."""
     count = len({(item.agent, item.file, item.case.eval_id) for item, _ in affected})
     agents = listed(dict.fromkeys(item.agent for item, _ in affected))
@@ -72,11 +72,11 @@ def listed(names: Iterable[str]) -> str:
 EnvironmentOf = Callable[[str], JudgeEnvironment]
 
 
-class Sight:
+class PreflightCases:
     """`environment_of` gives the environment of an agent. Not `played`: the transcripts of the cases are there. Each
     agent's judges are looked up once."""
 
-    def __init__(self, cases: Sequence[Looked], environment_of: EnvironmentOf, *, played: bool) -> None:
+    def __init__(self, cases: Sequence[PreflightCase], environment_of: EnvironmentOf, *, played: bool) -> None:
         self.cases = cases
         self.environment_of = environment_of
         self._played = played
@@ -84,19 +84,19 @@ class Sight:
         self._options: dict[int, JudgeOptions] = {}
         self._obstacles = [self._obstacle(item) for item in cases]
 
-    def simulated(self, item: Looked) -> bool:
+    def simulated(self, item: PreflightCase) -> bool:
         """Whether somebody plays the user in it."""
         return item.case.scenario is not None and self._played
 
-    def played(self) -> Iterator[Looked]:
+    def played(self) -> Iterator[PreflightCase]:
         """The cases that nothing keeps from being played."""
         return (item for item, found in zip(self.cases, self._obstacles, strict=True) if found is None)
 
-    def not_played(self) -> Iterator[tuple[Looked, Obstacle]]:
+    def not_played(self) -> Iterator[tuple[PreflightCase, Obstacle]]:
         """The others, with what keeps them from it."""
         return ((item, found) for item, found in zip(self.cases, self._obstacles, strict=True) if found is not None)
 
-    def player(self, item: Looked) -> JudgeIdentity | None:
+    def player(self, item: PreflightCase) -> JudgeIdentity | None:
         """Who plays the user; None where nobody does or has to."""
         if not self.simulated(item):
             return None
@@ -125,7 +125,7 @@ class Sight:
             self._options[id(criterion)] = options_of(criterion)
         return self._options[id(criterion)]
 
-    def _obstacle(self, item: Looked) -> Obstacle | None:
+    def _obstacle(self, item: PreflightCase) -> Obstacle | None:
         if item.case.scenario is None or not self._played:
             return None
         return obstacle(item.config, item.case.scenario, item.case.rubrics, self.environment_of(item.agent))
