@@ -10,7 +10,9 @@ import pytest
 from workbench.events import ErrorKind
 
 _ROOT = Path(__file__).parent.parent
-_PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", _ROOT / "CHANGELOG.md", *sorted(_ROOT.glob("docs/*.md"))]
+_PAGES = [_ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "AGENTS.md")] + [
+    *sorted(_ROOT.glob("docs/*.md"))
+]
 _LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
 
 
@@ -33,7 +35,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_every_page_is_found_from_the_readme_or_for_those_who_change_it() -> None:
     named = {name for page in _PAGES[:2] for name, _ in _LINK.findall(page.read_text(encoding="utf-8"))}
-    assert {f"docs/{page.name}" for page in _PAGES[3:]} <= named
+    assert {f"docs/{page.name}" for page in _PAGES[4:]} <= named
 
 
 def test_every_kind_of_error_is_explained() -> None:
