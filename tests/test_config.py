@@ -41,7 +41,7 @@ def test_a_wrong_value_is_a_fault_and_the_rest_counts(file: Path) -> None:
     settings = read_settings(file)
     assert (settings.theme, settings.mouse, settings.keys) == (None, True, {"sort": ("S",)})
     assert len(settings.faults) == 4
-    assert any("the nearest is theme" in fault for fault in settings.faults)
+    assert any("Did you mean theme?" in fault for fault in settings.faults)
 
 
 def test_what_judges_may_be_asked(file: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_a_save_may_cost(file: Path) -> None:
         settings = read_settings(write(file, f"[watch]\nmoney = {wrong}\n"))
         assert (settings.watch_money, settings.faults) == (
             None,
-            ("config.toml: watch.money must be a number from 0 up",),
+            ("config.toml: watch.money must be a number, 0 or more",),
         )
     settings = read_settings(write(file, "[watch]\ncall = 5\n"))
-    assert settings.faults == ("config.toml: unknown setting watch.call; there are calls, money",)
+    assert settings.faults == ("config.toml: unknown setting watch.call. Known: calls, money",)

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.stores import PASSED as ON_TIME
 from tests.cli.stores import case_events
 from tests.cli.stores import started as started_run
-from workbench.details import Brief, Shelf
+from workbench.details import Brief, DetailCache
 from workbench.engine.plan.transcripts import collect
 from workbench.event_json import from_json, to_json
 from workbench.events import (
@@ -96,7 +96,7 @@ def test_states_are_counted_along() -> None:
         store.apply(event)
         assert store.counts() == Counter(record.state for record in store.current_records())
     apply(store, started(TWO, run_id="run-2"))
-    assert store.put_back([TWO]) == [TWO]
+    assert store.reinstate([TWO]) == [TWO]
     assert store.counts() == {"passed": 1}
     assert store.records[TWO].run_id == "run-1"
 
@@ -201,8 +201,8 @@ def test_a_record_without_details_still_has_every_field() -> None:
     store = Store()
     apply(store, started(ONE), *whole_case(ONE))
     whole = replace(store.records[ONE], attempt=2)
-    brief = Brief(whole.metrics, None, AllKept(whole), Shelf())
-    folded = CaseRecord.folded(whole.planned, "passed", brief)
+    brief = Brief(whole.metrics, None, AllKept(whole), DetailCache())
+    folded = CaseRecord.without_details(whole.planned, "passed", brief)
     for field in fields(CaseRecord):
         assert hasattr(folded, field.name), field.name
     assert folded.attempt == 2
@@ -211,14 +211,14 @@ def test_a_record_without_details_still_has_every_field() -> None:
 def test_the_shelf_keeps_no_replaced_record_alive() -> None:
     store = Store()
     apply(store, started(ONE), *whole_case(ONE))
-    shelf = Shelf()
-    shelf.put(store.records[ONE], 100)
+    detail_cache = DetailCache()
+    detail_cache.put(store.records[ONE], 100)
     held = weakref.ref(store.records[ONE])
     for _ in range(2):  # The verdict before the newest one stays: it stands again if the newest is cancelled.
         apply(store, started(ONE), *whole_case(ONE))
     gc.collect()
     assert held() is None
-    shelf.put(store.records[ONE], shelf.budget)  # The replaced one makes room without being folded.
+    detail_cache.put(store.records[ONE], detail_cache.budget)  # The replaced one makes room without being folded.
 
 
 def test_a_flood_of_output_keeps_its_end() -> None:
@@ -267,9 +267,9 @@ def test_only_verdicts_of_the_owner_that_ran_last_stand() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")
     apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
-    assert [record.state for record in store.standing()] == ["error"]
+    assert [record.state for record in store.latest_verdicts()] == ["error"]
     apply(store, replace(started_run([ON_TIME]), run_id="later"), *case_events(ON_TIME, "passed"), RunFinished(1.0))
-    assert [(record.ref.agent, record.state) for record in store.standing()] == [("desk", "passed")]
+    assert [(record.ref.agent, record.state) for record in store.latest_verdicts()] == [("desk", "passed")]
 
 
 def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
@@ -277,13 +277,13 @@ def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
     error = CaseError("no_agent", "the evalset belongs to no agent")
     apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
     apply(store, replace(started_run([ON_TIME]), run_id="later"), RunFinished(1.0, interrupted=True))
-    assert [(record.ref.agent, record.state) for record in store.standing()] == [("?", "error")]
+    assert [(record.ref.agent, record.state) for record in store.latest_verdicts()] == [("?", "error")]
 
 
 def test_activity_follows_a_run_from_the_key_to_its_end() -> None:
     store = Store()
     assert (store.activity.phase, store.activity.busy) == ("idle", False)
-    store.ask()
+    store.request_run()
     assert (store.activity.phase, store.activity.starting, store.activity.busy) == ("preparing", True, True)
     store.hand_over(1)
     assert (store.activity.phase, store.activity.starting) == ("starting", True)
@@ -298,7 +298,7 @@ def test_activity_follows_a_run_from_the_key_to_its_end() -> None:
 
 def test_only_the_end_of_the_run_that_was_asked_for_takes_the_request_back() -> None:
     store = Store()
-    store.ask()
+    store.request_run()
     store.drop_request(1)
     assert store.activity.starting
     store.hand_over(2)
@@ -306,7 +306,7 @@ def test_only_the_end_of_the_run_that_was_asked_for_takes_the_request_back() -> 
     assert store.activity.starting
     store.drop_request(2)
     assert not store.activity.busy
-    store.ask("score")
+    store.request_run("score")
     assert store.activity.watch_job == "score"
     store.drop_request()
     assert not store.activity.busy

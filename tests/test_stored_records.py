@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.stores import ANSWER_PASSED, CRASH, TRAJECTORY_FAILED, case_events, ref, started
-from workbench.details import Shelf
+from workbench.details import DetailCache
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricResult, RunFinished
 from workbench.exporting.junit import junit_pieces
@@ -38,8 +38,8 @@ def run_kept(state: Path, budget: int, events: list[Event] | None = None) -> tup
     all_events = events_of() if events is None else events
     journal = Journal.open(state, "2026-11-21T10-30-00-3f2a")
     store = Store()
-    store.shelf.budget = budget
-    register_details(store.kept, journal)
+    store.detail_cache.budget = budget
+    register_details(store.detail_sources, journal)
     for event in all_events:
         journal.write([as_line(event)], sync=False)
         store.apply(event)
@@ -84,7 +84,7 @@ def test_going_over_scores_and_errors_reads_nothing(tmp_path: Path) -> None:
     assert [record.brief_error and record.brief_error.kind for record in store.current_records()] == [
         *(None, None, "agent_raised", None, None, "agent_raised")
     ]
-    assert not store.shelf.lost
+    assert not store.detail_cache.read_error
 
 
 def test_reports_are_the_same_whether_details_are_in_memory_or_in_the_journal(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_a_journal_that_is_gone_loses_details_but_no_verdict_and_says_so(tmp_pat
     journal.path.unlink()
     record = store.records[REFS[1]]
     assert (record.state, list(record.metrics), record.turns) == ("failed", [TRAJECTORY_FAILED.name, "m"], [])
-    assert "cannot be read" in record.lost
-    assert store.shelf.lost == record.lost
+    assert "cannot be read" in record.read_error
+    assert store.detail_cache.read_error == record.read_error
 
 
 def test_what_stands_at_the_places_is_checked_and_else_searched_for(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_stands_at_the_places_is_checked_and_else_searched_for(tmp_path: Pa
     lines = content.splitlines(keepends=True)
     journal.path.write_bytes(b"".join([lines[0], b"x" * 50 + b"\n", *lines[1:]]))
     assert store.records[REFS[0]] == in_memory().records[REFS[0]]
-    assert not store.shelf.lost
+    assert not store.detail_cache.read_error
     torn = content.replace(b'text 1"', b'text 9"')
     journal.path.write_bytes(torn)
     assert store.records[REFS[1]].turns == []  # Its verdict is whole, but no word of it is taken from a torn line.
@@ -140,7 +140,7 @@ def test_a_summary_has_what_a_list_shows_and_the_journal_the_rest(tmp_path: Path
     again, _ = summarize(journal.path)
     kept, _ = load_summary(tmp_path, "2026-11-21T10-30-00-3f2a")
     assert kept.rows == again.rows
-    records = brief_records(kept, journal.path, list(kept.rows.values()), Shelf())
+    records = brief_records(kept, journal.path, list(kept.rows.values()), DetailCache())
     for case, record in records.items():
         expected = whole.records[case]
         assert is_folded(record)
@@ -177,7 +177,7 @@ def test_the_screen_takes_recalled_verdicts_without_reading_a_journal(tmp_path: 
     assert journal.path is not None
     kept, _ = load_summary(tmp_path, "2026-11-21T10-30-00-3f2a")
     store = Store()
-    records = brief_records(kept, journal.path, list(kept.rows.values()), store.shelf)
-    store.recall(store.run, list(records), records)
+    records = brief_records(kept, journal.path, list(kept.rows.values()), store.detail_cache)
+    store.restore(store.run, list(records), records)
     Verdicts(store).recall(records)
     assert all(map(is_folded, records.values()))

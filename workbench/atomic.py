@@ -1,4 +1,4 @@
-"""Writing a file so that whoever reads it sees the old content or the new one, whenever the machine stops."""
+"""Atomic replacement of files: readers see the old or the new content, even if the machine stops."""
 
 import contextlib
 import hashlib
@@ -14,40 +14,46 @@ _written: dict[Path, str] = {}
 
 
 def last_written(file: Path) -> str | None:
-    """The hash of what this process has put into `file` last; None if it never did. A watch tells
-    by it what the workbench wrote from what somebody else did."""
+    """Return the hash of the content that this process last wrote to `file`, or None if it never did.
+
+    The watch uses it to tell changes by the workbench from changes by others.
+    """
     return _written.get(file)
 
 
 def content_hash(content: bytes) -> str:
-    """The BLAKE2b hash, of 16 bytes, by which contents of files are told apart."""
+    """Return the BLAKE2b hash (16 bytes, in hex) that identifies the content of a file."""
     return begun_hash(content).hexdigest()
 
 
 def begun_hash(beginning: "bytes | memoryview") -> "hashlib.blake2b":
-    """The same of a content that begins so: a copy of it, updated with the rest, is the hash of the whole."""
+    """Return a hash object for content that starts with `beginning`. Update a copy of it with the rest."""
     return hashlib.blake2b(beginning, digest_size=16)
 
 
 def replace_content(file: Path, content: bytes, *, mode: int | None = None, known_hash: str = "") -> None:
-    """Writes `content` into a new file beside `file` and puts it in its place. Permissions, and as far as we may the
-    owner, stay those of the old file; a new one gets `mode` (None: as any new file). A link stays a link: its target
-    is replaced. A pipe or a device is written to as it is. `known_hash` is that of the content, where it is known.
+    """Write `content` to a new file beside `file` and rename it to `file`.
+
+    Permissions stay those of the old file, and so does the owner if that is allowed. A new file gets `mode` (None: the
+    default of new files). A link stays a link, and its target is replaced. Pipes and devices are written directly. Pass
+    the hash of the content as `known_hash` if you have it.
 
     Raises:
-        OSError: the folder is missing or not writable, or the disk is full; the old file is as it was.
+        OSError: the folder is missing or not writable, or the disk is full. The old file is unchanged.
     """
     replace_pieces(file, (content,), mode=mode, known_hash=known_hash)
 
 
 def replace_pieces(file: Path, pieces: Iterable[bytes], *, mode: int | None = None, known_hash: str = "") -> None:
-    """Do the same with content that comes in pieces, which need not fit into memory together. If making one fails,
-    the old file is as it was."""
+    """Replace the content of a file by pieces that need not fit into memory together.
+
+    It works like `replace_content`. If producing a piece raises, the old file is unchanged.
+    """
     _written.pop(file, None)
     try:
         _replace(file, pieces, mode, known_hash)
     except OSError as error:
-        error.filename = str(file)  # not the name of a file that nobody has heard of
+        error.filename = str(file)  # The user does not know the temporary file.
         raise
 
 
@@ -67,7 +73,7 @@ def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: 
         return
     draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    # Readable by its owner only until it has the permissions of the old file.
+    # Only the owner can read it until it gets the permissions of the old file.
     descriptor = os.open(draft, flags, 0o600 if before is not None else 0o666 if mode is None else mode)
     try:
         with os.fdopen(descriptor, "wb") as out:
@@ -76,7 +82,7 @@ def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: 
             written = _write(out, pieces)
             out.flush()
             os.fsync(out.fileno())
-        _remember(file, known_hash or written)  # before a watch can see it
+        _remember(file, known_hash or written)  # Before a watch can see the file.
         draft.replace(target)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -96,7 +102,7 @@ def _write(out: BinaryIO, pieces: Iterable[bytes]) -> str:
 def _like(descriptor: int, before: os.stat_result) -> None:
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid):
-        # Only the superuser may give a file away; its group, whoever is in it.
+        # Only the superuser may change the owner. The group may be changed by its members.
         for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
             with contextlib.suppress(PermissionError):
                 os.fchown(descriptor, owner, group)
@@ -104,7 +110,7 @@ def _like(descriptor: int, before: os.stat_result) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the new name as lasting as the content, where the file system knows such a thing."""
+    """Flush the folder entry to disk, so that the rename survives a crash, if the file system supports that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,13 +1,13 @@
-"""The user's settings: one TOML file and a folder of themes, where the platform keeps such things.
+"""The user's settings: one TOML file and a folder of themes, in the platform's config folder.
 
-theme = "paper"        # a name of themes/ or of the user's own
+theme = "paper"        # a built-in theme or one of the user's own
 mouse = false
-all_votes = true       # judges are asked for all samples, as by --all-votes
-max_judge_calls = 500  # in one run of the screen, as by --max-judge-calls
+all_votes = true       # ask judges for all samples, like --all-votes
+max_judge_calls = 500  # in one run of the screen, like --max-judge-calls
 [watch]
 calls = 100            # a save that would cost more calls waits for a key
-money = 0.50           # or more money, by the prices below
-[history]              # the oldest runs beyond these go; 0: no limit
+money = 0.50           # the same for money, by the prices below
+[history]              # the oldest runs above these limits are deleted; 0: no limit
 runs = 1000
 megabytes = 1024
 days = 0
@@ -33,7 +33,7 @@ from workbench.regular_file import read_regular_text
 from workbench.text import one_line
 
 LARGEST_SETTINGS = 1 << 20
-"""Bytes of the largest settings or theme file that is read."""
+"""Size limit of settings and theme files in bytes."""
 _KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "keys", "prices")
 _WATCH = ("calls", "money")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
@@ -42,7 +42,7 @@ _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Limits:
-    """How many runs are kept, of how many megabytes together, for how many days; 0: no limit."""
+    """Limits of the stored runs: their number, total megabytes and age in days. 0 means no limit."""
 
     runs: int = 1000
     megabytes: int = 1024
@@ -51,8 +51,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the file says. `faults` are sentences on what was wrong in it, safe to show; each such value counts as not
-    given."""
+    """The user's settings.
+
+    `faults` are sentences about wrong values, safe to show. A wrong value has its default.
+    """
 
     file: Path
     theme: str | None = None
@@ -68,7 +70,7 @@ class Settings:
 
 
 def folder() -> Path:
-    """Where the settings live; need not exist. A user without a home has those of the machine."""
+    """Return the folder of the settings, which may not exist. Users without a home use the machine's settings."""
     try:
         return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
     except RuntimeError:
@@ -76,8 +78,10 @@ def folder() -> Path:
 
 
 def read_settings(file: Path | None = None) -> Settings:
-    """The settings in `file` (default: `config.toml` in `folder()`). Never raises: a missing file is no settings, one
-    that cannot be read is a fault."""
+    """Read the settings from `file` (default: `config.toml` in `folder()`).
+
+    Never raises. A missing file means default settings. A file that cannot be read is reported in `faults`.
+    """
     file = file or folder() / "config.toml"
     try:
         data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
@@ -88,9 +92,9 @@ def read_settings(file: Path | None = None) -> Settings:
     faults: list[str] = []
     for name in data.keys() - set(_KNOWN):
         near = difflib.get_close_matches(name, _KNOWN, n=1)
-        faults.append(f"unknown setting {name}" + (f"; the nearest is {near[0]}" if near else ""))
+        faults.append(f"unknown setting {name}" + (f". Did you mean {near[0]}?" if near else ""))
     watch = _typed(data, "watch", dict, {}, faults)
-    faults += [f"unknown setting watch.{name}; there are {', '.join(_WATCH)}" for name in watch if name not in _WATCH]
+    faults += [f"unknown setting watch.{name}. Known: {', '.join(_WATCH)}" for name in watch if name not in _WATCH]
     return Settings(
         file,
         theme=_typed(data, "theme", str, None, faults),
@@ -107,11 +111,11 @@ def read_settings(file: Path | None = None) -> Settings:
 
 
 def remember_theme(name: str, file: Path | None = None) -> None:
-    """Writes `theme = "name"` into the settings, leaving every other byte as it is.
+    """Write `theme = "name"` into the settings, without changing anything else.
 
     Raises:
         OSError: the file cannot be read or written.
-        ValueError: it is no valid TOML (or no UTF-8); it is left alone.
+        ValueError: the file is not valid TOML or not UTF-8. It is left unchanged.
     """
     from workbench.atomic import replace_content
 
@@ -144,7 +148,7 @@ def _count(data: Mapping[str, Any], name: str, faults: list[str], table: str = "
     value = data.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
-    faults.append(f"{table}{name} must be a whole number from 0 up")
+    faults.append(f"{table}{name} must be a whole number, 0 or more")
     return None
 
 
@@ -154,13 +158,13 @@ def _money(data: Mapping[str, Any], name: str, faults: list[str], table: str) ->
         return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return float(value)
-    faults.append(f"{table}{name} must be a number from 0 up")
+    faults.append(f"{table}{name} must be a number, 0 or more")
     return None
 
 
 def _limits(data: Mapping[str, Any], faults: list[str]) -> Limits:
     names = Limits.__dataclass_fields__
-    faults += [f"unknown setting history.{name}; there are {', '.join(names)}" for name in data if name not in names]
+    faults += [f"unknown setting history.{name}. Known: {', '.join(names)}" for name in data if name not in names]
     found = {name: count for name in names if (count := _count(data, name, faults, "history.")) is not None}
     return Limits(**found)
 

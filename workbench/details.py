@@ -1,8 +1,8 @@
-"""The details of finished cases: in memory as long as they are in use, and else in the journal.
+"""A cache of the details of finished cases, which can be read again from the journal.
 
-A run may have many thousand cases. What is told of each at any time (status, scores, seconds) is small and stays in
-its record. Conversations, reasons and output are not: a finished record gives them up when there are too many, and
-reads them again when somebody asks for one.
+A run may have many thousand cases. Status, scores and seconds are small and always stay in the record of a case.
+Conversations, reasons and output are large. A finished record drops them when there are too many, and reads them
+again when one of them is accessed.
 """
 
 import threading
@@ -17,60 +17,62 @@ from workbench.events import CaseError, CaseRef, MetricResult, MetricStatus
 from workbench.history.judge_named import judge_in
 
 BUDGET = 4 * 2**20
-"""Bytes of journal lines whose details are in memory; as Python objects they take about ten times as much."""
+"""Bytes of journal lines whose details may be in memory. As Python objects they take about ten times as much."""
 _NO_DETAILS: dict[str, Any] = {}
 _STATUSES: dict[str, MetricStatus] = {status: status for status in get_args(MetricStatus)}
 
 
-class Kept(Protocol):
-    """A run on disk that the details of its cases can be read from."""
+class DetailSource(Protocol):
+    """A run on disk from which the details of its cases can be read."""
 
     def size(self, ref: CaseRef) -> int:
-        """Return how many bytes of the journal tell of a case; 0 if it cannot be read there."""
+        """Return the number of journal bytes about a case, or 0 if it cannot be read there."""
         ...
 
     def read(self, ref: CaseRef) -> "tuple[Any, str]":
-        """Return a record with all details of a case. If something is missing, the text says what."""
+        """Return a record with all details of a case, and why something is missing ("" if nothing is)."""
         ...
 
 
-class Foldable(Protocol):
-    """A record that can give up its details."""
+class Evictable(Protocol):
+    """A record that can drop its details."""
 
-    def fold(self) -> None:
-        """Give up the details."""
+    def drop_details(self) -> None:
+        """Remove the details from memory."""
         ...
 
 
 @dataclass(slots=True)
 class Brief:
-    """What a record tells at any time after its details have left memory. `scores` have neither reason nor details,
-    except for who judged. `error` has only its kind."""
+    """The part of a finished record that always stays in memory.
+
+    `scores` have neither reason nor details, except for who judged. `error` has only its kind.
+    """
 
     scores: dict[str, MetricResult]
     error: CaseError | None
-    kept: Kept
-    shelf: "Shelf"
-    lost: str = ""
-    """Why the details could not be read again; "" as long as that did not happen."""
+    source: DetailSource
+    cache: "DetailCache"
+    read_error: str = ""
+    """Why the details could not be read again, or ""."""
 
 
 @dataclass(slots=True)
-class Shelf:
-    """The records whose details are in memory and could be read again, the one that was used last at the end.
+class DetailCache:
+    """Records whose details are in memory and can be read again, the least recently used first.
 
-    It keeps no record alive: that of a verdict that a newer run has replaced goes at once.
+    The cache holds weak references, so a record that a newer run replaced is freed at once.
     """
 
     budget: int = BUDGET
     lock: threading.RLock = field(default_factory=threading.RLock)
-    lost: str = ""
-    """Why details of a case could not be read again, the first time that this happened."""
-    _held: "OrderedDict[int, tuple[ref[Foldable], int]]" = field(default_factory=OrderedDict)
+    read_error: str = ""
+    """Why details could not be read again, for the first case with that problem."""
+    _held: "OrderedDict[int, tuple[ref[Evictable], int]]" = field(default_factory=OrderedDict)
     _bytes: int = 0
 
-    def put(self, record: Foldable, size: int) -> None:
-        """Take a record with its details, and fold others if these are too many now."""
+    def put(self, record: Evictable, size: int) -> None:
+        """Add a record with its details, and drop the details of others if the budget is exceeded."""
         with self.lock:
             self.drop(record)
             self._held[id(record)] = ref(record), size
@@ -80,10 +82,10 @@ class Shelf:
                 self._bytes -= freed
                 other = held()
                 if other is not None:
-                    other.fold()
+                    other.drop_details()
 
-    def drop(self, record: Foldable) -> None:
-        """Forget a record: from now on it keeps its details."""
+    def drop(self, record: Evictable) -> None:
+        """Remove a record from the cache, so that it keeps its details."""
         with self.lock:
             _, size = self._held.pop(id(record), (None, 0))
             self._bytes -= size
@@ -99,13 +101,13 @@ def brief_score(result: MetricResult) -> MetricResult:
 def short_score(
     name: str, status: str, score: float | None, threshold: float | None, judge: tuple[tuple[str, str | None], ...]
 ) -> MetricResult:
-    """Return a verdict of which only these are known. Most cases have verdicts in common, which share their memory."""
+    """Return a verdict with only these fields. Equal verdicts of many cases share one object."""
     details = {"judge": dict(judge)} if judge else _NO_DETAILS
     return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, "", details)
 
 
 def brief_error(kind: Any) -> CaseError:
-    """Return an error of which only the kind is known."""
+    """Return an error with only its kind."""
     return _ERRORS.setdefault(kind, CaseError(kind, ""))
 
 

@@ -1,7 +1,7 @@
-"""Events as JSON data and back: the fields of the dataclass under their names, behind its own name as the tag.
+"""Conversion of events to JSON data and back.
 
-The journal is written so, and worker processes (which run in the agent's interpreter and cannot import this) do the
-same.
+An event is an object with its class name under `event`, and its fields under their names. The journal is written in
+this form. Worker processes use the same form, but run in the agent's interpreter and cannot import this module.
 """
 
 import dataclasses
@@ -16,16 +16,17 @@ _TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """The event as JSON data; `{"event": <class name>, …fields}`."""
+    """Return the event as JSON data: `{"event": <class name>, …fields}`."""
     return {"event": type(event).__name__, **fields_as_json(event)}
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
-    """The event that `to_json` wrote.
+    """Return the event that `to_json` wrote.
+
+    Unknown fields are ignored, so that journals of newer versions can be read as far as possible.
 
     Raises:
-        ValueError: unknown event name, a missing field, or a value of the wrong shape. Unknown fields are ignored, so
-            that a journal written by a newer version can be read as far as it is understood.
+        ValueError: the event name is unknown, a field is missing, or a value has the wrong shape.
     """
     kind = _TYPES.get(str(data.get("event")))
     if kind is None:
@@ -35,21 +36,20 @@ def from_json(data: Mapping[str, Any]) -> Event:
 
 
 def sentences(value: Any) -> tuple[str, ...]:
-    """Return the texts of a foreign list of texts; nothing of anything else."""
+    """Return the strings in a list of unknown origin, or () if the value is not a list."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 Writer: TypeAlias = Callable[[Any], Any]
-"""Takes a value of one type and gives its JSON data."""
+"""A function from a value of one type to its JSON data."""
 _WRITERS: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], list[tuple[str, Writer]]]] = {}
-"""Kind of value → the names of its fields, what gives their values, and what writes those that are not JSON data as
-they stand."""
+"""Dataclass → its field names, a getter of all values, and writers for values that are not JSON data yet."""
 
 
 def fields_as_json(value: Any) -> dict[str, Any]:
-    """Return the fields of one of the dataclasses that events consist of, as JSON data."""
+    """Return the fields of an event, or of a dataclass inside one, as JSON data."""
     kind = type(value)
-    # This is done for each event of a run: what a kind of value is made of is worked out once.
+    # This runs for each event, so the fields of a dataclass are worked out only once.
     names, get, writers = _WRITERS.get(kind) or _writers(kind)
     data = dict(zip(names, get(value), strict=True))
     for name, write in writers:
@@ -67,7 +67,7 @@ def _writers(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], Iterable
 
 
 def _writer(hint: Any) -> Writer | None:
-    """Return what writes values of a type; None if they are JSON data as they stand."""
+    """Return the writer for values of a type, or None if they are JSON data already."""
     if get_origin(hint) in (Union, types.UnionType):
         inner = next(filter(None, map(_writer, get_args(hint))), None)
         return None if inner is None else lambda value: None if value is None else inner(value)
@@ -78,12 +78,12 @@ def _writer(hint: Any) -> Writer | None:
 
 
 Reader: TypeAlias = Callable[[Any], Any]
-"""Takes JSON data of one type and gives its value; ValueError if it has another shape."""
+"""A function from JSON data to a value of one type. It raises ValueError if the data has another shape."""
 _READERS: dict[type[Any], list[tuple[str, Reader]]] = {}
 
 
 def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
-    """What reads each field of a kind of value: worked out once, for a large journal has a million of them."""
+    """Return a reader for each field of a dataclass. They are cached, because a journal may have a million events."""
     if kind not in _READERS:
         _READERS[kind] = [(name, _reader(hint)) for name, hint in get_type_hints(kind).items()]
     return _READERS[kind]

@@ -1,8 +1,8 @@
-"""What can happen in a run, as frozen dataclasses. `workbench.event_json` has their JSON form.
+"""The events of a run, as frozen dataclasses. `workbench.event_json` has their JSON form.
 
-The same objects are what the engine publishes, the journal keeps on disk, and tests replay into a `Store`.
-Seconds are floats, `at` counts seconds since the run started, invocations and contents are ADK's JSON with
-snake_case keys. Nothing here knows how a run is made or shown.
+The engine publishes these objects, the journal stores them, and tests replay them into a `Store`. Seconds are floats.
+`at` counts seconds since the run started. Invocations and contents are ADK's JSON with snake_case keys. Nothing here
+depends on how a run is made or shown.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
-"""Agent → path of a file of its, relative to the root → digest (BLAKE2b, 16 bytes) of its content without secrets."""
+"""Agent → path of one of its files, relative to the root → digest (BLAKE2b, 16 bytes) of the content without
+secrets."""
 CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "cancelled"]
 ErrorKind: TypeAlias = Literal[
     "agent_raised",  # the agent's or a tool's own exception
@@ -33,14 +34,16 @@ ErrorKind: TypeAlias = Literal[
 ]
 
 CaseName: TypeAlias = tuple[str, str]
-"""An evalset's path relative to the root, and the id of a case."""
+"""The path of an evalset relative to the root, and the id of a case."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class CaseRef:
-    """Which execution of which case: `agent` is the agent's name ("" if the evalset belongs to none), `evalset_file`
-    the path relative to the root with "/", `repeat` counts from 1. An entry for a file that cannot be read has an
-    empty `eval_id`."""
+    """The identity of one execution of one case.
+
+    `agent` is the agent's name, or "" if the evalset belongs to none. `evalset_file` is relative to the root, with "/".
+    `repeat` counts from 1. An entry for a file that cannot be read has an empty `eval_id`.
+    """
 
     agent: str
     evalset_file: str
@@ -49,25 +52,28 @@ class CaseRef:
     repeat: int = 1
 
     def __hash__(self) -> int:
-        # It is asked for some million times in a large run. These three of the five fields tell nearly all apart, also
-        # broken files (without ids) and cases of many evalsets that share their ids.
+        # A large run computes this millions of times. These three of the five fields distinguish nearly all
+        # executions, also those of broken files (without ids) and of evalsets that share their ids.
         return hash((self.evalset_file, self.eval_id, self.repeat))
 
     @property
     def name(self) -> CaseName:
-        """The case, whatever the repeat."""
+        """The case, without the repeat."""
         return self.evalset_file, self.eval_id
 
     @property
     def label(self) -> str:
-        """`agent/eval_set_id/eval_id`, with `#repeat` from the second on: raw, not yet safe for a terminal."""
+        """`agent/eval_set_id/eval_id`, with `#repeat` from the second on. Not yet safe for a terminal."""
         name = "/".join(part for part in (self.agent or "?", self.eval_set_id, self.eval_id) if part)
         return name if self.repeat == 1 else f"{name}#{self.repeat}"
 
 
 @dataclass(frozen=True, slots=True)
 class CaseError:
-    """Why a case or a metric has no verdict: `message` one sentence with the cause first, `hint` the way out."""
+    """The reason why a case or a metric has no verdict.
+
+    `message` is one sentence with the cause first. `hint` says how to continue.
+    """
 
     kind: ErrorKind
     message: str
@@ -77,13 +83,13 @@ class CaseError:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a case cost: calls and tokens, zero where nothing was reported."""
+    """Calls and tokens of a case. Numbers that nobody reported are 0."""
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     judge_calls: int = 0
-    """Calls to judges and to the evaluation service, retries not counted, cached ones neither."""
+    """Calls to judges and to the evaluation service, without retries and cached answers."""
     judge_calls_cached: int = 0
     judge_input_tokens: int = 0
     judge_output_tokens: int = 0
@@ -91,8 +97,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """One criterion's verdict, over a case or over one of its turns. `reason` is one sentence for people; `details`
-    is the explanation as JSON data, its shape documented by the metric's own module."""
+    """The verdict of one criterion on a case or on one of its turns.
+
+    `reason` is one sentence for people. `details` is the explanation as JSON data. Its shape is documented in the
+    module of the metric.
+    """
 
     name: str
     status: MetricStatus
@@ -104,23 +113,26 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """A case of the plan as the front ends need it. `criteria_source` says in words which criteria apply and why;
-    `config_file` is relative to the root, None for the defaults."""
+    """A case of the plan, as the front ends need it.
+
+    `criteria_source` says in words which criteria apply and why. `config_file` is relative to the root, or None for the
+    default criteria.
+    """
 
     case: CaseRef
     config_file: str | None
     criteria_source: str
     criteria_changed: tuple[str, ...] = ()
-    """The criteria that are not those of the file, because the user changed them for this run: in words, one each."""
+    """One text for each criterion that the user changed for this run."""
     matched_by: str = ""
-    """How the agent was found: `folder`, `app_name`, `choice`, `location` or `given`; "" where that is not known."""
+    """The rule that found the agent: `folder`, `app_name`, `choice`, `location` or `given`; "" if not known."""
     text: str = ""
-    """A digest of all that the evalset says of the case; "" if it is not known."""
+    """A digest of the case's text in the evalset, or "" if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins: what is planned, and what must be known to compare it with others or to go on with it."""
+    """The start of a run: its plan, and all that is needed to compare or resume it."""
 
     run_id: str
     root: str
@@ -128,25 +140,27 @@ class RunStarted:
     """UTC, ISO 8601 with a trailing Z."""
     cases: tuple[PlannedCase, ...]
     scored_from: str = ""
-    """The run whose transcripts are scored again (several, joined by ", ", where the screen has them of several); ""
-    where the agents ran."""
+    """The run whose transcripts are scored again, or several runs joined by ", "; "" if the agents run."""
     versions: dict[str, Any] = field(default_factory=dict)
-    """Package → version, as far as known; {} in runs of earlier versions, like all that follows."""
+    """Package → version, as far as known. This and all fields below are empty in journals of older versions."""
     models: dict[str, Any] = field(default_factory=dict)
-    """Agent → the names of models that stand in its sources."""
+    """Agent → names of models in its sources."""
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """What its verdicts depend on, as far as it is known yet (`workbench.dependencies.run_inputs`)."""
+    """Inputs of the verdicts, as far as they are known yet (`workbench.dependencies.run_inputs`)."""
     until_sure: float | None = None
-    """The pass rate that repeats are to make sure of; None: each case is executed as often as planned."""
+    """The pass rate that repeats should establish, or None to run each case as often as planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseStarted:
-    """`expected` holds one ADK invocation a turn, None for a scenario; `criteria` is name → the JSON value that
-    stands in the config (or the default). With `scenario` (its persona in full), the case's own `rubrics` and
-    `custom_metrics` of the config, a stored run can be scored again."""
+    """The start of an attempt at a case, with everything needed to score it again later.
+
+    `expected` holds one ADK invocation for each turn, or None for a scenario. `criteria` maps a name to its JSON value
+    in the config, or to the default. `scenario` has its persona in full. `rubrics` are the case's own, and
+    `custom_metrics` those of the config.
+    """
 
     case: CaseRef
     at: float
@@ -158,15 +172,15 @@ class CaseStarted:
     simulator: dict[str, Any] | None = None
     """The config's `user_simulator_config`."""
     attempt: int = 1
-    """Counted from 1. What the attempts before it did is void."""
+    """Counted from 1. Results of earlier attempts are void."""
     session: dict[str, Any] | None = None
-    """The case's `session_input`, {} if it has none; None in runs of earlier versions."""
+    """The case's `session_input`, {} if it has none; None in journals of older versions."""
     final_session_state: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The user says something: `user` is an ADK content."""
+    """The start of a turn. `user` is the user's message, an ADK content."""
 
     case: CaseRef
     turn: int
@@ -176,7 +190,7 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class AgentActed:
-    """One step of the agent while a turn runs: `acted` is an ADK invocation event (author, content)."""
+    """One step of the agent during a turn. `acted` is an ADK invocation event (author, content)."""
 
     case: CaseRef
     turn: int
@@ -185,23 +199,27 @@ class AgentActed:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """`actual` is the ADK invocation that the turn became. `note` tells what the user should know besides, such as
-    the error code of a model that answered nothing."""
+    """The end of a turn. `actual` is the finished ADK invocation.
+
+    `note` is a further remark for the user, such as the error code of a model that answered nothing.
+    """
 
     case: CaseRef
     turn: int
     actual: dict[str, Any]
     note: str = ""
     usage: Usage = field(default_factory=Usage)
-    """What the case cost up to the end of this turn; zero in runs of earlier versions."""
+    """The usage of the case up to the end of this turn; zero in journals of older versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpansRecorded:
-    """What took how long in a turn. `spans` is JSON text, read only when somebody looks (`workbench.trace.spans`).
+    """The spans of a turn: the duration of each model and tool call.
 
-    What was asked and answered (pieces, by digest) is JSON text in `pieces`, or, where the run is written, stands at
-    the places `kept` (JSON text, again) of the file of the run `kept_in` (`workbench.trace.pieces`)."""
+    `spans` is JSON text that is parsed only when it is shown (`workbench.trace.spans`). Requests and replies ("pieces",
+    by digest) are JSON text in `pieces`. If the run is stored, they are in a file of the run `kept_in` instead, at the
+    places in `kept`, which is JSON text too (`workbench.trace.pieces`).
+    """
 
     case: CaseRef
     turn: int
@@ -213,9 +231,11 @@ class SpansRecorded:
 
 @dataclass(frozen=True, slots=True)
 class UserSimulated:
-    """What the simulated user did before `turn`: said something (`ended` ""), or ended the conversation, by the
-    `stop_signal` or the `turn_limit`. `question` is the question asked for it with its replies
-    (`workbench.judge.base.record`); {} where none was needed, as for the starting prompt."""
+    """The simulated user's move before `turn`: a message, or the end of the conversation.
+
+    `ended` is "" for a message. `question` is the question to the model with its replies
+    (`workbench.judge.base.record`). It is {} if no model was needed, as for the starting prompt.
+    """
 
     case: CaseRef
     turn: int
@@ -225,7 +245,7 @@ class UserSimulated:
 
 @dataclass(frozen=True, slots=True)
 class OutputCaptured:
-    """What the agent's process printed."""
+    """A text that the agent's process printed."""
 
     case: CaseRef
     stream: Literal["stdout", "stderr"]
@@ -234,7 +254,10 @@ class OutputCaptured:
 
 @dataclass(frozen=True, slots=True)
 class MetricScored:
-    """`turns` has one result a turn, or is empty where the metric could not look at single turns."""
+    """The verdict of one criterion.
+
+    `turns` has one result for each turn, or is empty if the metric does not judge single turns.
+    """
 
     case: CaseRef
     result: MetricResult
@@ -242,16 +265,16 @@ class MetricScored:
 
 
 def ended_as(status: str, kind: str | None) -> str:
-    """Return the status of a case that ended with an error of `kind`: one that was cancelled has no other.
+    """Return the status of a case that ended with an error of `kind` (None: without error).
 
-    Journals and reports of earlier versions call it `error`.
+    A cancelled case is always `cancelled`, although older journals and reports call it `error`.
     """
     return "cancelled" if kind == "cancelled" else status
 
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The end of a case. `error` says why it has no verdict, or None."""
+    """The end of a case. `error` says why it has no verdict, or is None."""
 
     case: CaseRef
     status: CaseStatus
@@ -259,8 +282,8 @@ class CaseFinished:
     duration_seconds: float
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
-    """What the verdict depends on besides what `CaseStarted` says: numbers of the run's bundles of inputs
-    (`workbench.dependencies.run_inputs`). None of them in runs of earlier versions."""
+    """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
+    (`workbench.dependencies.run_inputs`); empty in journals of older versions."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
@@ -269,19 +292,21 @@ class CaseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something about the whole run that the user should read: what is odd, slower or unsupported, and why."""
+    """A notice about the whole run, for example that something is unsupported, and why."""
 
     level: Literal["info", "warning", "error"]
     message: str
     hint: str = ""
     forecast: bool = False
-    """Whether it says what is to come, and so nothing of a run that is over."""
+    """Whether the notice predicts something, so that it means nothing once the run is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeWaits:
-    """The queue of a judge or service pauses for so many `seconds` from `at` on, because it asked for that; 0: it goes
-    on."""
+    """A pause of the queue of a judge or service, which asked for it.
+
+    The pause lasts `seconds` from `at` on. 0 ends it.
+    """
 
     model: str
     at: float
@@ -291,19 +316,21 @@ class JudgeWaits:
 
 @dataclass(frozen=True, slots=True)
 class FilesRead:
-    """Further files that agents were seen to read or write, while the run goes on."""
+    """More files that agents read or wrote during the run."""
 
     sources: Sources
     bundles: tuple[Any, ...] = ()
-    """Further bundles of inputs, as JSON (`workbench.dependencies.record`)."""
+    """More bundles of inputs, as JSON (`workbench.dependencies.record`)."""
     written: dict[str, list[str]] = field(default_factory=dict)
-    """Agent → files that it wrote, so that they are none of its inputs."""
+    """Agent → files that it wrote. They do not count as its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """The run goes on after it was interrupted; what it has results of is not done again. From here on `at` counts
-    from this moment, `started`."""
+    """The continuation of an interrupted run. Cases with a result do not run again.
+
+    From here on, `at` counts from `started`.
+    """
 
     started: str
     """UTC, ISO 8601 with a trailing Z."""
@@ -311,24 +338,26 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True)
 class RepeatsDropped:
-    """These executions have not begun and are not needed any more: what is wanted of their cases is sure, or the budget
-    is spent. They are no part of the run from here on."""
+    """Planned executions that are dropped from the run before they start.
+
+    The pass rate of their cases is established, or the budget is spent.
+    """
 
     cases: tuple[CaseRef, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run is over, `interrupted` if somebody ended it."""
+    """The end of a run, with `interrupted` if somebody stopped it."""
 
     duration_seconds: float
     interrupted: bool = False
     git: dict[str, Any] = field(default_factory=dict)
-    """`{"commit": hash, "dirty": whether files of it were changed}` of the root, {} where that is not known."""
+    """`{"commit": hash, "dirty": whether tracked files are changed}` of the root, or {} if not known."""
     sources: Sources = field(default_factory=dict)
-    """Further files that the agents were seen to read."""
+    """More files that the agents read."""
     cancelled: int = 0
-    """How many executions ended cancelled; those that never started are not among them."""
+    """Number of executions that were cancelled, without those that never started."""
 
 
 Event: TypeAlias = (

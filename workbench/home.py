@@ -1,12 +1,14 @@
-"""The user's home folder, where there may be none: a container often runs as a user that no file of it knows, without
-HOME. Python's own words for it raise there."""
+"""The user's home folder, which may not exist.
+
+A container often runs as an unknown user without HOME. Python's own functions raise there.
+"""
 
 import os.path
 from pathlib import Path
 
 
 def home() -> Path | None:
-    """The home folder; None if nothing says where it is."""
+    """Return the home folder, or None if it is not known."""
     try:
         return Path.home()
     except RuntimeError:
@@ -14,5 +16,5 @@ def home() -> Path | None:
 
 
 def expanded(path: str | Path) -> Path:
-    """`path` with a leading `~` or `~user` replaced; as it stands where that is unknown."""
+    """Return `path` with a leading `~` or `~user` expanded, or unchanged if that user is unknown."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - raises nothing

@@ -1,4 +1,4 @@
-"""The folders that come with the program: beside the package in a checkout, inside it once installed."""
+"""Folders that come with the program: beside the package in a checkout, inside it when installed."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ _PACKAGE = Path(__file__).parent
 
 
 def themes() -> Path:
-    """The folder with the themes of the program, one TOML file each."""
+    """Return the folder with the built-in themes, one TOML file each."""
     return _folder("themes")
 
 
 def sample_agents() -> Path:
-    """The folder with the sample agents."""
+    """Return the folder with the sample agents."""
     return _folder("sample_agents")
 
 

@@ -1,7 +1,7 @@
-"""What is true now: events in, state out, and a word to whoever listens.
+"""The state of all cases, built from events.
 
-A plain object without threads, clocks or widgets. The screen, the plain lines, the JSON report and JUnit all read the
-same one, so they cannot disagree.
+The store is a plain object without threads, clocks or widgets. The screen, the plain lines, the JSON report and JUnit
+read the same store, so they cannot disagree.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.details import Brief, Kept, Shelf, brief_error, brief_score
+from workbench.details import Brief, DetailCache, DetailSource, brief_error, brief_score
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -42,12 +42,12 @@ from workbench.events import MetricScored as Scored
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
 MetricNames: TypeAlias = dict[str, MetricResult]
 _OUTPUT_KEPT = 200_000
-"""Characters of printed output kept a case and stream; the journal has all that was captured."""
+"""Characters of printed output kept in memory for each case and stream. The journal has all captured output."""
 
 
 @dataclass(slots=True)
 class Turn:
-    """One turn so far: what the user said, what the agent did as it happens, and the invocation it became."""
+    """One turn: the user's message, the agent's steps as they happen, and the finished invocation."""
 
     user: dict[str, Any]
     acted: list[dict[str, Any]] = field(default_factory=list)
@@ -55,11 +55,11 @@ class Turn:
     note: str = ""
     metrics: MetricNames = field(default_factory=dict)
     spans: SpansRecorded | None = None
-    """What took how long in it; None where that was not told."""
+    """The spans of the turn, or None if none were recorded."""
 
     @property
     def so_far(self) -> dict[str, Any]:
-        """The invocation that the turn became; of one that broke off, what had happened until then."""
+        """The finished invocation, or the steps so far if the turn did not finish."""
         if self.actual is not None:
             return self.actual
         return {"user_content": self.user, "intermediate_data": {"invocation_events": list(self.acted)}}
@@ -70,15 +70,17 @@ _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
     *("final_session_state", "attempt", "turns", "simulated", "metrics", "output", "error"),
 )
-"""What a record of a finished case may give up, because its journal has it."""
+"""Fields that a record of a finished case may drop from memory, because its journal has them."""
 
 
 @dataclass(slots=True, weakref_slot=True)
 class CaseRecord:
-    """All that is known of one execution of one case.
+    """All that is known about one execution of one case.
 
-    After its end the details may leave memory (`workbench.details`). Asking for one reads them again, which takes
-    about a millisecond. To go over many cases, use `scores` and `brief_error`, which are always there."""
+    After the case has ended, its details may leave memory (`workbench.details`). Access to one of them reads all of
+    them again, which takes about a millisecond. To loop over many cases, use `scores` and `brief_error`, which are
+    always in memory.
+    """
 
     planned: PlannedCase
     state: CaseState = "queued"
@@ -92,10 +94,10 @@ class CaseRecord:
     session: dict[str, Any] | None = None
     final_session_state: dict[str, Any] | None = None
     attempt: int = 1
-    """Counted from 1: the process of the attempts before it was lost."""
+    """Counted from 1. Earlier attempts lost their process."""
     turns: list[Turn] = field(default_factory=list)
     simulated: list[UserSimulated] = field(default_factory=list)
-    """What the simulated user did, one a turn and one for the end; [] for a user with fixed messages."""
+    """One event for each turn of the simulated user and one for the end; empty for fixed messages."""
     metrics: MetricNames = field(default_factory=dict)
     output: dict[str, str] = field(default_factory=dict)
     error: CaseError | None = None
@@ -104,109 +106,113 @@ class CaseRecord:
     run_id: str = ""
     """The run that this execution belongs to."""
     inputs: tuple[Bundle, ...] = ()
-    """What the verdict depends on besides what the evalset and the config say; () if that is not known."""
+    """Inputs of the verdict besides those in the evalset and the config; empty if they are not known."""
     until_sure: float | None = None
-    """The pass rate that the repeats of this run were to make sure of; None: of none."""
+    """The pass rate that the repeats of this run should establish, or None."""
     brief: Brief | None = field(default=None, compare=False, repr=False)
-    """What is left without the details; None for a record that never gives them up."""
+    """What stays in memory without the details, or None if this record never drops its details."""
 
-    if not TYPE_CHECKING:  # Else any misspelt name would pass for one of its fields.
+    if not TYPE_CHECKING:  # The type checker would accept any misspelt field name otherwise.
 
         def __getattr__(self, name: str) -> Any:
-            """Read the details again: only they can be missing."""
+            """Read the details again. Only they can be missing."""
             if name not in _DETAILS or self.brief is None:
                 raise AttributeError(name)
             return getattr(self._read_again(self.brief), name)
 
     @property
     def ref(self) -> CaseRef:
+        """The case and repeat of this record."""
         return self.planned.case
 
     @property
     def scores(self) -> MetricNames:
-        """The verdicts of the criteria; their reasons and details may be missing, except for who judged."""
+        """The verdicts of the criteria. Reasons and details may be missing, but never who judged."""
         return self.metrics if self.brief is None else self.brief.scores
 
     @property
     def brief_error(self) -> CaseError | None:
-        """The error; everything but its kind may be missing."""
+        """The error of the case. Everything but its kind may be missing."""
         return self.error if self.brief is None else self.brief.error
 
     @property
-    def lost(self) -> str:
-        """Why the details could not be read again; "" if they could."""
-        return "" if self.brief is None else self.brief.lost
+    def read_error(self) -> str:
+        """Why the details could not be read again, or "" if they could."""
+        return "" if self.brief is None else self.brief.read_error
 
     @classmethod
-    def folded(cls, planned: PlannedCase, state: CaseState, brief: Brief) -> "CaseRecord":
-        """Make the record of a finished case whose details were never in memory."""
+    def without_details(cls, planned: PlannedCase, state: CaseState, brief: Brief) -> "CaseRecord":
+        """Return the record of a finished case whose details were never in memory."""
         record = cls.__new__(cls)
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
         record.run_id, record.until_sure, record.inputs = "", None, ()
         return record
 
-    def may_fold(self, kept: Kept, shelf: Shelf) -> None:
-        """Let the details leave memory when there are too many: `kept` has them."""
-        size = kept.size(self.ref)
+    def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
+        """Allow `cache` to drop the details when memory is short. They are read from `source` again."""
+        size = source.size(self.ref)
         if size:
             scores = {result.name: brief_score(result) for result in self.metrics.values()}
             error = None if self.error is None else brief_error(self.error.kind)
-            self.brief = Brief(scores, error, kept, shelf)
-            shelf.put(self, size)
+            self.brief = Brief(scores, error, source, cache)
+            cache.put(self, size)
 
-    def fold(self) -> None:
-        """Give up the details."""
+    def drop_details(self) -> None:
+        """Remove the details from memory."""
         for name in _DETAILS:
-            if _has(self, name):
+            if _is_loaded(self, name):
                 delattr(self, name)
 
-    def unfold(self) -> None:
-        """Take the details back for good: they are about to change."""
+    def pin_details(self) -> None:
+        """Load the details and keep them in memory, because they are about to change."""
         brief = self.brief
         if brief is not None:
-            with brief.shelf.lock:
-                if not _has(self, "turns"):
+            with brief.cache.lock:
+                if not _is_loaded(self, "turns"):
                     self._read_again(brief)
-                brief.shelf.drop(self)
+                brief.cache.drop(self)
                 self.brief = None
 
     def _read_again(self, brief: Brief) -> "CaseRecord":
-        """Return the record as it was read, which another thread cannot fold."""
-        with brief.shelf.lock:
-            found, brief.lost = brief.kept.read(self.ref)
-            brief.shelf.lost = brief.shelf.lost or brief.lost
-            if brief.lost:
-                # What is known of the verdict stands; a part of a conversation would look like the whole.
+        """Load the details, and return a copy whose details another thread cannot drop."""
+        with brief.cache.lock:
+            found, brief.read_error = brief.source.read(self.ref)
+            brief.cache.read_error = brief.cache.read_error or brief.read_error
+            if brief.read_error:
+                # Keep the verdict, but no part of the conversation: a part would look like the whole.
                 found = CaseRecord(self.planned, metrics=brief.scores, error=brief.error)
             for name in _DETAILS:
                 setattr(self, name, getattr(found, name))
-            brief.shelf.put(self, brief.kept.size(self.ref))
+            brief.cache.put(self, brief.source.size(self.ref))
             copied: CaseRecord = found
             return copied
 
     @property
     def finished(self) -> bool:
+        """Whether the case has ended, with or without a verdict."""
         return self.state not in ("queued", "running")
 
     @property
     def has_verdict(self) -> bool:
-        """Whether it came to its end and was not cancelled."""
+        """Whether the case has ended and was not cancelled."""
         return self.finished and self.state != "cancelled"
 
     @property
     def status(self) -> CaseStatus:
-        """The status for a report: what did not come to its end was cancelled."""
+        """The status for a report. A case that has not ended counts as cancelled."""
         return "cancelled" if self.state == "queued" or self.state == "running" else self.state
 
     def cancel(self) -> None:
-        """End an execution that its run did not come to the end of."""
+        """Mark an execution as cancelled because its run ended before it did."""
         when = "while this case was running" if self.state == "running" else "before this case started"
         self.state, self.error = "cancelled", CaseError("cancelled", f"the run ended {when}")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
+    """The newest run as a whole, without its cases."""
+
     run_id: str = ""
     root: str = ""
     started: str = ""
@@ -214,15 +220,15 @@ class RunSummary:
     interrupted: bool = False
     duration_seconds: float = 0.0
     scored_from: str = ""
-    """The run whose transcripts this one scores again; "" where the agents ran."""
+    """The run whose transcripts this run scores again, or "" if the agents ran."""
     until_sure: float | None = None
-    """The pass rate that repeats are to make sure of; None: of none."""
+    """The pass rate that repeats should establish, or None."""
     other_criteria: bool = False
-    """Whether criteria were changed for this run that their file does not say."""
+    """Whether this run used criteria that differ from the config file."""
 
 
-def _has(record: CaseRecord, name: str) -> bool:
-    """Whether a field is in memory; asking the record itself would read it."""
+def _is_loaded(record: CaseRecord, name: str) -> bool:
+    """Return whether a field is in memory, without reading it through the record."""
     try:
         object.__getattribute__(record, name)
     except AttributeError:
@@ -232,38 +238,38 @@ def _has(record: CaseRecord, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What is going on: nothing, a run that was asked for, or one that has announced itself."""
+    """The current state of the store's run: idle, requested or running."""
 
     phase: Literal["idle", "preparing", "starting", "running"] = "idle"
-    """`preparing` until the run is handed to the engine, `starting` until it announces itself."""
+    """`preparing` until the engine has the run, then `starting` until `RunStarted`."""
     rescoring: bool = False
-    """Whether no agent runs: transcripts are scored again."""
+    """Whether stored transcripts are scored again and no agent runs."""
     watch_job: str = ""
-    """How deep a save reaches that the watch acts on: `run`, `score` or `decide`. "" if the user asked for the run."""
+    """The depth of the watch's job: `run`, `score` or `decide`. "" if the user requested the run."""
     unfinished: int = 0
-    """Executions that run or wait."""
+    """Number of executions that run or wait."""
     waits: tuple[JudgeWaits, ...] = ()
-    """Judges and services whose queue pauses."""
+    """Judges and services whose queue is paused."""
 
     @property
     def busy(self) -> bool:
-        """Whether no other run can start."""
+        """Whether a run is requested or running, so that no other run can start."""
         return self.phase != "idle"
 
     @property
     def starting(self) -> bool:
-        """Whether a run was asked for that has not announced itself yet."""
+        """Whether a run is requested and has not started yet."""
         return self.phase in ("preparing", "starting")
 
     @property
     def running(self) -> bool:
-        """Whether a run has announced itself and not ended."""
+        """Whether a run has started and not ended."""
         return self.phase == "running"
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A run that was asked for. `number` is that of the engine, or None as long as it does not have the run."""
+    """A requested run. `number` identifies it in the engine, or is None until the engine has it."""
 
     watch_job: str
     number: int | None = None
@@ -282,40 +288,38 @@ class Store:
     def __init__(self) -> None:
         self.run = RunSummary()
         self.records: dict[CaseRef, CaseRecord] = {}
-        """The cases of the newest run, and of earlier ones for what it did not run again, in plan order."""
+        """The cases of the newest run in plan order, and cases of older runs that it did not run again."""
         self.current: list[CaseRef] = []
         """The cases of the newest run, in plan order."""
         self.notices: list[Noticed] = []
         self.waits: dict[str, JudgeWaits] = {}
-        """The judges and services whose queue pauses now, by name."""
+        """The judges and services whose queue is paused now, by name."""
         self._counts: Counter[CaseState] = Counter()
-        """Of `current`: counted along, for a run may have many thousand cases, and is asked for with every frame."""
-        self.shelf = Shelf()
-        """The details of finished cases that are in memory and could be read again."""
-        self.kept: dict[str, Kept] = {}
-        """Run ids → where their details can be read again. Without it they stay in memory."""
+        """Number of executions of `current` in each state. Updated with each event, because every frame reads it."""
+        self.detail_cache = DetailCache()
+        """Details of finished cases that are in memory and can be read again."""
+        self.detail_sources: dict[str, DetailSource] = {}
+        """Run id → source of its details. The details of other runs stay in memory."""
         self._executions: dict[CaseName, list[CaseRef]] = {}
         """The executions of each case of the newest run."""
         self._owners: dict[CaseName, tuple[str, str]] = {}
-        """The agent and the evalset's id with which each case ran last: verdicts made with others do not stand."""
-        self._earlier: dict[CaseName, list[CaseRecord]] = {}
-        """The verdicts that stood when the newest run began, of its cases."""
-        self._set_aside: dict[CaseRef, CaseRecord] = {}
-        """Cancelled executions of the newest run where an earlier verdict stands in `records`."""
+        """The agent and the evalset's id of each case's newest run. Verdicts made with others do not count."""
+        self._previous: dict[CaseName, list[CaseRecord]] = {}
+        """The verdicts that the cases of the newest run had before it began."""
+        self._cancelled: dict[CaseRef, CaseRecord] = {}
+        """Cancelled executions of the newest run whose case has an older verdict in `records`."""
         self.reinstated: dict[CaseName, list[CaseRef]] = {}
-        """Cases whose earlier verdict stands again because their newest run decided nothing → its executions."""
+        """Case → executions of its older verdict, if the newest run of the case decided nothing."""
         self._inputs = RunInputs()
-        """Those of the newest run."""
+        """Inputs that the newest run has recorded."""
         self._listeners: list[Listener] = []
         self._request: _Request | None = None
         self._watch_job = ""
-        """That of the run that announced itself last."""
-
-    # What is going on
+        """The watch job of the run that started last."""
 
     @property
     def activity(self) -> Activity:
-        """What is going on. There is no other place that knows."""
+        """The current activity. Nothing else keeps track of it."""
         if not self.run.finished:
             unfinished = self._counts["queued"] + self._counts["running"]
             rescoring = bool(self.run.scored_from)
@@ -324,29 +328,35 @@ class Store:
             return Activity()
         return Activity("preparing" if self._request.number is None else "starting", watch_job=self._request.watch_job)
 
-    def ask(self, watch_job: str = "") -> None:
-        """Take note that a run was asked for, by the user or with the depth of a job of the watch."""
+    def request_run(self, watch_job: str = "") -> None:
+        """Record that the user, or the watch with a job of this depth, requested a run."""
         self._request = _Request(watch_job)
 
     def hand_over(self, number: int) -> None:
-        """Take note that the engine has the run that was asked for, under this number."""
+        """Record that the engine has the requested run under this number."""
         if self._request is not None:
             self._request = replace(self._request, number=number)
 
     def drop_request(self, number: int | None = None) -> None:
-        """Take note that nothing comes of the run that was asked for. With `number`, only if the engine has it under
-        that number: another one may have been asked for meanwhile."""
+        """Forget the requested run, which will not start.
+
+        With `number`, forget it only if the engine has it under that number: another run may have been requested
+        since.
+        """
         if self._request is not None and number == self._request.number:
             self._request = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener(event)` after each applied event; the returned function ends that."""
+        """Call `listener(event)` after each applied event, and return a function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def apply(self, event: Event) -> None:
-        """Takes in one event. An event about a case that no run announced raises KeyError: that is a fault of the
-        engine, not of an input."""
+        """Update the state with one event and tell the listeners.
+
+        Raises:
+            KeyError: no run announced the event's case. That is a bug of the engine.
+        """
         match event:
             case RunStarted():
                 self._start(event)
@@ -372,42 +382,41 @@ class Store:
             case FilesRead():
                 self._inputs.extend(event.bundles)
             case _:
-                self._apply_counted(self.own(event.case), event)
+                self._apply_counted(self.current_record(event.case), event)
         for listener in tuple(self._listeners):
             listener(event)
-        self._let_fold(event)
+        self._make_evictable(event)
 
-    def recall(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
-        """Takes in what is kept of earlier sessions; what this one knows already holds."""
+    def restore(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
+        """Add the stored verdicts of earlier sessions. Verdicts of this session win."""
         self.records = {**records, **self.records}
         self._owners = {**{ref.name: _owner(ref) for ref in records}, **self._owners}
         if not self.current:
             self.run, self.current = run, current
         self._count()
 
-    def put_back(self, refs: Iterable[CaseRef]) -> list[CaseRef]:
-        """Let the earlier verdicts of these cases stand again, also as part of the newest run. Return their
-        executions."""
+    def reinstate(self, refs: Iterable[CaseRef]) -> list[CaseRef]:
+        """Bring back the previous verdicts of these cases, also for the newest run, and return their executions."""
         cases = dict.fromkeys(ref.name for ref in refs)
-        found = [ref for case in cases for ref in self._reinstate(case)]
+        found = [ref for case in cases for ref in self._reinstate_case(case)]
         self._count()
         return found
 
     def counts(self) -> Counter[CaseState]:
-        """Return how many executions of the newest run are in which state."""
+        """Return the number of executions of the newest run in each state."""
         return +self._counts
 
     def problems(self) -> Iterator[CaseRecord]:
-        """The cases of the newest run that failed or have no verdict because of an error, in plan order."""
+        """Yield the cases of the newest run that failed or ended with an error, in plan order."""
         return (record for record in self.current_records() if record.state in ("failed", "error"))
 
     def current_records(self) -> Iterator[CaseRecord]:
-        """Return the executions of the newest run in plan order, cancelled ones included."""
-        return map(self.own, self.current)
+        """Yield the executions of the newest run in plan order, including cancelled ones."""
+        return map(self.current_record, self.current)
 
-    def own(self, ref: CaseRef) -> CaseRecord:
-        """Return what the newest run knows of one of its executions."""
-        return self._set_aside.get(ref) or self.records[ref]
+    def current_record(self, ref: CaseRef) -> CaseRecord:
+        """Return the newest run's record of one of its executions."""
+        return self._cancelled.get(ref) or self.records[ref]
 
     def _start(self, event: RunStarted) -> None:
         self._inputs = RunInputs(event.inputs)
@@ -423,15 +432,15 @@ class Store:
             other_criteria=any(planned.criteria_changed for planned in event.cases),
         )
         self.current = [planned.case for planned in event.cases]
-        for run_id in [other for other in self.kept if other != event.run_id]:
-            del self.kept[run_id]  # The records that need it have it.
+        for run_id in [other for other in self.detail_sources if other != event.run_id]:
+            del self.detail_sources[run_id]  # Records that need the source hold it themselves.
         self.notices.clear()
         self.waits.clear()
         self._executions = {}
         for ref in self.current:
             self._executions.setdefault(ref.name, []).append(ref)
-        self._earlier = self._verdicts(self._executions)
-        self._set_aside = {}
+        self._previous = self._latest_by_case(self._executions)
+        self._cancelled = {}
         self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
             self._owners[planned.case.name] = _owner(planned.case)
@@ -449,40 +458,42 @@ class Store:
             self._executions[ref.name].remove(ref)
         self._count()
 
-    def _let_fold(self, event: Event) -> None:
-        """After everybody has seen the end of a case, its details need not stay in memory."""
+    def _make_evictable(self, event: Event) -> None:
+        """Allow the details of a finished case to leave memory, after all listeners have seen its end."""
         if isinstance(event, CaseFinished):
-            record = self.own(event.case)
-            kept = self.kept.get(record.run_id)
-            if kept is not None and record.brief is None:
-                record.may_fold(kept, self.shelf)
+            record = self.current_record(event.case)
+            source = self.detail_sources.get(record.run_id)
+            if source is not None and record.brief is None:
+                record.make_evictable(source, self.detail_cache)
 
-    def stands(self, ref: CaseRef) -> bool:
-        """Return whether an execution has the owner with which its case ran last."""
+    def has_current_owner(self, ref: CaseRef) -> bool:
+        """Return whether an execution has the same owner as the newest run of its case."""
         return self._owners.get(ref.name, _owner(ref)) == _owner(ref)
 
-    def standing(self) -> Iterator[CaseRecord]:
-        """Return the executions that the verdicts of all cases consist of, over all runs."""
-        return (record for records in self._verdicts().values() for record in records)
+    def latest_verdicts(self) -> Iterator[CaseRecord]:
+        """Yield the executions that make up the latest verdict of each case, over all runs."""
+        return (record for records in self._latest_by_case().values() for record in records)
 
-    def _verdicts(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[CaseRecord]]:
-        """Return the verdicts of these cases, or of all: those of the newest run that decided each, which the first
-        repeat is always of."""
+    def _latest_by_case(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[CaseRecord]]:
+        """Return the latest verdicts of these cases, or of all cases.
+
+        They come from the newest run that decided the case. The first repeat always belongs to that run.
+        """
         of_case: dict[CaseName, list[CaseRecord]] = {}
         for record in self.records.values():
             case = record.ref.name
-            if (cases is None or case in cases) and self.stands(record.ref):
+            if (cases is None or case in cases) and self.has_current_owner(record.ref):
                 of_case.setdefault(case, []).append(record)
-        standing: dict[CaseName, list[CaseRecord]] = {}
+        latest: dict[CaseName, list[CaseRecord]] = {}
         for case, records in of_case.items():
             first = min(records, key=lambda record: record.ref.repeat)
-            kept = [record for record in records if record.run_id == first.run_id and record.has_verdict]
-            if kept:
-                standing[case] = kept
-        return standing
+            decided = [record for record in records if record.run_id == first.run_id and record.has_verdict]
+            if decided:
+                latest[case] = decided
+        return latest
 
     def _cancel_rest(self) -> None:
-        """End what the run did not come to the end of: nothing is running any more."""
+        """Mark all unfinished executions as cancelled, because the run is over."""
         cases = set()
         for record in self.current_records():
             if not record.finished:
@@ -491,38 +502,37 @@ class Store:
                 self._counts[record.state] += 1
                 cases.add(record.ref.name)
         for case in cases:
-            self._set_aside_cancelled(case)
+            self._reinstate_if_cancelled(case)
 
-    def _set_aside_cancelled(self, case: CaseName) -> None:
-        """Let the earlier verdict of a case stand again if the newest run cancelled all of its executions."""
-        own = [self.own(ref) for ref in self._executions.get(case, ())]
-        if case in self._earlier and all(record.state == "cancelled" for record in own):
-            self._set_aside.update((record.ref, record) for record in own)
-            self._reinstate(case)
+    def _reinstate_if_cancelled(self, case: CaseName) -> None:
+        """Bring back the previous verdict of a case if the newest run cancelled all of its executions."""
+        executions = [self.current_record(ref) for ref in self._executions.get(case, ())]
+        if case in self._previous and all(record.state == "cancelled" for record in executions):
+            self._cancelled.update((record.ref, record) for record in executions)
+            self._reinstate_case(case)
 
-    def _reinstate(self, case: CaseName) -> list[CaseRef]:
-        earlier = self._earlier.get(case, [])
-        if earlier:
-            self._owners[case] = _owner(earlier[0].ref)
-            self.records.update((record.ref, record) for record in earlier)
-            self.reinstated[case] = [record.ref for record in earlier]
-        return [record.ref for record in earlier]
+    def _reinstate_case(self, case: CaseName) -> list[CaseRef]:
+        previous = self._previous.get(case, [])
+        if previous:
+            self._owners[case] = _owner(previous[0].ref)
+            self.records.update((record.ref, record) for record in previous)
+            self.reinstated[case] = [record.ref for record in previous]
+        return [record.ref for record in previous]
 
     def _apply_counted(self, record: CaseRecord, event: Event) -> None:
-        record.unfold()
+        record.pin_details()
         before = record.state
         self._apply_to_case(record, event)
         if record.state != before:
             self._counts[before] -= 1
             self._counts[record.state] += 1
         if record.state == "cancelled":
-            self._set_aside_cancelled(record.ref.name)
+            self._reinstate_if_cancelled(record.ref.name)
 
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:
             case CaseStarted():
-                # The second time where its process was lost, or an interrupted run was resumed: what it did until then
-                # is void.
+                # A case starts again after its process was lost or its run was resumed. Discard the attempt before.
                 record.turns.clear()
                 record.simulated.clear()
                 record.output.clear()
@@ -553,7 +563,7 @@ class Store:
                 for turn, result in zip(record.turns, event.turns, strict=False):
                     _put(turn.metrics, result, record.criteria)
             case CaseFinished():
-                # First: a comparison in another thread takes a case with a verdict for one whose inputs are all known.
+                # Set the inputs first: a comparison in another thread expects them in each case with a verdict.
                 record.inputs = self._inputs.of(event.inputs)
                 record.state = event.status
                 record.error = event.error
@@ -572,8 +582,10 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded)
 
 
 def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:
-    """Adds a verdict. They stand in the order of the criteria, whichever judge is quicker, then what is measured
-    besides."""
+    """Add a verdict in the order of the config's criteria. Other measurements come last.
+
+    Judges answer in any order.
+    """
     metrics[result.name] = result
     if result.name not in criteria:
         return

@@ -1,6 +1,6 @@
-"""Cases of kept runs as the records that every surface shows, whole or without their details.
+"""Cases of stored runs as `CaseRecord`s, with or without their details.
 
-What reads journals is imported when it is needed: verdicts are on the screen before that.
+Modules that read journals are imported only when they are needed, so that verdicts appear on the screen sooner.
 """
 
 from collections.abc import Collection, Sequence
@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.details import Brief, Kept, Shelf, brief_error, short_score
+from workbench.details import Brief, DetailCache, DetailSource, brief_error, short_score
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, Usage
 from workbench.history.summary import Row, Summary
 from workbench.store import CaseRecord, Store
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 
 def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" = None) -> dict[CaseRef, CaseRecord]:
-    """Read what a kept run says of these cases; one of which nothing is kept is as one that never began. For a thread.
+    """Read the records of these cases from a stored run. Call it in a thread.
+
+    A case without any event in the file gets a record of a case that never began.
 
     Raises:
-        OSError, ValueError: the file cannot be read, or the cases do not stand at their places.
+        OSError: the file cannot be read.
+        ValueError: the file has other content at the places of the cases.
     """
     from workbench.history.case_events import case_events
 
@@ -32,8 +35,11 @@ def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" 
 
 
 def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
-    """Give each record an end: in a run that is kept nothing is running. A case without one was cancelled; with
-    `damaged` (the run came to its end, and something of its journal is lost) it is an error."""
+    """End all unfinished records, because nothing runs in a stored run.
+
+    An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of its journal is lost) it is an
+    error.
+    """
     from workbench.history.kept_events import END_IS_LOST
 
     for record in records.values():
@@ -46,19 +52,21 @@ def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dic
 
 
 class JournalDetails:
-    """The details of a run's cases in its journal, read case by case at their places."""
+    """A `DetailSource` that reads the details of one case at a time from a run's journal."""
 
     def __init__(self, file: Path, places: "Places") -> None:
         self._file = file
         self._places = places
 
     def size(self, ref: CaseRef) -> int:
-        """Return how many bytes of the journal tell of a case; 0 if that is not known."""
+        """Return the number of journal bytes about a case, or 0 if that is not known."""
         return sum(self._places(ref)[1::2])
 
     def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
-        """Return a case as the journal has it. If something else stands at its places, the whole file is searched. The
-        text says why the case could not be read, "" if it could."""
+        """Return a case from the journal, and why it could not be read ("" if it could).
+
+        If the journal has something else at the places of the case, the whole file is searched.
+        """
         for places in (self._places, None):
             try:
                 record = read_records(self._file, {ref}, places)[ref]
@@ -69,34 +77,44 @@ class JournalDetails:
                 continue
             if record.finished:
                 return record, ""
-        return record, "the journal of this run is damaged: what this case said and did is lost"
+        return record, "the journal of this run is damaged: the conversation of this case is lost"
 
 
-class Writing(Protocol):
-    """The journal of a run that is going on: `workbench.history.journal.Journal`."""
+class OpenJournal(Protocol):
+    """The journal of the current run (`workbench.history.journal.Journal`)."""
 
     @property
-    def path(self) -> Path | None: ...
+    def path(self) -> Path | None:
+        """The journal file, or None if nothing is written."""
+        ...
 
-    def places(self, ref: CaseRef) -> Sequence[int]: ...
+    def places(self, ref: CaseRef) -> Sequence[int]:
+        """Return the offsets and lengths of a case's lines in the file, in turn."""
+        ...
 
 
-def register_details(kept: dict[str, Kept], journal: Writing) -> None:
-    """Tell a store (its `kept`) that the details of a run are in its journal; without a file they stay in memory. From
-    any thread."""
+def register_details(sources: dict[str, DetailSource], journal: OpenJournal) -> None:
+    """Add the journal of a run to a store's `detail_sources`. Without a file, details stay in memory.
+
+    Can be called in any thread.
+    """
     if journal.path is not None:
-        kept[journal.path.parent.name] = JournalDetails(journal.path, journal.places)
+        sources[journal.path.parent.name] = JournalDetails(journal.path, journal.places)
 
 
 _Plan = tuple[str | None, str, tuple[str, ...], str]
 _UNKNOWN: _Plan = (None, "not known", (), "")
 
 
-def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Shelf) -> dict[CaseRef, CaseRecord]:
-    """Make records of finished cases from the summary of their run; their details are read from its journal `file` when
-    somebody asks for them."""
+def brief_records(
+    summary: Summary, file: Path, rows: Collection[Row], detail_cache: DetailCache
+) -> dict[CaseRef, CaseRecord]:
+    """Return records of finished cases, made from the summary of their run.
+
+    Their details are read from the journal `file` when they are accessed.
+    """
     at = {tuple(row["ref"]): row["at"] for row in rows}
-    kept = JournalDetails(
+    source = JournalDetails(
         file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
     )
     plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
@@ -104,10 +122,10 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
     found: dict[CaseRef, CaseRecord] = {}
     for row in rows:
         ref = CaseRef(*row["ref"])
-        told = _UNKNOWN if row["plan"] is None else plans[row["plan"]]
+        plan = _UNKNOWN if row["plan"] is None else plans[row["plan"]]
         error = brief_error(row["error"][0]) if row["error"] else None
-        planned = PlannedCase(ref, *told, row["text"])
-        record = CaseRecord.folded(planned, row["status"], Brief(_scores(row), error, kept, shelf))
+        planned = PlannedCase(ref, *plan, row["text"])
+        record = CaseRecord.without_details(planned, row["status"], Brief(_scores(row), error, source, detail_cache))
         record.started_at = 0.0 if row["given"] else None
         record.inputs = summary.inputs(row)
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
@@ -123,6 +141,6 @@ def _scores(row: Row) -> dict[str, MetricResult]:
     }
 
 
-def _judge(told: str | None, by: str | None) -> tuple[tuple[str, str | None], ...]:
-    """Return who judged, by what a summary says of it."""
-    return (("model", told), ("kind", "heuristic" if told == "heuristic" else "model"), ("by", by)) if told else ()
+def _judge(model: str | None, by: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Return who judged, from the fields of a summary."""
+    return (("model", model), ("kind", "heuristic" if model == "heuristic" else "model"), ("by", by)) if model else ()

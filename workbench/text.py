@@ -1,12 +1,11 @@
-"""The one door for foreign text on its way to a terminal.
+"""Sanitizing of foreign text before it reaches a terminal.
 
-Agents, tools, judges and evalsets can hold markup, escape codes, control characters, text-direction overrides and
-lone surrogates. Everything that was not written in this repository passes through `plain` (blocks of text) or
-`one_line` (labels, cells, log lines) before it is printed or rendered. Neither function understands markup: what
-comes out is text for APIs that take text (`rich.text.Text`, `textual.content.Content`, `print`), never for ones that
-parse it.
+Text of agents, tools, judges and evalsets can hold markup, escape codes, control characters, text-direction overrides
+and lone surrogates. All text that was not written in this repository passes through `plain` (blocks of text) or
+`one_line` (labels, cells, log lines) before it is printed or rendered. Neither function understands markup. Pass the
+result only to APIs that take text (`rich.text.Text`, `textual.content.Content`, `print`), never to ones that parse it.
 
-The model stays byte-faithful; only the copy that is shown changes.
+Stored data is never changed, only the copy that is shown.
 """
 
 import re
@@ -23,7 +22,7 @@ _LINE_BREAKS = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 _TAB_WIDTH = 4
 DEFAULT_LIMIT = 100_000
 
-# What a person cannot see but a comparison can: shown by name where a difference is explained.
+# Characters that a person cannot see, and their names for explaining a difference.
 _INVISIBLE = {
     " ": "␠",
     "\t": "␉",
@@ -52,9 +51,11 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
-    """`text` made safe to send to a terminal: newlines stay, tabs become spaces, everything that could steer the
-    terminal or reorder the line becomes a visible picture (ESC → ␛), and more than `limit` characters are cut with a
-    note of how many are missing."""
+    """Return `text` in a form that is safe for a terminal.
+
+    Newlines stay and tabs become spaces. Characters that could control the terminal or reorder the line become visible
+    symbols (ESC → ␛). Text over `limit` characters is cut, with a note of how many are missing.
+    """
     dropped = len(text) - limit
     if dropped > 0:
         text = text[:limit]
@@ -63,17 +64,21 @@ def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
 
 
 def one_line(text: str, *, limit: int = 400) -> str:
-    """`plain` on a single line: each run of white space becomes one blank; cut at `limit` characters with an
-    ellipsis. For labels, table cells and log lines."""
-    # Cutting first keeps a 50 MB label cheap; four times leaves room for white space that collapses.
+    """Return `plain` text on a single line, for labels, table cells and log lines.
+
+    White space is collapsed to single blanks. Text over `limit` characters is cut with an ellipsis.
+    """
+    # Cutting first keeps a 50 MB label cheap. Four times the limit leaves room for white space that collapses.
     head = text[: limit * 4]
     safe = " ".join(plain(head, limit=limit * 4).split())
     return safe if len(safe) <= limit and len(head) == len(text) else safe[: limit - 1] + "…"
 
 
 def visible(text: str) -> str:
-    """`text` with leading, trailing and repeated blanks and all invisible characters shown by name, for explaining
-    why two values that look equal are not."""
+    """Return `text` with visible names for invisible characters and for extra blanks.
+
+    It explains why two values that look equal are not.
+    """
 
     def name(match: re.Match[str]) -> str:
         return "".join(_INVISIBLE.get(character, character) for character in match.group())

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
 from workbench.__main__ import main
-from workbench.details import Shelf
+from workbench.details import DetailCache
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.exporting.html import build_html
@@ -93,7 +93,7 @@ def test_the_mark_is_kept_with_the_run_and_comes_back(
     with pytest.raises(SystemExit):
         main(["history", str(tmp_path), "--state-dir", str(tmp_path)])
     assert "other criteria" in capsys.readouterr().out
-    brief = brief_records(kept, journal.path, kept.rows.values(), Shelf())
+    brief = brief_records(kept, journal.path, kept.rows.values(), DetailCache())
     assert ["(other criteria)" in case_line(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
     assert [is_marked(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 

@@ -129,8 +129,10 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
             write_line(results, str(line))
     if wanted.json == "-":
         write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
-    if store.shelf.lost:
-        write_line(sys.stderr, f"error: details of cases are missing in what was written: {store.shelf.lost}")
+    if store.detail_cache.read_error:
+        write_line(
+            sys.stderr, f"error: details of cases are missing in what was written: {store.detail_cache.read_error}"
+        )
         done = False
     return done and not has_failed()
 

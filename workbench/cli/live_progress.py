@@ -119,7 +119,7 @@ class LiveProgress:
             if self._elsewhere is not None and event.seconds > 0:  # On the terminal the block counts down.
                 self.message(wait_line(event))
         elif isinstance(event, CaseFinished):
-            record = self._store.own(event.case)
+            record = self._store.current_record(event.case)
             if record.state != "passed" or len(self._store.current) <= _ALL_NAMED:
                 line = Text(spelled_for(self._stream, case_line(record)))
                 line.stylize(f"bold {_COLOURS.get(record.state, '')}", 0, line.plain.index(" "))

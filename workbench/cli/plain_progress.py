@@ -68,7 +68,7 @@ class PlainProgress:
             self.message(wait_line(event))
 
     def _line_of(self, ref: CaseRef, *, cancelled: bool) -> None:
-        write_line(self._results, case_line(self._store.own(ref)))
+        write_line(self._results, case_line(self._store.current_record(ref)))
         if cancelled:
             self._cancelled.add(ref)
 

@@ -103,7 +103,7 @@ class _Lines:
         """Report what came of a run, and what differs from the last report: regressions first."""
         counts = self._store.counts()
         said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])
-        now = outcomes(self._store.standing())
+        now = outcomes(self._store.latest_verdicts())
         for line in changed_lines(self._reported, now):
             write_line(sys.stdout, line)
         self._reported |= now

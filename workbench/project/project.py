@@ -284,7 +284,7 @@ class Project:
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)
         if journal is not None:
-            register_details(self.store.kept, journal)
+            register_details(self.store.detail_sources, journal)
         is_kept = state.is_dir() if journal is None else journal.path is not None
         cache = judge_cache_dir(state) if is_kept else None
 

@@ -157,7 +157,7 @@ class Watching:
     def started(self, job: Job) -> None:
         """Take note that the front end starts a job; the store says so too."""
         self._moment = self.watcher.contents.moment
-        self.store.ask(job.depth)
+        self.store.request_run(job.depth)
         self.announced.clear()
         self.board.started(job.keys, job.depth)
 
@@ -249,7 +249,7 @@ class Watching:
 
     def _restore(self, refs: Iterable[CaseRef]) -> None:
         """The last verdicts stay where no newer ones came."""
-        self.restored.update(self.store.put_back(refs))
+        self.restored.update(self.store.reinstate(refs))
 
     @property
     def superseded(self) -> bool:
@@ -291,7 +291,7 @@ class Watching:
             for ref in self.store.records:
                 self._index.setdefault(ref.name, []).append(ref)
             self._index_of = len(self.store.records)
-        refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.stands(ref))
+        refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.has_current_owner(ref))
         return [self.store.records[ref] for ref in refs]
 
     _index_of = -1

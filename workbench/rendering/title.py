@@ -94,8 +94,8 @@ def summary(subject: Subject, width: int) -> Line:
         face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
         why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
         return cut_line((why, *gap, *marks), width)
-    if record.lost:
-        return cut_line((Segment(f"! {one_line(record.lost)}", "status-error"),), width)
+    if record.read_error:
+        return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
         said = triage_chip(subject)

@@ -171,7 +171,7 @@ class Session:
         """Takes in verdicts of an earlier session, as far as newer ones are not known."""
         if not self.store.current:
             self.recalled = recalled.run.run_id
-        self.store.recall(recalled.run, list(recalled.records), recalled.records)
+        self.store.restore(recalled.run, list(recalled.records), recalled.records)
         self.verdicts.recall(recalled.records)
 
     @property

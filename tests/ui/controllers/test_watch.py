@@ -69,7 +69,7 @@ async def test_a_save_starts_its_job_and_the_store_knows_that_the_watch_did(benc
 
 def test_a_run_of_the_user_is_none_of_the_watch(bench: Bench) -> None:
     arm(bench)
-    bench.session.store.ask()
+    bench.session.store.request_run()
     bench.watch.go_on()
     assert bench.thread.built == []
     bench.started(("refunds", "late_parcel"))

@@ -88,7 +88,7 @@ async def test_a_folder_that_cannot_be_read_is_said_and_nothing_else_is_tried(
 
 
 async def test_leaving_during_a_run_asks_once(controllers: Controllers, view: FakeView) -> None:
-    view.session.store.ask()
+    view.session.store.request_run()
     controllers.general.quit()
     assert "left" not in view.shown
     assert view.said == ["0 cases still running: once more cancels them and leaves"]

@@ -9,7 +9,7 @@ from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.history.test_run_list import keep_run
 from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import Workspace, open_workspace
-from workbench.details import Shelf
+from workbench.details import DetailCache
 from workbench.model.criteria import Criterion
 from workbench.project.staleness import stale_cases
 from workbench.stored_records import end_all, read_records
@@ -17,7 +17,7 @@ from workbench.ui.history.recall import Recalled, recall
 
 
 def recalled(workspace: Workspace) -> list[Recalled]:
-    return list(recall(workspace.root / ".workbench", workspace, Shelf()))
+    return list(recall(workspace.root / ".workbench", workspace, DetailCache()))
 
 
 def stale(workspace: Workspace) -> set[str]:

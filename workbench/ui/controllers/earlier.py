@@ -64,7 +64,7 @@ class Earlier(Controller):
         def read() -> "Iterator[Recalled]":
             from workbench.ui.history.recall import recall
 
-            return recall(session.state_dir, workspace, session.store.shelf)
+            return recall(session.state_dir, workspace, session.store.detail_cache)
 
         with collector_paused():
             reading = await asyncio.to_thread(read)

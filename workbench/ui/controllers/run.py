@@ -82,7 +82,7 @@ class Run(Controller):
         if self.session.workspace is None:
             self.view.say("still reading")
         elif self._can_start():
-            self.session.store.ask()
+            self.session.store.request_run()
             self.session.store.hand_over(self.thread.start(self._engine.resume()))
             self.view.show_facts()
 
@@ -107,7 +107,7 @@ class Run(Controller):
         """Run these cases, or do with them what `build` says. Read the folder again if a file has changed, and ask for
         an agent where one is missing."""
         if self._can_start(targets):
-            self.session.store.ask()
+            self.session.store.request_run()
             self.view.show_facts()
             self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)
 

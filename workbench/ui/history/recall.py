@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.details import Shelf
+from workbench.details import DetailCache
 from workbench.events import CaseRef
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
@@ -25,14 +25,14 @@ class Recalled:
     latest: LatestRun
 
 
-def recall(state: Path, workspace: "Workspace", shelf: Shelf) -> Iterator[Recalled]:
+def recall(state: Path, workspace: "Workspace", detail_cache: DetailCache) -> Iterator[Recalled]:
     """Yield the newest verdicts that are kept, those of the newest run first. Reads files: for a thread."""
     ids = workspace.case_ids
     for latest in latest_runs(state, ids):
         # A case that was renamed or deleted since has no verdict to count.
         rows = [row for row in latest.rows if _is_there(row, ids)]
         if rows:
-            records = brief_records(latest.summary, latest.file, rows, shelf)
+            records = brief_records(latest.summary, latest.file, rows, detail_cache)
             yield Recalled(_told(latest, records), records, latest)
 
 

@@ -57,7 +57,7 @@ class KeptTree(CaseTree):
             cases.setdefault((row["ref"][1], row["ref"][3]), []).append(row)
         ended = [rows for rows in cases.values() if any(state_of(summary, row) != "not_run" for row in rows)]
         told = [{**row, "status": _status(summary, row)} for rows in ended for row in rows]
-        verdicts.store.records = brief_records(summary, file, told, verdicts.store.shelf)
+        verdicts.store.records = brief_records(summary, file, told, verdicts.store.detail_cache)
         verdicts.recall(verdicts.store.records)
         self.load(_workspace(summary))
         numbers = {entry.relative: number for number, entry in enumerate(self.model.entries)}
