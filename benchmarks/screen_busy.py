@@ -45,7 +45,7 @@ class Busy:
 def main() -> None:
     """Opens the screen; `r` starts the made-up run."""
     terminal.prepare()
-    from workbench import config, resources
+    from workbench import config
     from workbench.ui.engine_run import Engine
     from workbench.ui.session import Session
     from workbench.ui.themes import DEFAULT, Themes
@@ -62,7 +62,7 @@ def main() -> None:
         ]
         return lambda publish: Busy(publish, refs, str(sys.argv[1]))
 
-    themes = Themes([resources.themes()])
+    themes = Themes()
     settings = config.Settings(Path("none.toml"))
     engine = Engine(session, settings)
     engine.build = build  # type: ignore[method-assign]

@@ -96,7 +96,7 @@ def main() -> None:
     from workbench.ui import terminal
 
     terminal.prepare()
-    from workbench import config, resources
+    from workbench import config
     from workbench.ui.engine_run import Engine
     from workbench.ui.session import Session
     from workbench.ui.themes import DEFAULT, Themes
@@ -112,7 +112,7 @@ def main() -> None:
         ref = CaseRef("shop", entry.relative, document.eval_set_id, document.cases[case].eval_id)
         return lambda publish: Judged(publish, happened(ref, sys.argv[1], int(sys.argv[2])))
 
-    themes = Themes([resources.themes()])
+    themes = Themes()
     settings = config.Settings(Path("none.toml"))
     engine = Engine(session, settings)
     engine.build = build  # type: ignore[method-assign]

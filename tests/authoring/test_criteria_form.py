@@ -295,8 +295,7 @@ def test_a_changed_threshold_is_one_line_on_the_disk(tmp_path: Path, saver: Save
     saved = save_config(saver, one, with_value(one.content, where, 0.7))
     assert file.read_bytes() == before.replace(b"   0.8,", b"   0.7,")
     assert saved.before == file.read_bytes()
-    assert saver.can_undo == "criteria: response_match_score"
-    saver.undo()
+    assert saver.undo().label == "criteria: response_match_score"
     assert file.read_bytes() == before
 
 

@@ -1,5 +1,6 @@
 """kill -9 at every line of a save, an undo and a redo, and in the middle of what they write."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.authoring.killing import NEW, OLD
-from workbench.authoring.saving import Saver
+from workbench.authoring.saving import NothingToUndoError, Saver
 
 _SCRIPT = Path(__file__).with_name("killing.py")
 
@@ -66,7 +67,7 @@ def test_what_is_taken_back_or_made_again(tmp_path: Path, action: str) -> None:
         file, saver = folder / "a.json", Saver(folder / "state")
         seen[file.read_bytes()] += 1
         same, other = (saver.undo, saver.redo) if action == "undo" else (saver.redo, saver.undo)
-        if saver.can_undo if action == "undo" else saver.can_redo:
+        with contextlib.suppress(NothingToUndoError):
             same()
         assert file.read_bytes() == (OLD if action == "undo" else NEW)
         other()

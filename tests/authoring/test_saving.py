@@ -41,15 +41,13 @@ def test_a_change_of_a_large_file_is_small() -> None:
 def test_save_undo_redo_across_restarts(state: Path, file: Path) -> None:
     Saver(state).save("one", {file: (b"old content", b"new content")})
     assert file.read_bytes() == b"new content"
-    saver = Saver(state)
-    assert saver.can_undo == "one"
-    saver.undo()
+    assert Saver(state).undo().label == "one"
     assert file.read_bytes() == b"old content"
-    saver = Saver(state)
-    assert (saver.can_undo, saver.can_redo) == (None, "one")
-    saver.redo()
+    with pytest.raises(NothingToUndoError):
+        Saver(state).undo()
+    assert Saver(state).redo().label == "one"
     assert file.read_bytes() == b"new content"
-    assert Saver(state).can_undo == "one"
+    assert Saver(state).undo().label == "one"
 
 
 def test_a_new_edit_ends_what_can_be_made_again(state: Path, file: Path) -> None:
@@ -64,7 +62,8 @@ def test_a_new_edit_ends_what_can_be_made_again(state: Path, file: Path) -> None
 def test_an_edit_that_changes_nothing_is_none(state: Path, file: Path) -> None:
     saver = Saver(state)
     saver.save("nothing", {file: (b"old content", b"old content")})
-    assert saver.can_undo is None
+    with pytest.raises(NothingToUndoError):
+        saver.undo()
 
 
 @pytest.mark.parametrize("theirs", [b"theirs", None])
@@ -78,7 +77,8 @@ def test_what_somebody_else_wrote_is_never_overwritten(state: Path, file: Path, 
         saver.save("mine", {file: (b"old content", b"mine")})
     assert told.value.theirs == theirs
     assert (file.read_bytes() if file.exists() else None) == theirs
-    assert saver.can_undo is None
+    with pytest.raises(NothingToUndoError):
+        saver.undo()
 
 
 def test_undo_does_not_overwrite_either(state: Path, file: Path) -> None:
@@ -110,7 +110,8 @@ def test_where_the_second_file_cannot_be_written_the_first_is_as_it_was(
     with pytest.raises(OSError, match="No such file"):
         saver.save("move", {file: (b"old content", b"less"), tmp_path / "missing" / "b.json": (None, b"more")})
     assert file.read_bytes() == b"old content"
-    assert saver.can_undo is None
+    with pytest.raises(NothingToUndoError):
+        saver.undo()
 
 
 def test_a_state_folder_that_cannot_be_written_costs_only_the_restart(tmp_path: Path, file: Path) -> None:
@@ -171,4 +172,6 @@ def test_an_interrupted_edit_can_be_left(state: Path, file: Path) -> None:
     assert Saver(state).interrupted() is not None
     saver = Saver(state)
     saver.forget_interrupted()
-    assert (saver.interrupted(), saver.can_undo) == (None, None)
+    assert saver.interrupted() is None
+    with pytest.raises(NothingToUndoError):
+        saver.undo()

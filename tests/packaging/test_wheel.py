@@ -59,15 +59,12 @@ def test_themes_samples_and_types_are_in_the_wheel(wheel: Path) -> None:
 def test_the_installed_program_runs_a_sample(installed: Path, tmp_path: Path) -> None:
     version = run(installed, "-m", "workbench", "--version", cwd=tmp_path)
     assert version.returncode == 0, version.stderr
-    samples = run(
-        installed, "-c", "import workbench.resources as r; print(r.sample_agents()); print(r.__file__)", cwd=tmp_path
-    )
-    folder, module = samples.stdout.split()
-    assert Path(module).is_relative_to(installed.parents[1])
-    assert Path(folder).is_relative_to(installed.parents[1])
+    found = run(installed, "-c", "import workbench; print(workbench.__path__[0])", cwd=tmp_path)
+    package = Path(found.stdout.strip())
+    assert package.is_relative_to(installed.parents[1])
     copy = tmp_path / "order_desk"
     copy.mkdir()
-    for file in (Path(folder) / "order_desk").glob("*.*"):
+    for file in (package / "sample_agents" / "order_desk").glob("*.*"):
         (copy / file.name).write_bytes(file.read_bytes())
     result = run(installed, "-m", "workbench", "run", str(copy / "greetings.test.json"), cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr

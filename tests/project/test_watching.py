@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from tests.cli.projects import BAD, GOOD, Project
 from tests.ui.conftest import Screen
-from workbench import config, resources
+from workbench import config
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.tree.query import parse_query
@@ -39,7 +39,7 @@ class Watched(Screen):
         self.project = Project(root)
         self.project.write("echo/agent.py", agent("You said "))
         self.project.evalset(GOOD, BAD)
-        themes = themes or Themes([resources.themes()])
+        themes = themes or Themes()
         said = config.Settings(settings or root / "none.toml", watch_calls=calls)
         self.session = Session(root)
         self.app = WorkbenchApp(self.session, said, themes, themes.read("night"), watch=watch)
@@ -256,7 +256,7 @@ async def test_a_theme_and_keys_that_are_saved_change_the_screen_and_run_nothing
     mine = folder / "mine.toml"
     mine.write_text('[colors]\nprimary = "#111111"\n')
     settings.write_text("")
-    watched = Watched(tmp_path / "project", themes=Themes([resources.themes(), folder]), settings=settings)
+    watched = Watched(tmp_path / "project", themes=Themes([folder]), settings=settings)
     async with watched.opened():
         await watched.arm()
         app, said = watched.app, watched.pilot

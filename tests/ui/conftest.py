@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from tests.ui.quiet import quick_pilots
 from tests.ui.shown import record_writes, shown_strips
-from workbench import config, resources
+from workbench import config
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -240,7 +240,7 @@ class Screen:
         self.times: list[Times] = []
         self.runs: list[FakeRun] = []
         self.refusal: Exception | None = None
-        themes = Themes([resources.themes()])
+        themes = Themes()
         settings = config.Settings(config_file, keys=overrides or {})
         self.engine = Scripted(self.session, settings, self.build)
         self.sent: list[str] = []

@@ -15,7 +15,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
-from workbench import config, resources
+from workbench import config
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.selection import select_cases
 from workbench.ui.session import Session
@@ -47,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 @asynccontextmanager
 async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[WorkbenchApp, Session, Screen, Pilot[int]]]:
     """The workbench on a project that is read, with the engine of every day."""
-    themes, session = Themes([resources.themes()]), Session(project)
+    themes, session = Themes(), Session(project)
     app = WorkbenchApp(session, config.Settings(project / "none.toml", **settings), themes, themes.read("night"))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         screen = Screen.around(app)

@@ -6,11 +6,10 @@ import pytest
 from textual.color import Color
 from textual.theme import Theme
 
-from workbench import resources
 from workbench.rendering.faces import FACES, FLAKY
 from workbench.ui.themes import DEFAULT, ThemeError, Themes, read_theme, variable_defaults
 
-OWN = Themes([resources.themes()])
+OWN = Themes()
 DIFFERENCES = ["diff-same", "diff-differs", "diff-missing", "diff-extra", "diff-moved"]
 
 
@@ -72,7 +71,8 @@ def test_fail_error_and_pass_differ(theme: Theme) -> None:
 
 
 def test_the_sixteen_colour_theme_uses_nothing_else() -> None:
-    text = (resources.themes() / "terminal.toml").read_text(encoding="utf-8")
+    (file,) = (file for file in OWN.files if file.name == "terminal.toml")
+    text = file.read_text(encoding="utf-8")
     assert "#" not in "".join(
         line.partition("#")[0] + line.partition('"')[2] for line in text.splitlines() if '"' in line
     )
@@ -80,7 +80,7 @@ def test_the_sixteen_colour_theme_uses_nothing_else() -> None:
 
 def test_a_users_theme_takes_the_place_of_one_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "night.toml").write_text('[colors]\nprimary = "#123456"\n', encoding="utf-8")
-    themes = Themes([resources.themes(), tmp_path])
+    themes = Themes([tmp_path])
     assert themes.read("night").primary == "#123456"
     assert themes.names.count("night") == 1
 

@@ -3,7 +3,6 @@ that stands there."""
 
 import copy
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 from workbench.authoring.case_rows import CaseRow
@@ -11,7 +10,6 @@ from workbench.authoring.value_edit import free_name, moved, value_at, with_item
 from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, put
 
-Fresh = Callable[[], str]
 """Makes an id for a new turn."""
 
 
@@ -37,7 +35,7 @@ def remove(case: Any, row: CaseRow) -> Any:
     return without(case, row.unit)
 
 
-def duplicate(case: Any, row: CaseRow, fresh: Fresh = fresh_id) -> tuple[Any, Location]:
+def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
     """The case with what a row belongs to twice, and where the second one stands, right after the first. A turn gets an
     id of its own, and so does a rubric, for two of the same id are one for ADK.
 
@@ -50,7 +48,7 @@ def duplicate(case: Any, row: CaseRow, fresh: Fresh = fresh_id) -> tuple[Any, Lo
         raise NotPossibleError(f"{whole} has one of these only")
     twin = copy.deepcopy(value_at(case, row.unit))
     if row.unit == row.location and row.kind == "turn":
-        put(twin, "invocation_id", fresh(), camel=is_camel(case))
+        put(twin, "invocation_id", fresh_id(), camel=is_camel(case))
     elif row.kind in ("call", "args"):
         _give_call_an_id(twin, value_at(case, row.unit[:-1]), camel=is_camel(case))
     elif row.kind == "rubric":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.case_edit import Fresh, fresh_id
+from workbench.authoring.case_edit import fresh_id
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.value_edit import free_name, value_at, with_item, with_value
 from workbench.model.places import Location
@@ -59,10 +59,10 @@ def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
     return [_PARTS[what] for what in wanted]
 
 
-def with_part(case: dict[str, Any], row: CaseRow, what: What, fresh: Fresh = fresh_id) -> tuple[Any, Location]:
+def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Location]:
     """The case with an empty one of these, and where it stands: beside the row if that is one of the same kind, else
     behind what there is."""
-    builder = _Builder(case, row, fresh)
+    builder = _Builder(case, row)
     return getattr(builder, what)()  # type: ignore[no-any-return]
 
 
@@ -70,7 +70,7 @@ def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool =
     """A case to begin with: one turn with an empty message, or an empty scenario."""
     case: dict[str, Any] = {spelled("eval_id", camel=camel): eval_id}
     row = CaseRow((), "id", "", None, "word", ())
-    builder = _Builder(case, row, fresh_id, camel=camel)
+    builder = _Builder(case, row, camel=camel)
     case, _ = builder.scenario() if scenario else builder.turn()
     session = {"app_name": app, "user_id": user, "state": {}}
     case[spelled("session_input", camel=camel)] = {spelled(key, camel=camel): value for key, value in session.items()}
@@ -78,15 +78,15 @@ def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool =
 
 
 class _Builder:
-    def __init__(self, case: dict[str, Any], row: CaseRow, fresh: Fresh, *, camel: bool | None = None) -> None:
-        self._case, self._row, self._fresh = case, row, fresh
+    def __init__(self, case: dict[str, Any], row: CaseRow, *, camel: bool | None = None) -> None:
+        self._case, self._row = case, row
         self._camel = is_camel(case) if camel is None else camel
         self._turn: Location = ("conversation", row.turn or 0)
 
     def turn(self) -> tuple[Any, Location]:
         turns = self._case.get("conversation") or []
         place = ("conversation", len(turns) if self._row.turn is None else self._row.turn + 1)
-        turn = self._spell({"invocation_id": self._fresh(), "user_content": _content("user")})
+        turn = self._spell({"invocation_id": fresh_id(), "user_content": _content("user")})
         return with_item(self._case, place, turn), (*place, self._key({}, "user_content"))
 
     def user(self) -> tuple[Any, Location]:

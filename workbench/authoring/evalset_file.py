@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
-from workbench.authoring.case_edit import Fresh, fresh_id
+from workbench.authoring.case_edit import fresh_id
 from workbench.authoring.value_edit import free_name
 from workbench.json_values import case_id
 from workbench.model.breaches import Breach
@@ -53,7 +53,7 @@ class EvalsetFile(EvalsetText):
         order[place:place] = [NewCase(case, like=like) for case in cases]
         return self.with_order(order)
 
-    def with_copies(self, numbers: Collection[int], fresh: Fresh = fresh_id) -> tuple[bytes, list[str]]:
+    def with_copies(self, numbers: Collection[int]) -> tuple[bytes, list[str]]:
         """With each of those cases once more right after it, under a free name and with turns of their own; and those
         names.
 
@@ -68,7 +68,7 @@ class EvalsetFile(EvalsetText):
             if number in numbers:
                 names.append(free_name(eval_id or "case", taken))
                 taken.add(names[-1])
-                order.append(NewCase(copied(self.case(number), names[-1], fresh), like=number))
+                order.append(NewCase(copied(self.case(number), names[-1]), like=number))
         return self.with_order(order), names
 
     def without(self, numbers: Collection[int]) -> bytes:
@@ -111,7 +111,7 @@ class EvalsetFile(EvalsetText):
             raise RejectedError(new)
 
 
-def copied(case: Any, eval_id: str, fresh: Fresh = fresh_id) -> Any:
+def copied(case: Any, eval_id: str) -> Any:
     """A case under another name, its turns with ids of their own where they had some."""
     twin = copy.deepcopy(case)
     if not isinstance(twin, dict):
@@ -120,7 +120,7 @@ def copied(case: Any, eval_id: str, fresh: Fresh = fresh_id) -> Any:
     turns = twin.get("conversation")
     for turn in turns if isinstance(turns, list) else ():
         if key_in(turn, "invocation_id") is not None:
-            put(turn, "invocation_id", fresh(), camel=False)
+            put(turn, "invocation_id", fresh_id(), camel=False)
     return twin
 
 

@@ -36,16 +36,6 @@ class Saver:
         self._journal = UndoJournal(state)
 
     @property
-    def can_undo(self) -> str | None:
-        """The label of the edit that `undo` would take back, None if there is none."""
-        return self._journal.done[-1].label if self._journal.done else None
-
-    @property
-    def can_redo(self) -> str | None:
-        """The label of the edit that `redo` would make again."""
-        return self._journal.undone[-1].label if self._journal.undone else None
-
-    @property
     def lasting(self) -> bool:
         """Whether edits can still be undone after a restart."""
         return self._journal.lasting

@@ -4,7 +4,7 @@ import gc
 import sys
 from pathlib import Path
 
-from workbench import config, resources
+from workbench import config
 from workbench.text import one_line, plain
 from workbench.ui import terminal
 from workbench.ui.watchdog import Watchdog
@@ -37,7 +37,7 @@ def open_screen(
     from workbench.ui.workbench_app import WorkbenchApp
 
     settings = config.read_settings()
-    themes = Themes([resources.themes(), config.folder() / "themes"])
+    themes = Themes([config.folder() / "themes"])
     faults: list[str] = []
     try:
         chosen = themes.read(theme or settings.theme or DEFAULT)

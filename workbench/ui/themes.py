@@ -22,6 +22,7 @@ from workbench.regular_file import read_regular_text
 from workbench.text import one_line
 
 DEFAULT = "night"
+_PACKAGE = Path(__file__).parents[1]
 _COLORS = (
     "primary",
     "secondary",
@@ -61,11 +62,13 @@ def read_theme(file: Path) -> Theme:
 
 
 class Themes:
-    """The themes of some folders by name, which is the name of the file; a later folder wins. Each is read when it is
-    asked for."""
+    """The program's themes and those of further folders, by name, which is the name of the file; a later folder wins.
+    Each is read when it is asked for."""
 
-    def __init__(self, folders: Iterable[Path]) -> None:
-        self._folders = tuple(folders)
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        own = _PACKAGE / "themes"
+        # In a checkout they lie beside the package.
+        self._folders = (own if own.is_dir() else _PACKAGE.parent / "themes", *folders)
         self.find()
 
     def find(self) -> None:

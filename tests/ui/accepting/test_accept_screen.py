@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json, user
-from workbench import config, resources
+from workbench import config
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -176,7 +176,7 @@ async def test_what_was_accepted_is_scored_at_once_without_the_agent(tmp_path: P
     (folder / "agent.py").write_text(AGENT, encoding="utf-8")
     content = {"eval_set_id": "refunds", "eval_cases": [case_json("on_time"), case_json("late_parcel")]}
     (folder / "refunds.evalset.json").write_text(json.dumps(content), encoding="utf-8")
-    themes = Themes([resources.themes()])
+    themes = Themes()
     session = Session(tmp_path)
     app = WorkbenchApp(session, config.Settings(tmp_path / "none.toml"), themes, themes.read("night"))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:

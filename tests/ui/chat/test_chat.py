@@ -13,7 +13,7 @@ from textual.events import Paste
 from textual.pilot import Pilot
 
 from tests.ui.conftest import Screen, case_json
-from workbench import config, resources
+from workbench import config
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
@@ -53,7 +53,7 @@ def project(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def opened(project: Path, size: tuple[int, int] = (100, 30)) -> AsyncIterator[tuple[Pilot[int], Screen]]:
-    themes = Themes([resources.themes()])
+    themes = Themes()
     session = Session(project)
     app = WorkbenchApp(session, config.Settings(project.parent / "none.toml"), themes, themes.read("night"))
     async with app.run_test(size=size, notifications=True) as pilot:

@@ -13,7 +13,7 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.agent_inputs import environment_bundles
 from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
-from workbench.dependencies.change import KINDS, Change, Effect, Input, describe_few, strongest
+from workbench.dependencies.change import KINDS, Change, Effect, Input, strongest
 from workbench.dependencies.current import case_at
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import AgentFileFilter, may_name
@@ -51,15 +51,6 @@ class Impact:
     def depths(self) -> dict[CaseName, Effect]:
         """What each affected case needs."""
         return {key: depth for key, changes in self.changes.items() if (depth := strongest(changes)) is not None}
-
-    @property
-    def reasons(self) -> dict[CaseName, str]:
-        """Why, in words: the changes that ask for the most."""
-        depths = self.depths
-        return {
-            key: describe_few(change for change in changes if change.effect == depths[key])
-            for key, changes in self.changes.items()
-        }
 
     def of(self, depth: Effect) -> set[CaseName]:
         """Return the cases for which this much has to be done, and no more."""

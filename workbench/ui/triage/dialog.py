@@ -21,8 +21,6 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
-_SHOWN = 60
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
