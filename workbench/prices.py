@@ -16,7 +16,7 @@ from workbench.events import MetricResult, UserSimulated
 from workbench.json_values import mapping, objects
 
 CURRENCY = "USD"
-FREE = "heuristic"
+_FREE = "heuristic"
 """The judge that calls nobody."""
 _MILLION = 1_000_000
 _LONGEST_CURRENCY = 8
@@ -50,7 +50,7 @@ def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | 
     call, and for the rules of `heuristic`, it is 0.0.
     """
     calls = _count(tally.get("calls"))
-    if calls == 0 or model == FREE:
+    if calls == 0 or model == _FREE:
         return 0.0
     price = _price(model, prices)
     read, written = _count(tally.get("input_tokens")), _count(tally.get("output_tokens"))

@@ -123,3 +123,12 @@ async def test_rules_need_no_key_and_say_what_they_are(desk: Desk) -> None:
     reply = await judge.ask(Question("final_response_match", "?", None, data))
     assert "valid" in (reply.text or "")
     assert reply.model_version.startswith("heuristic")
+
+
+async def test_rules_are_no_call_not_even_a_kept_one(desk: Desk) -> None:
+    bench = desk.bench(JudgeEnvironment("none", {}), 1, False)
+    judge = bench.judge(JudgeOptions(model="heuristic"))
+    question = Question("final_response_match", "?", None, {"user": "?", "response": "Yes", "reference": "Yes"})
+    first, second = await judge.ask(question), await judge.ask(question)
+    assert (first.cached, second.cached) == (False, True)
+    assert (bench.tally.calls, bench.tally.cached) == (0, 0)

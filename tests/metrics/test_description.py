@@ -3,9 +3,19 @@
 from typing import Any, get_args
 
 import pytest
+from pydantic import Field
 
 from workbench.metrics.base import NotScorableError
-from workbench.metrics.description import CriterionDescription, Part, Shown, extra_of, option_breaches, read_options
+from workbench.metrics.description import (
+    CriterionDescription,
+    Options,
+    Part,
+    Shown,
+    default_words,
+    extra_of,
+    option_breaches,
+    read_options,
+)
 from workbench.metrics.judged.descriptions import AnswerRubricOptions, SimulatorOptions
 from workbench.metrics.registry import known
 from workbench.metrics.trajectory import TrajectoryOptions
@@ -37,6 +47,20 @@ def test_match_types_that_adk_takes(value: Any, match_type: str) -> None:
 def test_match_types_that_adk_refuses(value: Any) -> None:
     with pytest.raises(NotScorableError, match="EXACT"):
         trajectory(match_type=value)
+
+
+def test_defaults_that_are_made_each_time_are_shown_like_others() -> None:
+    class Lists(Options):
+        words: list[str] = Field(default_factory=lambda: ["sorry"], description="Words.")
+        none: dict[str, Any] = Field(default_factory=dict, description="Nothing.")
+        most: float = Field(0.5, description="Most.")
+        flag: bool = Field(False, description="Flag.")
+        name: str = Field("a b", description="Name.")
+
+    told = {name: default_words(field) for name, field in Lists.model_fields.items()}
+    assert told == {"words": '["sorry"]', "none": "none", "most": "0.5", "flag": "false", "name": "a b"}
+    judge = AnswerRubricOptions.model_fields["judge_model_options"]
+    assert default_words(judge) == ""
 
 
 @pytest.mark.parametrize(("value", "flag"), [(True, True), ("Yes", True), (1.0, True), ("off", False), (0, False)])

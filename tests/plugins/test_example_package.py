@@ -202,7 +202,7 @@ def test_broken_package_is_named_and_costs_only_itself(project: Project, site: P
     assert project.program("export", "last", "--format", "html", environment=installed).returncode == 0
     for name, said in {
         "raises": "broken-example): RuntimeError: not today",
-        "fails": "--format fails failed: ZeroDivisionError",
+        "fails": "--format fails of broken-example failed: ZeroDivisionError",
         "needs": "--format needs needs no_such_package",
     }.items():
         done = project.program("export", "last", "--format", name, "-o", "out.txt", environment=installed)

@@ -57,6 +57,7 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     """Writes the run; the exit code."""
     if len(words) != 1:
         raise Refused(f"one run is exported, not {len(words)}", try_help="agent-workbench export")
+    from workbench.exporting.exporter import EXPORTERS
     from workbench.history.run_words import refuse_unknown_runs
 
     state = refuse_unknown_runs(words, state_dir)
@@ -71,7 +72,8 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     except Exception as error:
         if form in OWN["exporters"]:
             raise
-        raise Refused(f"--format {form} failed: {type(error).__name__}: {error}") from error
+        package = EXPORTERS.extension(form).package
+        raise Refused(f"--format {form} of {package} failed: {type(error).__name__}: {error}") from error
     return 2 if has_failed() else 0
 
 

@@ -122,12 +122,14 @@ class DeskBench:
         ask: Callable[[], Coroutine[Any, Any, T]],
         to_keep: Callable[[T], tuple[str, dict[str, Any]] | None],
         read: Callable[[Mapping[str, Any] | None], T | None],
+        *,
+        free: bool = False,
     ) -> T:
         """Return the answer kept under `key`, or ask and keep what came.
 
         `to_keep` gives the words of an answer and its form in the cache, None if it is not to be kept. `read` reads
         that form, and returns None for anything else that may stand in a file. Who asks while the same question is
-        under way gets that answer as a kept one.
+        under way gets that answer as a kept one. `free` answers are of rules, which are no call: they are not counted.
         """
         kept = read(self.run.kept(key))
         if kept is None:
@@ -138,7 +140,7 @@ class DeskBench:
             kept = None if first or answer is None else read(answer[1])
             if kept is None:
                 return came
-        self.tally.cached += 1
+        self.tally.cached += not free
         return kept
 
     def begin(self) -> JudgeFault | None:
@@ -179,21 +181,21 @@ class DeskJudge:
         """The reply to a question, kept or asked for; never raises but when cancelled."""
         bench = self._bench
         question = _sendable(question)
-        key = self._key(question, sample)
+        key, free = self._key(question, sample), self._identity.by == "rules"
 
         def attempt() -> Awaitable[Answer]:
             return self._answerer.answer(question, self._options, sample)
 
         async def fresh() -> Reply:
             await self._answerer.ready()
-            begin = _costs_nothing if self._identity.by == "rules" else bench.begin
+            begin = _costs_nothing if free else bench.begin
             outcome = await ask_until_answered(attempt, _is_nothing, self._road, begin)
             bench.spent(outcome.value, outcome.seconds)
             return _reply(outcome)
 
         if key is None:
             return await fresh()
-        return await bench.kept_or_asked(key, bench.run.replies, fresh, _to_keep, _kept_reply)
+        return await bench.kept_or_asked(key, bench.run.replies, fresh, _to_keep, _kept_reply, free=free)
 
     def forget(self, question: Question, sample: int = 1) -> None:
         """The reply is not kept, neither in memory nor on disk."""

@@ -114,6 +114,14 @@ def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIde
     return identity
 
 
+def judges_by_rules(options: JudgeOptions) -> bool:
+    """Return whether rules answer with these options, which is no call. A judge that cannot be asked is no rules."""
+    try:
+        return who_judges(options, JudgeEnvironment("", {})).by == "rules"
+    except NotAvailableError:
+        return False
+
+
 def _failure(kind: JudgeKind, error: Exception) -> str:
     package = JUDGES.extension(kind.name).package
     return f"the judge {kind.name} of {package} failed: {type(error).__name__}: {error}"

@@ -92,8 +92,6 @@ def _options(fields: Iterable[tuple[str, FieldInfo]]) -> Iterable[str]:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.default_factory is not None:
-        return ""
     words = default_words(field)
     return f" ({words} if not given)" if words else ""
 

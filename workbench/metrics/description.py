@@ -4,6 +4,7 @@ A description is loaded when the workbench opens, so its module imports no libra
 function that computes the score, which is loaded when a case is scored.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -81,8 +82,14 @@ def extra_of(field: FieldInfo, key: str) -> str:
 
 def default_words(field: FieldInfo) -> str:
     """Return in words what holds where an option is not given."""
-    words = extra_of(field, "none") or ("none" if field.default is None else str(field.default))
-    return words.lower() if isinstance(field.default, bool) else words
+    default = field.get_default(call_default_factory=True)
+    if words := extra_of(field, "none"):
+        return words
+    if isinstance(default, BaseModel):
+        return ""  # Its own options have defaults.
+    if default in (None, [], {}):
+        return "none"
+    return default if isinstance(default, str) else json.dumps(default, ensure_ascii=False, default=str)
 
 
 def choices_of(field: FieldInfo) -> tuple[Any, ...]:
@@ -199,7 +206,8 @@ class CriterionDescription:
     def defaults(self) -> dict[str, Any]:
         """Return what holds where an option is not given, the options of the judge among them."""
         fields = {**self.options.model_fields, **(JudgeModelOptions.model_fields if self.needs_judge else {})}
-        return {name: option.default for name, option in fields.items() if option.default_factory is None}
+        values = ((name, option.get_default(call_default_factory=True)) for name, option in fields.items())
+        return {name: value for name, value in values if not isinstance(value, BaseModel)}
 
     def useless(self, options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """Yield each option with a value under which the criterion is useless: its name, value, the one that works."""

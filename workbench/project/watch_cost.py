@@ -8,7 +8,7 @@ from workbench.dependencies.change import Effect
 from workbench.engine.watch.board import Estimate, Limit
 from workbench.events import CaseRef
 from workbench.model.criteria import CriteriaConfig
-from workbench.prices import FREE, Prices, criterion_cost, judge_name, money, simulation_cost, total
+from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.trace.totals import Bill, bill
@@ -78,13 +78,15 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
     """What judges will be asked by criteria by which the case was never judged: as many calls as it may be."""
     from workbench.engine.plan.judge_calls import Span, criterion_calls, options_of
+    from workbench.judge.kinds import judges_by_rules
     from workbench.metrics.registry import asks
 
     calls = 0
     for criterion in () if config is None else config.criteria:
         judged = record.metrics.get(criterion.name)
         options = options_of(criterion)
-        if asks(criterion.name) and options.model != FREE and (judged is None or "tally" not in judged.details):
+        is_new = judged is None or "tally" not in judged.details
+        if is_new and asks(criterion.name) and not judges_by_rules(options):
             turns = Span(len(record.turns), len(record.turns))
             calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
     return replace(cost, calls=cost.calls + calls, money=None) if calls else cost
