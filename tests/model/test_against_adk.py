@@ -21,7 +21,7 @@ from workbench.model.evalset_schema import EvalCase as CaseSchema
 from workbench.model.evalset_schema import EvalSet as EvalSetSchema
 from workbench.model.evalset_schema import UserPersona
 from workbench.model.genai_types import GenerateContentConfig
-from workbench.model.schema_words import known_keys, type_at
+from workbench.model.schema_messages import known_keys, type_at
 from workbench.model.validation import validate, validate_case
 
 _MODELLED = "2.13."
@@ -97,7 +97,7 @@ def test_configs_are_rejected_where_adk_rejects_them(adk: Adk, config: Any) -> N
     """And besides, where a key is nearly right or a threshold not finite: those are the workbench's own errors."""
     text = json.dumps(config)
     errors = [breach.message for breach in config_breaches(config) if breach.severity == "error"]
-    own = [message for message in errors if "read over it" in message or "can be compared" in message]
+    own = [message for message in errors if "would ignore it" in message or "can be compared" in message]
     answer = adk.ask("config", text)
     assert bool(errors) == (not answer["accepted"]) or own == errors, (errors, answer["value"])
 

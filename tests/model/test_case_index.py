@@ -112,7 +112,7 @@ def test_what_adk_s_reader_refuses_is_marked_as_odd() -> None:
     index = index_cases(('{"eval_cases": [' + ", ".join(cases) + "]}").encode())
     assert index is not None
     assert index.ids == ["a", "b\ud800", "c", "d"]
-    assert index.odd == [1, 2]
+    assert index.rejected == [1, 2]
 
 
 @pytest.mark.parametrize(

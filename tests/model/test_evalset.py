@@ -102,7 +102,7 @@ def test_keys_that_adk_drops_are_kept_in_raw_only(with_case: Open) -> None:
         (
             '{"eval_id": "a", §"converstion": []}',
             "(eval_cases[0].converstion): a case needs `conversation` or `conversation_scenario`, and this one has"
-            " neither. Did you mean `conversation` by `converstion`?",
+            " neither. Did you mean `conversation` instead of `converstion`?",
         ),
         (
             '{"eval_id": "a", "conversation": [{"user_content": §"hi"}]}',
@@ -125,7 +125,7 @@ def test_keys_that_adk_drops_are_kept_in_raw_only(with_case: Open) -> None:
         ),
         (
             '{§"evalid": "a", "conversation": []}',
-            "(eval_cases[0].evalid): `eval_id` is missing. Did you mean `eval_id` by `evalid`?",
+            "(eval_cases[0].evalid): `eval_id` is missing. Did you mean `eval_id` instead of `evalid`?",
         ),
         (
             '{"eval_id": §5, "conversation": []}',
@@ -145,7 +145,7 @@ def test_keys_that_adk_drops_are_kept_in_raw_only(with_case: Open) -> None:
             '{"eval_id": "a", "conversation": [{"user_content": {}, "intermediate_data":'
             ' {"tool_uses": [{"args": §"{}"}]}}]}',
             "(eval_cases[0].conversation[0].intermediate_data.tool_uses[0].args): `args` must be an object, not the"
-            ' text "{}". It is an object written as text',
+            ' text "{}". This is an object written as text',
         ),
         (
             '{"eval_id": "a", "conversation": [{"user_content": {}, "intermediate_data":'
@@ -154,7 +154,7 @@ def test_keys_that_adk_drops_are_kept_in_raw_only(with_case: Open) -> None:
         ),
         (
             '{"eval_id": "a", "conversation": [{§"user_content": {}, "userContent": {}}]}',
-            "(eval_cases[0].conversation[0].user_content): `user_content` stands here in both spellings",
+            "(eval_cases[0].conversation[0].user_content): `user_content` is here in both snake_case and camelCase",
         ),
         (
             '{"eval_id": "a", "conversation": [], §"conversation_scenario": {"starting_prompt": "",'
@@ -164,7 +164,7 @@ def test_keys_that_adk_drops_are_kept_in_raw_only(with_case: Open) -> None:
         (
             '{"eval_id": "a", "conversation_scenario": {"starting_prompt": "", "conversation_plan": "",'
             ' "user_persona": §"NOVCE"}}',
-            "(eval_cases[0].conversation_scenario.user_persona): no prebuilt persona is called `NOVCE`. Did you mean"
+            "(eval_cases[0].conversation_scenario.user_persona): `NOVCE` is not a prebuilt persona. Did you mean"
             " NOVICE?",
         ),
         (
@@ -191,20 +191,19 @@ def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, t
     [
         (
             '{"eval_id": "a", §"eval_id": "b", "conversation": [%s]}',
-            "(eval_cases[0].eval_id): `eval_id` stands twice in this object: this one counts, the one of line 3 is"
-            " dropped",
+            "(eval_cases[0].eval_id): duplicate key `eval_id`: this one is used, the one on line 3 is ignored",
         ),
         (
             '{§"eval_id": "a", "evalId": "b", "conversation": [%s]}',
-            "(eval_cases[0].eval_id): `eval_id` and `evalId` are one key in two spellings: ADK reads the second",
+            "(eval_cases[0].eval_id): `eval_id` and `evalId` are the same key in two spellings: ADK reads the second",
         ),
         (
             '{"eval_id": "b", "conversation": [%s], "x": §NaN}',
-            "(eval_cases[0].x): NaN is not JSON, though ADK reads it",
+            "(eval_cases[0].x): NaN is not valid JSON, but ADK accepts it",
         ),
         (
             '{"eval_id": "b", "conversation": [%s], "x": §"\\udfff"}',
-            "(eval_cases[0].x): half a character (\\udfff, a lone surrogate): ADK cannot read this file",
+            "(eval_cases[0].x): half a character (\\udfff, a lone surrogate), which ADK cannot read",
         ),
         (
             '{"eval_id": "b", "conversation": [%s], §"rubric": []}',
@@ -212,7 +211,7 @@ def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, t
         ),
         (
             '{"eval_id": "b", "conversation": §[]}',
-            "(eval_cases[0].conversation): the conversation has no turns, so nothing can be judged",
+            "(eval_cases[0].conversation): the conversation has no turns, so there is nothing to judge",
         ),
         (
             '{"eval_id": "b", "conversation": [{"user_content": {}, "intermediate_data":'
@@ -311,7 +310,7 @@ def test_where_brackets_do_not_match_the_schema_is_not_checked(opened: Open) -> 
     ("text", "told"),
     [
         ("", "1:1: the file is empty"),
-        ("5", "1:1: the file holds the number 5, and an evalset is an object"),
+        ("5", "1:1: the file holds the number 5, but an evalset is an object"),
         ("{}", "1:1: `eval_set_id` is missing"),
         ('{"eval_set_id": "s"}', "1:1: `eval_cases` is missing"),
         (
@@ -321,8 +320,8 @@ def test_where_brackets_do_not_match_the_schema_is_not_checked(opened: Open) -> 
         ('{"evalSetId": "s", "eval_cases": []}', "1:2 (evalSetId): `eval_set_id` is missing. Did you mean"),
         ('{"eval_set_id": 5, "eval_cases": []}', "1:17 (eval_set_id): `eval_set_id` must be text, not the number 5"),
         ('{"eval_set_id": "s", "eval_cases": {}}', "1:36 (eval_cases): `eval_cases` must be a list, not an object"),
-        ('[{"eval_id": "a", "conversation": []}]', "1:1: a list of cases without what belongs around it"),
-        ("[1, 2]", "1:1: a list that is in no format of ADK's"),
+        ('[{"eval_id": "a", "conversation": []}]', "1:1: a bare list of cases, without the evalset around it"),
+        ("[1, 2]", "1:1: a list in a format that ADK does not know"),
     ],
 )
 def test_files_that_are_no_evalset(opened: Open, text: str, told: str) -> None:
@@ -340,7 +339,7 @@ def test_what_stands_beside_the_cases_is_checked_at_its_place(opened: Open) -> N
     assert not document.broken
     assert _told(document) == [
         "55:1 (descripton): ADK does not know the key `descripton` here and drops it. Did you mean `description`?",
-        "56:13 (zebra): `zebra` stands twice in this object: this one counts, the one of line 56 is dropped",
+        "56:13 (zebra): duplicate key `zebra`: this one is used, the one on line 56 is ignored",
         "56:13 (zebra): ADK does not know the key `zebra` here and drops it",
     ]
 
@@ -352,7 +351,7 @@ def test_the_last_of_two_lists_of_cases_counts(opened: Open) -> None:
     )
     assert [case.eval_id for case in document.cases] == ["b"]
     assert document.case(0).turns == ()
-    assert _told(document)[0].startswith("2:2 (eval_cases): `eval_cases` stands twice")
+    assert _told(document)[0].startswith("2:2 (eval_cases): duplicate key `eval_cases`")
 
 
 def test_ids_must_differ_and_should_not_be_empty(opened: Open) -> None:
@@ -360,16 +359,16 @@ def test_ids_must_differ_and_should_not_be_empty(opened: Open) -> None:
     document = opened(f'{{"eval_set_id": "s", "eval_cases": [\n{cases}]}}')
     assert document.broken
     assert _told(document) == [
-        "4:13 (eval_cases[2].eval_id): the id `a` stands twice in the file: a case has it on line 2, too. Ids must"
-        " differ",
-        "5:13 (eval_cases[3].eval_id): the id of this case is empty",
+        "4:13 (eval_cases[2].eval_id): duplicate case ID `a`: the case on line 2 has the same ID. Give each"
+        " case its own ID",
+        "5:13 (eval_cases[3].eval_id): the ID of this case is empty",
     ]
 
 
 def test_a_file_without_cases_is_worth_a_word(opened: Open) -> None:
     document = opened('{"eval_set_id": "s", "eval_cases": []}')
     assert not document.broken
-    assert [fault.message for fault in document.faults] == ["the file holds no cases: there is nothing to run"]
+    assert [fault.message for fault in document.faults] == ["the file has no cases, so there is nothing to run"]
 
 
 def test_a_test_file_may_hold_several_cases(opened: Open) -> None:
@@ -436,7 +435,7 @@ def test_a_large_file_that_is_no_json_tells_so_at_once(opened: Open) -> None:
     document = opened(text.replace('"c150"', '"c150" // here', 1))
     fault = document.faults[0]
     assert '"c150"' in text.splitlines()[fault.line - 1]
-    assert fault.message == "a comment (//): JSON has none"
+    assert fault.message == "a comment (//): JSON does not allow comments"
 
 
 def test_errors_are_found_behind_any_number_of_warnings(opened: Open) -> None:
@@ -477,7 +476,7 @@ def test_an_initial_session_file(tmp_path: Path) -> None:
         ('{"app_name": 5}', "1:14 (app_name): `app_name` must be text, not the number 5"),
         ('{"state": []}', "1:11 (state): `state` must be an object, not a list"),
         ('{"state": {},}', "1:13: a trailing comma before `}`. Delete it"),
-        ("[]", "1:1: this must be an object with app_name, user_id and state, not a list"),
+        ("[]", "1:1: an initial session must be an object with app_name, user_id and state, not a list"),
         ("", "1:1: the file is empty"),
     ],
 )
@@ -497,7 +496,7 @@ def test_a_missing_initial_session_file(tmp_path: Path) -> None:
 def test_an_initial_session_goes_with_the_old_test_format_only(opened: Open) -> None:
     session = {"app_name": "x", "user_id": "u", "state": {"k": 1}}
     modern = opened('{"eval_set_id": "s", "eval_cases": []}', initial_session=session)
-    assert "goes with the old test format only" in _told(modern, "error")[0]
+    assert "works only with the old test format" in _told(modern, "error")[0]
     assert opened('[{"name": "n", "data": []}]', initial_session=session).broken
     old = opened('[{"query": "q"}]', "a.test.json", initial_session=session)
     assert not old.broken

@@ -85,7 +85,7 @@ def test_a_copy_is_written_as_its_original() -> None:
 
 def test_a_case_from_another_file_keeps_its_spelling_in_the_layout_of_this_one() -> None:
     one = EvalsetText(f'{{"eval_set_id": "o", "eval_cases": [{ODD}]}}'.encode())
-    after = EvalsetText(FILE.encode()).with_order([0, 1, 2, one.taken(0)]).decode()
+    after = EvalsetText(FILE.encode()).with_order([0, 1, 2, one.copied(0)]).decode()
     added = after.replace(FILE[: FILE.rindex("}\n  ]") + 1], "")
     assert added.startswith(
         ',\n    {\n      "eval_id": "odd",\n      "state": {\n        "a": 1e3,\n        "b": 1.50,'
@@ -96,7 +96,7 @@ def test_a_case_from_another_file_keeps_its_spelling_in_the_layout_of_this_one()
 
 def test_a_case_that_goes_to_a_file_on_one_line_stands_on_one() -> None:
     one = EvalsetText(b'{"eval_cases":[{"eval_id":"a"}]}')
-    after = one.with_order([0, EvalsetText(FILE.replace("\n", "\r\n").encode()).taken(2)]).decode()
+    after = one.with_order([0, EvalsetText(FILE.replace("\n", "\r\n").encode()).copied(2)]).decode()
     assert after == '{"eval_cases":[{"eval_id":"a"},{"eval_id":"drei ü","note":null}]}'
 
 
@@ -134,9 +134,9 @@ def test_a_byte_order_mark_and_carriage_returns_stay() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"eval_cases": [', "not in order"),
+        (b'{"eval_cases": [', "invalid JSON"),
         (b'[{"query": "hi"}]', "migrate"),
-        (b'{"eval_set_id": "a"}', "no plain list"),
+        (b'{"eval_set_id": "a"}', "no plain `eval_cases` list"),
         (b'{"eval_cases": ["\xff"]}', "not UTF-8"),
     ],
 )
@@ -167,7 +167,7 @@ def test_any_case_goes_to_any_file(case: dict[str, Any], indents: tuple[int | st
     source, target = (
         EvalsetText(json.dumps(file, indent=indent).encode()) for file, indent in zip(files, indents, strict=True)
     )
-    after = target.with_order([0, source.taken(0)])
+    after = target.with_order([0, source.copied(0)])
     assert json.loads(after)["eval_cases"] == [target.case(0), source.case(0)]
     assert (b"\n" in after) == (indents[1] is not None)
     if indents[0] == indents[1]:

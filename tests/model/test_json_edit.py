@@ -163,7 +163,7 @@ def test_too_deep_is_said() -> None:
 
 
 def test_what_is_no_json_is_said() -> None:
-    with pytest.raises(EditError, match="no JSON"):
+    with pytest.raises(EditError, match="not valid JSON"):
         revise("[]", [object()])
 
 

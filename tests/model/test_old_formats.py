@@ -96,7 +96,7 @@ def test_the_same_file_is_the_same_case_tomorrow(opened: Open) -> None:
     ("text", "told"),
     [
         ('[{"name": "n", "data": [{§"qury": "q"}]}]', "([0].data[0].qury): `query` is missing. Did you mean `query`"),
-        ('[{§"nam": "n", "data": []}]', "([0].nam): `name` is missing. Did you mean `name` by `nam`?"),
+        ('[{§"nam": "n", "data": []}]', "([0].nam): `name` is missing. Did you mean `name` instead of `nam`?"),
         ('[§{"name": "n"}]', "([0]): `data` is missing"),
         ('[{"name": §5, "data": []}]', "([0].name): `name` must be text, not the number 5"),
         ('[{"name": "n", "data": §5}]', "([0].data): `data` must be a list, not the number 5"),
@@ -125,7 +125,7 @@ def test_the_same_file_is_the_same_case_tomorrow(opened: Open) -> None:
         ),
         (
             '[{"name": "n", "data": []},\n{"name": §"n", "data": []}]',
-            "([1].name): the id `n` stands twice in the file: a case has it on line 1, too",
+            "([1].name): duplicate case ID `n`: the case on line 1 has the same ID",
         ),
     ],
 )

@@ -101,19 +101,19 @@ def test_custom_instructions_reach_into_the_persona() -> None:
     ("template", "persona", "fault"),
     [
         (ALL, False, ""),
-        (ALL, True, "the instructions must mention {{ persona }} (the scenario has a persona)"),
+        (ALL, True, "the instructions must use {{ persona }} (the scenario has a persona)"),
         (ALL + "{% if persona %}{% endif %}", True, ""),
         (
             "{{ stop_signal }}",
             False,
-            "the instructions must mention {{ conversation_plan }}, {{ conversation_history }}",
+            "the instructions must use {{ conversation_plan }}, {{ conversation_history }}",
         ),
         (
             ALL.replace("{{ stop_signal }}", "{# stop_signal #}"),
             False,
-            "the instructions must mention {{ stop_signal }}",
+            "the instructions must use {{ stop_signal }}",
         ),
-        (ALL + "{% for %}", False, "the instructions are no Jinja template: Expected an expression"),
+        (ALL + "{% for %}", False, "the instructions are not a valid Jinja template: Expected an expression"),
     ],
 )
 def test_custom_instructions_are_checked(template: str, persona: bool, fault: str) -> None:

@@ -28,7 +28,7 @@ class RejectedError(ValueError):
 class EvalsetFile(EvalsetText):
     """An evalset file that refuses cases, ids and names that ADK would not read."""
 
-    def after(self, number: int, wanted: Any) -> Self:
+    def edited(self, number: int, wanted: Any) -> Self:
         """Return the file with a case saying something else.
 
         Raises:
@@ -36,13 +36,13 @@ class EvalsetFile(EvalsetText):
             EditError: it is nested too deep.
         """
         self._check(wanted, self.case(number), skip=number)
-        return super().after(number, wanted)
+        return super().edited(number, wanted)
 
     def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
         """With new cases before position `place`.
 
         Raises:
-            RejectedError, EditError: as `after`.
+            RejectedError, EditError: as `edited`.
         """
         ids = list(self.ids)
         for case in cases:
@@ -58,7 +58,7 @@ class EvalsetFile(EvalsetText):
         names.
 
         Raises:
-            EditError: as `after`.
+            EditError: as `edited`.
         """
         taken = set(self.ids)
         names: list[str] = []
@@ -131,7 +131,7 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
         RejectedError: one of them is in the other already; nothing is lost.
         EditError: as `EvalsetFile.after`.
     """
-    cases = [source.taken(number) for number in numbers]
+    cases = [source.copied(number) for number in numbers]
     taken = set(target.ids) & {case_id(case.value) for case in cases}
     if taken:
         names = ", ".join(sorted(taken)[:3])

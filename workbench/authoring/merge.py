@@ -77,7 +77,7 @@ def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
     if one.theirs is None:
         order: list[int | NewCase] = list(range(len(text.ids)))
         own = EvalsetText(mine)
-        order.insert(_place(text, one.eval_id, own), own.taken(list(own.ids).index(one.eval_id)))
+        order.insert(_place(text, one.eval_id, own), own.copied(list(own.ids).index(one.eval_id)))
         return text.with_order(order)
     number = list(text.ids).index(one.eval_id)
     if one.mine is None:

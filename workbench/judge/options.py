@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from workbench.judge.base import DEFAULT_MODEL, DEFAULT_SAMPLES, JudgeOptions
 from workbench.model.genai_types import STRICT, GenerateContentConfig
-from workbench.model.schema_words import breaches_of
+from workbench.model.schema_messages import breaches_of
 
 
 class JudgeModelOptions(BaseModel):

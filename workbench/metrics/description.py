@@ -21,7 +21,7 @@ from workbench.metrics.json_difference import shown
 from workbench.model.breaches import Breach
 from workbench.model.criteria import Criterion
 from workbench.model.evalset_schema import Rubric
-from workbench.model.schema_words import breaches_of, explain, wanted
+from workbench.model.schema_messages import breaches_of, explain, wanted
 
 Effect: TypeAlias = Literal["decide", "score"]
 """What a change asks for: `decide` compares what is stored, `score` makes the score again."""

@@ -1,1 +1,4 @@
-"""Files as typed values: evalsets, criteria configs, invocations. Reading with places; nothing here runs anything."""
+"""Evalsets, criteria configs and invocations as typed values, read together with their places in the file.
+
+Nothing here runs anything.
+"""

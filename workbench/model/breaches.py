@@ -1,4 +1,4 @@
-"""Rules that a value breaks, at a location inside it, before anybody asked where in a file that is."""
+"""Broken rules, each at a location inside a value, before they have a place in a file."""
 
 import difflib
 import re
@@ -11,24 +11,27 @@ from workbench.model.places import Location
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """What is wrong with the value (or the key) at `location`; the same fields as a Fault's."""
+    """A broken rule: what is wrong with the value (or the key) at `location`. Same fields as a `Fault`."""
 
     location: Location
     message: str
     hint: str = ""
     severity: Literal["error", "warning"] = "error"
     on_key: bool = False
-    """Whether it is the key that is wrong, not its value."""
+    """Whether the key is wrong, not its value."""
 
 
 def below(location: Location, breaches: Iterable[Breach]) -> Iterator[Breach]:
-    """Breaches of an inner value, as breaches of the value that has it at `location`."""
+    """Yield the breaches of an inner value as breaches of the outer value that holds it at `location`."""
     for breach in breaches:
         yield replace(breach, location=(*location, *breach.location))
 
 
 def nearest(key: str, known: Collection[str]) -> str | None:
-    """The known key that `key` most likely means, in whatever spelling it is; None if none is near."""
+    """Return the known key that `key` most likely means, in snake_case, or None if none is close.
+
+    `key` may be in any spelling.
+    """
     spelled = snake(key)
     if spelled in known:
         return spelled
@@ -37,12 +40,12 @@ def nearest(key: str, known: Collection[str]) -> str | None:
 
 
 def nearest_hint(key: str, known: Collection[str], otherwise: str = "") -> str:
-    """Return the way out of a misspelt key, or `otherwise` if no known key is near."""
+    """Return a hint that names the known key closest to `key`, or `otherwise` if none is close."""
     meant = nearest(key, known)
     return f"Did you mean `{meant}`?" if meant else otherwise
 
 
 def snake(key: str) -> str:
-    """`evalSetId`, `EvalSetId`, `eval-set-id` and `eval set id` as `eval_set_id`."""
+    """Return a key in snake_case: `evalSetId`, `EvalSetId`, `eval-set-id` and `eval set id` become `eval_set_id`."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
     return re.sub(r"[\s-]+", "_", parted.strip()).lower()

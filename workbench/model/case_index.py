@@ -1,9 +1,10 @@
-"""Where the cases of an evalset file are, and what they are called, without keeping any of them.
+"""An index of the cases in an evalset file: their offsets and IDs, without keeping any case in memory.
 
-A file of 20 000 cases is listed at several hundred megabytes a second, and exactly: programs write such files, so the
-text between two cases is the same everywhere, and what lies between two such seams is handed to pydantic's JSON
-reader. If that finds one complete object, the seam was real (a reader inside a case would have found brackets that do
-not match); if not, Python's reader says where the case ends. What neither reads is left to the tolerant scanner.
+A file with 20,000 cases is indexed at several hundred megabytes a second, and exactly. Programs write such files, so
+the text between two cases (the separator) is always the same. The text between two separators goes to pydantic's JSON
+reader. If the reader finds one complete object, the separator was real: one inside a case would leave brackets that do
+not match. If not, Python's reader finds the end of the case. If Python's reader fails too, the tolerant scanner reads
+the file.
 """
 
 import codecs
@@ -20,21 +21,21 @@ from workbench.model.validation import read_json
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _KEY = re.compile(rb'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
-_SEAM = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
+_SEPARATOR = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
 _WINDOW = 1 << 14
-_FARTHEST_SEAM = 1 << 20
+_LONGEST_CASE = 1 << 20
 _decoder = json.JSONDecoder()
 MOST_CASES = 100_000
-"""Cases of one file that are opened."""
+"""Maximum number of cases in one file; larger files are not opened."""
 
 
 class TooManyCasesError(ValueError):
-    """A file has more cases than are opened."""
+    """A file has more cases than the workbench opens."""
 
 
 _ID_SPELLINGS: list[list[str | int]] = [["evalId"], ["eval_id"]]
-# A list with a list of objects that have an id: as deep as cases are nested in a file. With pydantic's core
-# alone, which imports faster than pydantic.
+# A list in a list of objects with an ID, nested as deeply as the cases of a file. It needs only pydantic's core,
+# which imports faster than pydantic.
 _named = SchemaValidator(
     core_schema.list_schema(
         core_schema.list_schema(
@@ -53,42 +54,43 @@ _named = SchemaValidator(
 
 @dataclass
 class CaseIndex:
-    """Offsets are bytes; `ids` has "" where a case is no object with an id (its faults say so when it is checked)."""
+    """The cases of a file. Offsets are bytes. A case that is not an object with an ID has "" in `ids`."""
 
     ids: list[str] = field(default_factory=list)
     starts: "array[int]" = field(default_factory=lambda: array("q"))
     ends: "array[int]" = field(default_factory=lambda: array("q"))
-    odd: list[int] = field(default_factory=list)
-    """Cases that Python's reader takes and ADK's does not (lone surrogates, depth)."""
+    rejected: list[int] = field(default_factory=list)
+    """Positions of cases that Python's reader accepts and ADK's does not (lone surrogates, nesting depth)."""
     frame: bytes = b""
-    """The file without its cases: everything else that stands in it."""
+    """The file without its cases."""
     frame_cut: int = 0
-    """The offset at which they were cut out."""
+    """The offset at which the cases were cut out."""
 
     def add(self, start: int, end: int, eval_id: str) -> None:
-        """Take note of one more case."""
+        """Add one more case."""
         self.starts.append(start)
         self.ends.append(end)
         self.ids.append(eval_id)
 
     def with_piece(self, number: int, length: int, eval_id: str) -> "CaseIndex":
-        """The index of the same file where the case at a position takes `length` bytes and has that id."""
+        """Return the index after the case at position `number` was replaced by `length` bytes with ID `eval_id`."""
         shift = length - (self.ends[number] - self.starts[number])
         starts = self.starts[: number + 1] + array("q", [start + shift for start in self.starts[number + 1 :]])
         ends = self.ends[:number] + array("q", [end + shift for end in self.ends[number:]])
         ids = [*self.ids[:number], eval_id, *self.ids[number + 1 :]]
-        return CaseIndex(ids, starts, ends, self.odd, self.frame, self.frame_cut)
+        return CaseIndex(ids, starts, ends, self.rejected, self.frame, self.frame_cut)
 
     def fits(self, data: bytes) -> bool:
-        """Whether `data` is a file with a plain list of cases where this index says."""
+        """Return whether `data` is a file with a plain list of cases at the place that this index names."""
         cut, rest = self.frame_cut, len(self.frame) - self.frame_cut
         around = data[:cut] + data[len(data) - rest :] if rest > 0 else b""
         return bool(self.frame) and around == self.frame and data[cut - 1 : cut] == b"["
 
 
 def index_cases(data: bytes) -> CaseIndex | None:
-    """Return the cases of a file of today's schema; None if it is not one JSON object with one `eval_cases` list, or
-    not sound JSON.
+    """Return the index of a file in the current schema, or None.
+
+    None means that the file is not one JSON object with one `eval_cases` list, or not valid JSON.
 
     Raises:
         TooManyCasesError: there are more than `MOST_CASES`.
@@ -101,7 +103,7 @@ def index_cases(data: bytes) -> CaseIndex | None:
     if end is None:
         return None
     index.found.frame, index.found.frame_cut = data[:start] + data[end:], start
-    # A second list of that name would be the one that counts; its name could be written with escapes.
+    # A second list of that name would replace the first. Its name could be written with escapes.
     if b"eval_cases" in data[end:] or b"\\u" in data[end:]:
         return None
     try:
@@ -111,8 +113,8 @@ def index_cases(data: bytes) -> CaseIndex | None:
     return index.found if isinstance(frame, dict) else None
 
 
-def last_sound(data: bytes) -> int:
-    """Return the offset after the last sound case of a file that is not sound; 0 if there is none."""
+def last_valid(data: bytes) -> int:
+    """Return the offset after the last valid case of an invalid file, or 0 if there is none."""
     start = _list_of_cases(data)
     if start is None:
         return 0
@@ -122,7 +124,7 @@ def last_sound(data: bytes) -> int:
 
 
 def _list_of_cases(data: bytes) -> int | None:
-    """The offset after the bracket that opens `eval_cases`."""
+    """Return the offset after the bracket that opens `eval_cases`."""
     position = _after_space(data, 0)
     if data[position : position + 1] != b"{":
         return None
@@ -145,26 +147,29 @@ class _Indexer:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.found = CaseIndex()
-        self._seam = b""
-        self._seam_end = self._seam_open = 0
-        """Offsets in the seam: after the brace that closes a case, at the one that opens the next."""
+        self._separator = b""
+        self._separator_end = self._separator_open = 0
+        """Offsets in the separator: after the brace that closes a case, and at the brace that opens the next."""
         self._largest = 0
 
     def read(self, position: int) -> int | None:
-        """Read the items from after the opening bracket; the offset of the closing one, None where it is not sound."""
+        """Read the cases after the opening bracket.
+
+        Returns the offset of the closing bracket, or None if the list is not valid JSON.
+        """
         data = self._data
         position = _after_space(data, position)
         if data[position : position + 1] == b"]":
             return position
         while True:
-            if self._seam:
-                position = self._by_seams(position)
+            if self._separator:
+                position = self._by_separators(position)
             end = self._by_reading(position)
             if end is None:
                 return None
-            seam = _SEAM.match(data, end)
-            if seam is not None:
-                self._learn(seam, end)
+            separator = _SEPARATOR.match(data, end)
+            if separator is not None:
+                self._learn(separator, end)
             position = _after_space(data, end)
             mark = data[position : position + 1]
             if mark == b"]":
@@ -173,17 +178,20 @@ class _Indexer:
                 return None
             position = _after_space(data, position + 1)
 
-    def _by_seams(self, position: int) -> int:
-        """Notes the cases from `position` on as long as the next seam is a real one; where the case begins that is to
-        be read otherwise. One loop, because there may be 20 000 of them."""
-        data, seam, to_end, to_open = self._data, self._seam, self._seam_end, self._seam_open
+    def _by_separators(self, position: int) -> int:
+        """Index the cases from `position` on while each separator turns out to be real.
+
+        Returns the start of the first case that must be read another way. One loop, because a file may have 20,000
+        cases.
+        """
+        data, separator, to_end, to_open = self._data, self._separator, self._separator_end, self._separator_open
         ids, starts, ends = self.found.ids.append, self.found.starts.append, self.found.ends.append
         largest, validate, find = self._largest, _named.validate_json, data.find
-        reach = max(4 * largest, _FARTHEST_SEAM)
-        while (met := find(seam, position, position + reach)) >= 0:
+        reach = max(4 * largest, _LONGEST_CASE)
+        while (met := find(separator, position, position + reach)) >= 0:
             end = met + to_end
             try:
-                # In two lists, as in the file: how deep a case may be nested depends on it.
+                # Inside two lists, as in the file, because the outer levels count toward the nesting limit.
                 ((case,),) = validate(b"[[%b]]" % data[position:end])
             except ValueError:  # not JSON, a case without an id, or more than one value
                 break
@@ -192,7 +200,7 @@ class _Indexer:
             ends(end)
             if end - position > largest:
                 largest = end - position
-                reach = max(4 * largest, _FARTHEST_SEAM)
+                reach = max(4 * largest, _LONGEST_CASE)
             position = met + to_open
             self._count()
         self._largest = largest
@@ -206,7 +214,7 @@ class _Indexer:
         try:
             from_json(b"[[%b]]" % self._data[position:end])
         except ValueError:
-            self.found.odd.append(len(self.found.ids))
+            self.found.rejected.append(len(self.found.ids))
         self._note(position, end, case_id(value))
         return end
 
@@ -219,28 +227,28 @@ class _Indexer:
         if len(self.found.ids) > MOST_CASES:
             raise TooManyCasesError(f"more than {MOST_CASES:,} cases in one file")
 
-    def _learn(self, seam: re.Match[bytes], end: int) -> None:
-        """From now on look for what stands between this case and the next, from the white space before the brace."""
+    def _learn(self, separator: re.Match[bytes], end: int) -> None:
+        """Remember the text between this case and the next, from the white space before the closing brace."""
         start = end - 1
         while self._data[start - 1 : start] in (b" ", b"\t", b"\n", b"\r"):
             start -= 1
-        self._seam = self._data[start : seam.end()]
-        self._seam_end, self._seam_open = end - start, seam.start(1) - start
+        self._separator = self._data[start : separator.end()]
+        self._separator_end, self._separator_open = end - start, separator.start(1) - start
 
 
 def _after_space(data: bytes, position: int) -> int:
     match = _SPACE.match(data, position)
-    assert match is not None  # it matches nothing, too
+    assert match is not None  # it also matches the empty string
     return match.end()
 
 
 def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
-    """The JSON value at an offset and the offset after it; None where there is none that Python's reader takes."""
+    """Return the JSON value at an offset and the offset after it, or None if Python's reader rejects it."""
     window = _WINDOW
     while True:
         whole = position + window >= len(data)
         try:
-            # "surrogatepass" because surrogates written as bytes are let through, with a warning.
+            # "surrogatepass" because surrogates written as bytes are accepted, with a warning.
             decoder = codecs.getincrementaldecoder("utf-8")("surrogatepass")
             text = decoder.decode(memoryview(data)[position : position + window], whole)
             value, end = _decoder.raw_decode(text)
@@ -256,5 +264,5 @@ def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
-    """Whether more text could help: what is wrong is at the end, or a text that does not end."""
+    """Return whether more text could help: the error is at the end, or in a string that does not end."""
     return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 12

@@ -1,7 +1,7 @@
-"""ADK's rules for a case that no single field holds, and the last step to the form that moves at run time.
+"""ADK's rules for a case that span several fields, and the conversion to the form used at run time.
 
-`evalset_schema` has looked at the value first; here both shapes of `intermediate_data` are held apart, a case has
-exactly one of `conversation` and `conversation_scenario`, and personas are looked up.
+`evalset_schema` validates the single fields first. The rules here: `intermediate_data` uses only one of its two shapes,
+a case has exactly one of `conversation` and `conversation_scenario`, and a named persona exists.
 """
 
 import base64
@@ -21,20 +21,23 @@ from workbench.model.evalset_schema import (
     UserPersona,
 )
 from workbench.model.invocation import OPAQUE
-from workbench.model.schema_words import breaches_of, unread_keys
+from workbench.model.schema_messages import breaches_of, unread_keys
 from workbench.model.spelling import get
 
 _CASE_KEYS = frozenset(EvalCase.__annotations__)
 _SESSION_KEYS = frozenset(SessionInput.__annotations__)
 _EVENT_KEYS = frozenset(InvocationEvent.__annotations__)
 _MOST_COMPARED = 200
-"""Unknown keys of one object that are compared with the known ones: each takes a moment."""
+"""Maximum number of unknown keys of one object that are compared with the known ones; each comparison takes time."""
 _EDITOR_KEYS = frozenset({"invocationIndex", "toolUseIndex"})
-"""ADK's own web editor leaves them on events, for nobody."""
+"""Keys that ADK's own web editor leaves on events. Nothing reads them."""
 
 
 def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
-    """What is wrong or odd with a case whose fields are all right. `case` is what `EvalCase` validated."""
+    """Yield what is wrong or suspicious in a case whose single fields are valid.
+
+    `case` is the value that `EvalCase` validated.
+    """
     conversation, scenario = case.get("conversation"), case.get("conversation_scenario")
     odd_keys = case.keys() - _CASE_KEYS
     if conversation is None and scenario is None:
@@ -46,7 +49,7 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
             on_key=True,
         )
     elif conversation == []:
-        yield Breach(("conversation",), "the conversation has no turns, so nothing can be judged", "", "warning")
+        yield Breach(("conversation",), "the conversation has no turns, so there is nothing to judge", "", "warning")
     for key in islice(odd_keys, _MOST_COMPARED):
         yield from mistyped(key, _CASE_KEYS)
     for key in islice((case.get("session_input") or {}).keys() - _SESSION_KEYS, _MOST_COMPARED):
@@ -58,14 +61,14 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
 
 
 def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
-    """The same for one turn. `invocation` is what `Invocation` validated."""
+    """Yield what is wrong or suspicious in one turn. `invocation` is the value that `Invocation` validated."""
     data = invocation.get("intermediate_data")
     if not data or "invocation_events" not in data:
         return
     for other in data.keys() - {"invocation_events"}:
         yield Breach(
             ("intermediate_data", other),
-            f"`{other}` beside `invocation_events`: these are two ways to write the same thing",
+            f"`{other}` beside `invocation_events`: both hold the steps of the turn",
             "Keep `invocation_events`, or `tool_uses`, `tool_responses` and `intermediate_responses`",
             on_key=True,
         )
@@ -75,29 +78,31 @@ def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
 
 
 def dropped(location: tuple[str | int, ...], known: frozenset[str]) -> Breach:
-    """The warning for a key (the last step of `location`) that ADK reads over."""
+    """Return the warning for a key (the last step of `location`) that ADK ignores."""
     key = str(location[-1])
     hint = nearest_hint(key, known)
     return Breach(location, f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
 
 
 def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
-    """The warnings for all keys of a value that ADK reads over."""
+    """Yield a warning for each key of a value that ADK ignores."""
     return (dropped(location, known) for location, known in unread_keys(schema, value))
 
 
 def two_spellings(case: Any) -> Iterator[Breach]:
-    """Keys that stand in a case or its session input in snake_case and in camelCase: elsewhere ADK rejects that, here
-    it reads the second and says nothing. `case` is the JSON."""
+    """Yield a warning for each key of a case or its session input that has both a snake_case and a camelCase form.
+
+    ADK rejects that elsewhere. Here it reads the second one silently. `case` is the JSON.
+    """
     for location, value in (((), case), (("session_input",), get(case, "session_input"))):
         for key in sorted(value.keys() & (_CASE_KEYS | _SESSION_KEYS)) if isinstance(value, dict) else ():
             if key != to_camel(key) and to_camel(key) in value:
-                message = f"`{key}` and `{to_camel(key)}` are one key in two spellings: ADK reads the second"
+                message = f"`{key}` and `{to_camel(key)}` are the same key in two spellings: ADK reads the second"
                 yield Breach((*location, key), message, "Keep one", "warning", on_key=True)
 
 
 def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
-    """A validated turn as it moves at run time: no nulls, no keys that ADK drops, plain JSON values."""
+    """Return a validated turn in its run-time form: no nulls, no keys that ADK drops, plain JSON values."""
     tidy: dict[str, Any] = normal(invocation)
     events = tidy.get("intermediate_data", {}).get("invocation_events")
     for event in events or ():
@@ -107,12 +112,12 @@ def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
 
 
 def normal_session(session: dict[str, Any]) -> dict[str, Any]:
-    """A validated session input as it moves at run time: no nulls, but the keys that ADK does not know as they are."""
+    """Return a validated session input in its run-time form: no nulls, but keys unknown to ADK stay unchanged."""
     return {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
 
 
 def normal(value: Any) -> Any:
-    """A validated value as JSON data without nulls; what belongs to the user (arguments, state) stays untouched."""
+    """Return a validated value as JSON data without nulls. User data (arguments, state) stays untouched."""
     if isinstance(value, dict):
         return {key: item if key in OPAQUE else normal(item) for key, item in value.items() if item is not None}
     if isinstance(value, (list, tuple)):
@@ -126,12 +131,12 @@ def _neither(odd_keys: set[str]) -> Breach:
     message = "a case needs `conversation` or `conversation_scenario`, and this one has neither"
     for key in islice(odd_keys, _MOST_COMPARED):
         if meant := nearest(key, frozenset({"conversation", "conversation_scenario"})):
-            return Breach((key,), message, f"Did you mean `{meant}` by `{key}`?", on_key=True)
+            return Breach((key,), message, f"Did you mean `{meant}` instead of `{key}`?", on_key=True)
     return Breach((), message)
 
 
 def mistyped(key: str, known: Collection[str]) -> Iterator[Breach]:
-    """Warn of a key that ADK keeps and nobody reads, if it looks like a slip."""
+    """Yield a warning for an unused key that ADK keeps, if it looks like a typing error."""
     meant = nearest(key, known)
     if meant and meant not in ("conversation", "conversation_scenario"):
         message = f"`{key}` is kept, but nothing reads it"
@@ -143,8 +148,8 @@ def _persona_breaches(persona: Any) -> Iterator[Breach]:
         if persona not in PREBUILT_PERSONAS:
             known = ", ".join(PREBUILT_PERSONAS)
             meant = difflib.get_close_matches(persona.upper(), PREBUILT_PERSONAS, n=1)
-            hint = f"Did you mean {meant[0]}?" if meant else f"There are {known}; or write an object"
-            yield Breach((), f"no prebuilt persona is called `{persona}`", hint)
+            hint = f"Did you mean {meant[0]}?" if meant else f"Use one of {known}, or write an object"
+            yield Breach((), f"`{persona}` is not a prebuilt persona", hint)
         return
     errors = breaches_of(UserPersona, persona)
     yield from errors

@@ -1,7 +1,7 @@
-"""What is wrong or odd in a criteria config whose JSON is sound: ADK's rules, and where the workbench is stricter.
+"""Rules for a criteria config whose JSON is valid: ADK's rules, and where the workbench is stricter.
 
-ADK lets a threshold be NaN or infinite (nothing ever reaches it) and reads over a `criterias` as if nothing stood
-there; here both are errors, before anything runs.
+ADK accepts a threshold of NaN or infinity (no score ever reaches it) and silently ignores a misspelt `criterias`. Here
+both are errors, reported before anything runs.
 """
 
 import math
@@ -22,7 +22,7 @@ from workbench.model.criteria_schema import (
     EvalConfig,
     LiveModel,
 )
-from workbench.model.schema_words import breaches_of, describe
+from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.spelling import get
 from workbench.model.template_names import TEMPLATE_NAMES, TemplateFaultError, instruction_faults, names_in
 
@@ -30,7 +30,7 @@ _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
 
 
 def config_breaches(content: Any) -> list[Breach]:
-    """All that is wrong or odd with a config's content."""
+    """Return everything that is wrong or suspicious in a config's content."""
     if not isinstance(content, dict):
         return [Breach((), f"a config must be an object with `criteria`, not {describe(content)}")]
     found = list(_key_breaches(content))
@@ -47,7 +47,7 @@ def config_breaches(content: Any) -> list[Breach]:
 
 
 def criterion_breaches(name: str, value: Any) -> Iterator[Breach]:
-    """What is wrong or odd with the value of one criterion."""
+    """Yield what is wrong or suspicious in the value of one criterion."""
     if not isinstance(value, dict):
         yield from _threshold_breaches(value, f"`{name}`")
         return
@@ -59,7 +59,10 @@ def criterion_breaches(name: str, value: Any) -> Iterator[Breach]:
 
 
 def number_of(value: Any) -> float | None:
-    """The number that ADK reads in a threshold: numbers, text that spells one, true and false. None for others."""
+    """Return the threshold as ADK reads it, or None if ADK rejects the value.
+
+    ADK accepts numbers, text that spells a number, true and false.
+    """
     if isinstance(value, (bool, int, float)):
         try:
             return float(value)
@@ -79,7 +82,7 @@ def _threshold_breaches(value: Any, what: str) -> Iterator[Breach]:
         wanted = "a number" if what == "`threshold`" else "a number, or an object with `threshold`"
         yield Breach((), f"{what} must be {wanted}, not {describe(value)}", _number_hint(value))
     elif not math.isfinite(number):
-        yield Breach((), f"{what} is {number}, and no score can be compared with that", "Write a finite number")
+        yield Breach((), f"{what} is {number}: no score can be compared with it", "Write a finite number")
     elif not isinstance(value, (int, float)) or isinstance(value, bool):
         message = f"{what} is {describe(value)}: ADK reads it as the number {number:g}"
         yield Breach((), message, f"Write {number:g}", "warning")
@@ -87,11 +90,11 @@ def _threshold_breaches(value: Any, what: str) -> Iterator[Breach]:
 
 def _number_hint(value: Any) -> str:
     if value is None:
-        return "To leave a criterion out, delete its line"
+        return "To leave out a criterion, delete its line"
     if isinstance(value, str) and value.rstrip().endswith("%"):
         return "Write 0.8 for 80 %"
     if isinstance(value, str) and re.fullmatch(r"\s*[0-9]+,[0-9]+\s*", value):
-        return "Write a point, not a comma"
+        return "Use a decimal point, not a comma"
     return ""
 
 
@@ -100,14 +103,14 @@ def _key_breaches(content: dict[str, Any]) -> Iterator[Breach]:
         if key in _spellings(_CONFIG_KEYS):
             continue
         if hint := nearest_hint(key, _CONFIG_KEYS):
-            yield Breach((key,), f"unknown key `{key}`: ADK would read over it", hint, on_key=True)
+            yield Breach((key,), f"unknown key `{key}`: ADK would ignore it", hint, on_key=True)
         else:
             yield dropped((key,), _CONFIG_KEYS)
     if "criteria" not in content and not any(nearest(key, {"criteria"}) for key in content):
-        message = "no `criteria`: the defaults apply here, and ADK would judge nothing"
-        yield Breach((), message, 'Write "criteria": {} if nothing is to be judged', "warning")
+        message = "no `criteria`: the defaults apply here, but ADK would judge nothing"
+        yield Breach((), message, 'Write "criteria": {} to judge nothing', "warning")
     elif content.get("criteria") == {}:
-        yield Breach(("criteria",), "no criterion is named, so nothing is judged", "", "warning", on_key=True)
+        yield Breach(("criteria",), "there are no criteria, so nothing is judged", "", "warning", on_key=True)
 
 
 def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
@@ -116,7 +119,7 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
     if schema is None or (simulator.get("type") is not None and kind != simulator["type"]):
         known = ", ".join(SIMULATORS)
         yield Breach(
-            ("type",), f"`type` is {describe(simulator['type'])}, and there is no such simulator", f"Known: {known}"
+            ("type",), f"`type` is {describe(simulator['type'])}, which is not a known simulator", f"Known: {known}"
         )
         return
     yield from breaches_of(schema, {key: item for key, item in simulator.items() if key != "type" or item is not None})
@@ -128,16 +131,19 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
 
 
 def _template_breaches(instructions: str) -> Iterator[Breach]:
-    """As ADK looks at them. For a scenario with a persona, `persona` must be there too: that is known with the case."""
+    """Yield the faults that ADK finds in instructions.
+
+    A scenario with a persona needs `persona` as well; that is checked with the case.
+    """
     yield from (Breach((), fault) for fault in instruction_faults(instructions))
     with suppress(TemplateFaultError):
         for name in sorted(names_in(instructions) - {*TEMPLATE_NAMES, "persona"}):
             hint = nearest_hint(name, [*TEMPLATE_NAMES, "persona"])
-            yield Breach((), f"the instructions use `{name}`, which is empty there", hint, "warning")
+            yield Breach((), f"the instructions use `{name}`, which is always empty", hint, "warning")
 
 
 def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:
-    """Keys that ADK drops deeper in a config."""
+    """Yield a warning for each key that ADK drops at deeper levels of a config."""
     for name, metric in mapping(get(content, "custom_metrics")).items():
         yield from below(("custom_metrics", name), dropped_keys(CustomMetric, metric))
     yield from below(("live_model_config",), dropped_keys(LiveModel, get(content, "live_model_config")))

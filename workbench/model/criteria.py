@@ -1,6 +1,6 @@
-"""Criteria configs: `test_config.json`, `eval_config.json` and the file of `--config`, every shape that ADK reads.
+"""Criteria configs (`test_config.json`, `eval_config.json`, the file of `--config`) in every shape that ADK reads.
 
-Which names exist and which options a criterion has is not known here: `workbench.metrics.registry` checks that.
+Names and options of criteria are not checked here; `workbench.metrics.registry` does that.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from workbench.model.spelling import get
 from workbench.model.text_file import TextFile, file_faults, unreadable
 
 DEFAULTS = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
-"""ADK's, for a run without any config."""
+"""ADK's defaults for a run without a config."""
 _EXPECTED = 'Expected {"criteria": {…}}'
 
 
@@ -33,14 +33,14 @@ class Criterion:
     name: str
     threshold: float
     value: Any
-    """The JSON value as it stands in the file: a number, text, bool or object."""
+    """The JSON value as the file has it: a number, text, bool or object."""
     options: dict[str, Any]
-    """All keys of an object but `threshold`, camelCase as snake_case. {} for a number."""
+    """All keys of an object except `threshold`, in snake_case. {} for a number."""
 
 
 @dataclass(frozen=True)
 class CriteriaConfig:
-    """A config file, read; `path` None for the defaults."""
+    """A config that was read. `path` is None for the defaults."""
 
     path: Path | None
     criteria: tuple[Criterion, ...]
@@ -50,9 +50,9 @@ class CriteriaConfig:
     live_model_config: dict[str, Any] | None = None
     faults: tuple[Fault, ...] = ()
     has_criteria: bool = True
-    """False where the file has no `criteria` key at all: the defaults apply then. `{"criteria": {}}` means none."""
+    """Whether the file has a `criteria` key. If not, the defaults apply. `{"criteria": {}}` means no criteria."""
     tree: tuple[Node, Places] | None = field(default=None, repr=False, compare=False)
-    """Where things stand in the file; None for the defaults and a file that holds nothing."""
+    """The tree and places of the file's text. None for the defaults and for a file without a value."""
 
     @property
     def broken(self) -> bool:
@@ -60,8 +60,11 @@ class CriteriaConfig:
         return any(fault.severity == "error" for fault in self.faults)
 
     def place(self, json_path: str) -> tuple[int, int]:
-        """Line and column (from 1) of what stands at a path like `criteria.response_match_score.threshold` (of the key,
-        where it has one), or of its nearest parent in the file; (0, 0) for the defaults."""
+        """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
+
+        The place is that of the key, if there is one. A path that the file lacks gives the place of its nearest parent.
+        The defaults have (0, 0).
+        """
         if self.tree is None:
             return 0, 0
         root, places = self.tree
@@ -70,8 +73,10 @@ class CriteriaConfig:
 
 
 def read_config(path: Path) -> CriteriaConfig:
-    """Read a criteria config. Never raises: a file that is missing, unreadable or wrong has faults, and only those
-    criteria that could be read."""
+    """Read a criteria config. Never raises.
+
+    A file that is missing, unreadable or wrong has faults, and only the criteria that could be read.
+    """
     try:
         return _parsed(path, TextFile.read(path, LARGEST_TREE))
     except OSError as error:
@@ -81,7 +86,7 @@ def read_config(path: Path) -> CriteriaConfig:
 
 
 def parse_config(path: Path, content: bytes) -> CriteriaConfig:
-    """The config that `path` would be with this content, which need not be on the disk yet."""
+    """Return the config that `path` would be with this content, which may not be saved yet."""
     return _parsed(path, TextFile(content))
 
 
@@ -122,20 +127,20 @@ def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
 
 
 def default_config() -> CriteriaConfig:
-    """What applies where no config is found: trajectory 1.0, response match 0.8."""
+    """Return the config that applies if no file is found: trajectory 1.0, response match 0.8."""
     return CriteriaConfig(None, tuple(Criterion(name, value, value, {}) for name, value in DEFAULTS.items()))
 
 
 def stored_config(
     criteria: dict[str, Any], custom_metrics: dict[str, Any], user_simulator_config: dict[str, Any] | None
 ) -> CriteriaConfig:
-    """The config that a run was judged by, from what is kept of it: its values as they stood in the file."""
+    """Return the config that judged a stored run, from the values that the run recorded."""
     read = (criterion for name, value in criteria.items() if (criterion := _criterion(name, value)))
     return CriteriaConfig(None, tuple(read), custom_metrics, user_simulator_config)
 
 
 def _criterion(name: str, value: Any) -> Criterion | None:
-    """The criterion, None where there is no threshold to be read: the file has a fault then."""
+    """Return the criterion, or None if it has no readable threshold; the file then has a fault."""
     options = mapping(value)
     threshold = number_of(options.get("threshold") if isinstance(value, dict) else value)
     return None if threshold is None else Criterion(name, threshold, value, _options(options))

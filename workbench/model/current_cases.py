@@ -1,4 +1,4 @@
-"""The cases of a file of today's schema, each read from its piece of the file when it is asked for."""
+"""The cases of a file in the current schema, each read from its piece of the file on request."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ from workbench.model.text_file import TextFile
 from workbench.model.validation import read_json, validate, validate_case
 from workbench.regular_file import size_words
 
-Looked = tuple[dict[str, Any] | None, list[Fault]]
-"""A case as `evalset_schema.EvalCase` validated it, None where ADK would reject it, and its faults."""
+CaseAndFaults = tuple[dict[str, Any] | None, list[Fault]]
+"""A case as `evalset_schema.EvalCase` validated it (None if ADK would reject it), and its faults."""
 
 _END_OF_KEY = re.compile(rb'"[ \t\r\n]*:')
-_HIDDEN_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")
+_ESCAPED_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")
 _EVALSET_KEYS = frozenset(EvalSet.__annotations__)
 
 
 class CurrentCases:
-    """Cases by position; what is wrong with one is at its place in the whole file."""
+    """Cases by position. Each fault has its place in the whole file."""
 
     format = "current"
 
@@ -37,23 +37,27 @@ class CurrentCases:
         self._path = path
         self._file = file
         self._index = index
-        self._odd = frozenset(index.odd)
+        self._rejected = frozenset(index.rejected)
         self.ids = index.ids
         self._last_tree: tuple[int, Node, Places] | None = None
 
-    def look(self, number: int, *, warnings: bool = True) -> Looked:
-        """The case at a position and its faults; without `warnings` they are not looked for."""
+    def read_case(self, number: int, *, warnings: bool = True) -> CaseAndFaults:
+        """Return the case at a position and its faults. Without `warnings`, only errors are searched for."""
         text = self.text(number)
         value, breaches = validate_case(text)
-        odd = number in self._odd
-        if value is not None and not odd and (not warnings or not (breaches or _is_worth_scanning(text, value))):
+        rejected_by_adk = number in self._rejected
+        if (
+            value is not None
+            and not rejected_by_adk
+            and (not warnings or not (breaches or _is_worth_scanning(text, value)))
+        ):
             return value, []
         start, end = self._index.starts[number], self._index.ends[number]
         above: Location = ("eval_cases", number)
         if not is_scannable(text):
             faults = list(self._at_start(number, breaches))
-            if odd and not faults:
-                message = "ADK's reader refuses this case: it is nested too deeply, or holds half a character"
+            if rejected_by_adk and not faults:
+                message = "ADK cannot read this case: it is nested too deeply or contains a lone surrogate"
                 faults.append(Fault(self._path, *self._file.at(start), json_path(above), message))
             return (None if any(fault.severity == "error" for fault in faults) else value), faults
         places = self._file.places(start, end)
@@ -66,24 +70,24 @@ class CurrentCases:
         return (None if rejected else value), faults
 
     def index_of(self, content: bytes) -> CaseIndex | None:
-        """Where the cases are in `content`, if that is what this was read from, byte for byte."""
+        """Return the index of `content` if it equals, byte for byte, what this object was read from; else None."""
         data = content[3:] if self._file.has_bom else content
         return self._index if data == self._file.data and self._index.fits(data) else None
 
     def raw(self, number: int) -> Any:
-        """The case's JSON."""
+        """Return the case's JSON."""
         return read_json(self.text(number))
 
     def text(self, number: int) -> bytes:
-        """The case's text, as it stands in the file."""
+        """Return the case's text exactly as the file has it."""
         return self._file.data[self._index.starts[number] : self._index.ends[number]]
 
     def mentions(self, word: str) -> bool:
-        """Whether a word stands anywhere in the file, as it is."""
+        """Return whether a word occurs anywhere in the file's text."""
         return word.encode() in self._file.data
 
     def fault(self, number: int, breach: Breach) -> Fault:
-        """Something that is wrong with the case at a position, as a fault at its place."""
+        """Return a breach of the case at a position as a fault at its place in the file."""
         start, end = self._index.starts[number], self._index.ends[number]
         if not is_scannable(self._file.data[start:end]):
             return next(self._at_start(number, [breach]))
@@ -91,11 +95,11 @@ class CurrentCases:
         return next(faults_of(self._path, [breach], root, places, ("eval_cases", number)))
 
     def place(self, number: int) -> tuple[int, int]:
-        """Line and column at which the case begins."""
+        """Return the line and column where the case begins."""
         return self._file.at(self._index.starts[number])
 
     def _tree(self, number: int) -> tuple[Node, Places]:
-        """Return the tree of a case. That of the last one is kept: it is asked for once for each fault."""
+        """Return the tree of a case. The last tree is cached, because each fault asks for it."""
         known = self._last_tree
         if known is None or known[0] != number:
             start, end = self._index.starts[number], self._index.ends[number]
@@ -106,20 +110,20 @@ class CurrentCases:
         return known[1:]
 
     def _at_start(self, number: int, breaches: Iterable[Breach]) -> Iterator[Fault]:
-        """Place breaches of a case that is too large to be scanned at its beginning."""
+        """Yield the breaches of a case that is too large to be scanned as faults at the start of the case."""
         line, column = self._file.at(self._index.starts[number])
         for breach in breaches:
             path = json_path(("eval_cases", number, *breach.location))
             yield Fault(self._path, line, column, path, breach.message, breach.hint, breach.severity)
 
     def frame_faults(self) -> Iterator[Fault]:
-        """What is wrong with the file around its cases."""
+        """Yield what is wrong with the file outside its cases."""
         value, breaches = validate(EvalSet, self._index.frame)
         if value is not None and value.keys() <= _EVALSET_KEYS and not _is_worth_scanning(self._index.frame, value):
             return
         if not is_scannable(self._index.frame):
-            message = f"too much stands beside the cases ({size_words(len(self._index.frame))})"
-            yield Fault(self._path, 0, 0, "", message, "ADK reads nothing of it: delete it")
+            message = f"too much data outside `eval_cases` ({size_words(len(self._index.frame))})"
+            yield Fault(self._path, 0, 0, "", message, "ADK ignores it: delete it")
             return
         places = _FramePlaces(self._file, self._index)
         scanned = scan(places.text, places=places)
@@ -132,13 +136,13 @@ class CurrentCases:
         yield from faults_of(self._path, breaches, scanned.root, places)
 
     def frame(self) -> dict[str, Any]:
-        """The file's content without its cases."""
+        """Return the file's content without its cases."""
         content = read_json(self._index.frame)
         return content if isinstance(content, dict) else {}
 
 
 class _FramePlaces(Places):
-    """Places in the file's text without its cases, told as places in the file."""
+    """Places of the text outside the cases, converted to places in the whole file."""
 
     def __init__(self, file: TextFile, index: CaseIndex) -> None:
         self.text = TextFile(index.frame).text()
@@ -148,20 +152,22 @@ class _FramePlaces(Places):
         self._cut_at = index.frame_cut
 
     def at(self, offset: int) -> tuple[int, int]:
+        """Return the line and column in the file."""
         before = len(self.text[:offset].encode("utf-8", "surrogatepass"))
         return self._file.at(before if before < self._cut_at else before + self._cut)
 
     def line(self, offset: int) -> int:
+        """Return the line in the file."""
         return self.at(offset)[0]
 
 
 def _is_worth_scanning(text: bytes, value: dict[str, Any]) -> bool:
-    """Whether a sound case may still hold something to warn about: NaN, or keys that stand twice.
+    """Return whether a valid case may still contain something to warn about: NaN or duplicate keys.
 
-    Keys that stand twice are dropped in reading. So in the text there are then more ends of keys than in the value
-    written as JSON. Escaped quotes inside texts look alike in both; the rest is a scan in vain, no more.
+    Reading drops duplicate keys. The text then has more key endings than the value written as JSON. Escaped quotes
+    inside texts look alike in both. A wrong guess costs one needless scan, no more.
     """
-    if b"NaN" in text or b"Infinity" in text or any(mark in text for mark in _HIDDEN_MARKS):
+    if b"NaN" in text or b"Infinity" in text or any(mark in text for mark in _ESCAPED_MARKS):
         return True
     try:
         written = to_json(value, bytes_mode="base64", inf_nan_mode="constants")

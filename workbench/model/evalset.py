@@ -1,5 +1,7 @@
-"""An open evalset file: its cases by name at once, each case in full when somebody looks at it, and every fault at its
-place."""
+"""An open evalset file.
+
+Case IDs are available at once, each case in full on request, and every fault has its place in the file.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,19 +19,19 @@ from workbench.model.old_formats import session_input
 from workbench.model.opening import FileFormat, Opened, name_of, open_file
 from workbench.model.places import Places
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
-from workbench.model.schema_words import breaches_of, describe
+from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.text_file import TextFile, file_faults, unreadable
 
 FileKind = Literal["evalset", "test"]
 CHECKED_AT_ONCE = 256 * 1024
-"""Files up to so many bytes are checked in full when they are opened (a few milliseconds); larger ones by `check`."""
+"""Files up to this size in bytes are checked in full when opened (a few milliseconds); larger ones by `check`."""
 MOST_FAULTS = 500
-"""So many errors, and so many warnings, are told of one file."""
-_CASES_KEPT = 64
+"""Maximum number of errors, and of warnings, reported for one file."""
+_CACHED_CASES = 64
 
 
 class BrokenFileError(ValueError):
-    """A file that cannot be used as a whole; `faults` say why."""
+    """A file that cannot be used at all; `faults` say why."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__("\n".join(fault.sentence() for fault in faults))
@@ -37,12 +39,15 @@ class BrokenFileError(ValueError):
 
 
 class BrokenCaseError(BrokenFileError):
-    """A case that ADK would reject; `faults` say why, at their places in the file."""
+    """A case that ADK would reject; `faults` say why, with their places in the file."""
 
 
 @dataclass(slots=True)
 class CaseSummary:
-    """What a list of cases needs; cheap, there may be 20 000 of them (frozen, each would take six times as long)."""
+    """An entry in a list of cases.
+
+    Cheap, because there may be 20,000 of them. A frozen dataclass would take six times as long to create.
+    """
 
     eval_id: str
     index: int
@@ -51,26 +56,26 @@ class CaseSummary:
 
 @dataclass(frozen=True)
 class EvalCase:
-    """A case as it moves at run time. Dicts are ADK's JSON with snake_case keys, keys that are not set left out."""
+    """A case in its run-time form. Dicts are ADK's JSON with snake_case keys; unset keys are left out."""
 
     eval_id: str
     turns: tuple[dict[str, Any], ...] | None
     """The invocations of the conversation; None for a scenario."""
     scenario: dict[str, Any] | None
     session_input: dict[str, Any] | None
-    """`{app_name, user_id, session_id?, state?}` and whatever else stands there."""
+    """`{app_name, user_id, session_id?, state?}` and any other keys in the file."""
     rubrics: tuple[dict[str, Any], ...]
-    """Those of the case; a turn's own are in the turn."""
+    """The rubrics of the case. A turn's own rubrics are in the turn."""
     final_session_state: dict[str, Any] | None
     raw: Any
-    """The case's JSON as it stands in the file; for the old test format the whole list of turns."""
+    """The case's JSON as the file has it. For the old test format, the whole list of turns."""
 
 
 class EvalsetDocument:
-    """One evalset file, open. Nothing here raises because of what the file holds, but `case` for a broken case: what
-    is wrong is in `faults`.
+    """One open evalset file.
 
-    The content is that of the moment of opening; a file that changes on disk is opened again.
+    Bad content never raises; it becomes an entry in `faults`. The only exception is `case` for a broken case. The
+    content is the content at the time of opening; open the file again after it changed on disk.
     """
 
     def __init__(self, path: Path, opened: Opened) -> None:
@@ -83,62 +88,64 @@ class EvalsetDocument:
         self._content = opened.cases
         ids = opened.cases.ids if opened.cases is not None else []
         self.cases: Sequence[CaseSummary] = tuple(map(CaseSummary, ids, range(len(ids))))
-        self._kept: dict[int, EvalCase] = {}
+        self._cache: dict[int, EvalCase] = {}
         self._checked = False
         self.faults: tuple[Fault, ...] = (*opened.faults, *self._id_faults())
         if not self.cases and not self.broken:
-            self.faults += (Fault(path, 0, 0, "", "the file holds no cases: there is nothing to run", "", "warning"),)
+            self.faults += (Fault(path, 0, 0, "", "the file has no cases, so there is nothing to run", "", "warning"),)
         if opened.size <= CHECKED_AT_ONCE:
             self.check()
 
     @property
     def broken(self) -> bool:
-        """Whether anything is known that makes ADK reject the file."""
+        """Whether any known fault makes ADK reject the file."""
         return any(fault.severity == "error" for fault in self.faults)
 
     def case(self, index: int) -> EvalCase:
-        """The case at that position, parsed and validated now.
+        """Return the case at a position, parsed and validated now.
 
         Raises:
             BrokenCaseError: ADK would reject the case.
             IndexError: there is no such position.
         """
-        if index in self._kept:
-            return self._kept[index]
+        if index in self._cache:
+            return self._cache[index]
         if self._content is None or not 0 <= index < len(self.cases):
             raise IndexError(f"{self.path} has no case {index}")
         try:
-            value, faults = self._content.look(index, warnings=False)
+            value, faults = self._content.read_case(index, warnings=False)
             case = None if value is None else _eval_case(value, self._content.raw(index))
         except Exception as error:
             raise BrokenCaseError((unexpected(self.path, error),)) from None
         if case is None:
             raise BrokenCaseError(tuple(fault for fault in faults if fault.severity == "error"))
-        if len(self._kept) >= _CASES_KEPT:
-            self._kept.pop(next(iter(self._kept)), None)
-        self._kept[index] = case
+        if len(self._cache) >= _CACHED_CASES:
+            self._cache.pop(next(iter(self._cache)), None)
+        self._cache[index] = case
         return case
 
     def fault(self, index: int, breach: Breach) -> Fault:
-        """Something that is wrong with the case at a position, as a fault at its place in the file."""
-        assert self._content is not None  # it has cases
+        """Return a breach of the case at a position as a fault at its place in the file."""
+        assert self._content is not None  # there are cases
         return self._content.fault(index, breach)
 
     def text(self, index: int) -> bytes:
-        """What the case at that position says, unread: enough to tell whether it has changed."""
+        """Return the text of the case at a position without parsing it: enough to see whether it changed."""
         return b"" if self._content is None else self._content.text(index)
 
     def index_of(self, content: bytes) -> CaseIndex | None:
-        """Where the cases are in `content`, if that is what this was opened from and of today's schema: then they need
-        not be found again."""
+        """Return the case index of `content` if this document was opened from the same bytes, else None.
+
+        Then the cases need not be found again. Files in an old format have no index.
+        """
         return self._content.index_of(content) if isinstance(self._content, CurrentCases) else None
 
     def mentions(self, *words: str) -> bool:
-        """Whether one of the words stands anywhere in the file: quick, for who would look into each case otherwise."""
+        """Return whether one of the words occurs anywhere in the file: a quick test before searching each case."""
         return self._content is not None and any(map(self._content.mentions, words))
 
     def check(self) -> tuple[Fault, ...]:
-        """Validate every case (once) and return all faults of the file, which `faults` holds from then on."""
+        """Validate every case (once) and return all faults of the file. `faults` holds them from then on."""
         if not self._checked:
             self._checked = True
             found = dict.fromkeys(self.faults)
@@ -153,7 +160,7 @@ class EvalsetDocument:
         counts = {"error": 0, "warning": 0}
         for case in self.cases:
             assert self._content is not None  # it has cases
-            _, faults = self._content.look(case.index, warnings=counts["warning"] < MOST_FAULTS)
+            _, faults = self._content.read_case(case.index, warnings=counts["warning"] < MOST_FAULTS)
             for fault in faults:
                 counts[fault.severity] += 1
                 yield fault
@@ -163,17 +170,17 @@ class EvalsetDocument:
                 return
 
     def _id_faults(self) -> Iterator[Fault]:
-        """Cases that cannot be told apart, or have no name: known without checking them."""
+        """Yield faults of duplicate and missing IDs, which are known before the cases are checked."""
         distinct = {case.eval_id for case in self.cases}
         if self._content is None or (len(distinct) == len(self.cases) and "" not in distinct):
             return
         first: dict[str, int] = {}
-        told = 0
+        reported = 0
         for case in self.cases:
             if not case.eval_id or case.eval_id in first:
-                told += 1
+                reported += 1
                 yield from self._id_fault(case, first.get(case.eval_id))
-            if told >= MOST_FAULTS:
+            if reported >= MOST_FAULTS:
                 return
             first.setdefault(case.eval_id, case.index)
 
@@ -181,20 +188,20 @@ class EvalsetDocument:
         assert self._content is not None  # it has cases
         if case.eval_id and first is not None:
             line = self._content.fault(first, Breach(("eval_id",), "")).line
-            message = f"the id `{case.eval_id}` stands twice in the file: a case has it on line {line}, too"
-            yield self._content.fault(case.index, Breach(("eval_id",), message, "Ids must differ"))
+            message = f"duplicate case ID `{case.eval_id}`: the case on line {line} has the same ID"
+            yield self._content.fault(case.index, Breach(("eval_id",), message, "Give each case its own ID"))
             return
-        value, faults = self._content.look(case.index)
+        value, faults = self._content.read_case(case.index)
         yield from faults
         if value is not None:
-            yield self._content.fault(case.index, Breach(("eval_id",), "the id of this case is empty", "", "warning"))
+            yield self._content.fault(case.index, Breach(("eval_id",), "the ID of this case is empty", "", "warning"))
 
 
 def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -> EvalsetDocument:
-    """Open an evalset or test file, of today's schema or one of the two old ones.
+    """Open an evalset or test file in the current schema or one of the two old formats.
 
-    A file that is missing or unreadable gives a document without cases and with its faults. `initial_session` is what
-    `read_initial_session` gave; it goes with the old test format only, and is a fault of any other file.
+    A missing or unreadable file gives a document with faults and no cases. `initial_session` is the result of
+    `read_initial_session`. It works only with the old test format and is a fault of any other file.
     """
     opened = open_file(path, initial_session)
     try:
@@ -204,7 +211,7 @@ def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -
 
 
 def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | None:
-    """The case at that position; None where there is none, or ADK would reject it."""
+    """Return the case at a position, or None if there is none or ADK would reject it."""
     try:
         return None if index is None else document.case(index)
     except BrokenCaseError:
@@ -212,7 +219,9 @@ def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | Non
 
 
 def read_initial_session(path: Path) -> dict[str, Any]:
-    """The `{state, app_name, user_id}` of an initial session file, as ADK's AgentEvaluator takes it; {} is none.
+    """Return the `{state, app_name, user_id}` of an initial session file; {} if empty.
+
+    The rules are those of ADK's AgentEvaluator.
 
     Raises:
         BrokenFileError: the file cannot be read or ADK would reject it.
@@ -229,7 +238,11 @@ def read_initial_session(path: Path) -> dict[str, Any]:
     faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
     content = scanned.root.value() if scanned.root is not None else None
     if scanned.root is not None:
-        wrong = [Breach((), f"this must be an object with app_name, user_id and state, not {describe(content)}")]
+        wrong = [
+            Breach(
+                (), f"an initial session must be an object with app_name, user_id and state, not {describe(content)}"
+            )
+        ]
         if isinstance(content, dict):
             wrong = breaches_of(SessionInput, session_input(content)) if content else []
         faults += faults_of(path, wrong, scanned.root, places)

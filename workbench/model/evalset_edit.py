@@ -1,5 +1,7 @@
-"""Changing an evalset file of today's schema: one case, the list of cases, or what stands around them; every byte
-besides stays. A file of 50 MB is changed without being parsed: only the piece of the changed case is."""
+"""Edits of an evalset file in the current schema: one case, the list of cases, or the keys beside it.
+
+All other bytes stay the same. Only the text of the changed case is parsed, so a file of 50 MB is edited quickly.
+"""
 
 import json
 from bisect import bisect_left
@@ -10,7 +12,7 @@ from typing import Any, Self, TypeAlias
 
 from workbench.json_values import case_id
 from workbench.model.case_index import CaseIndex, index_cases
-from workbench.model.json_edit import EditError, apply_splices, hides, rearrange, revise
+from workbench.model.json_edit import EditError, apply_splices, has_duplicate_keys, rearrange, revise
 from workbench.model.json_layout import Layout, layout_of, line_indent, transplanted
 from workbench.model.json_nodes import Child, Node
 from workbench.model.scanner import is_scannable, scan
@@ -18,13 +20,16 @@ from workbench.model.text_file import TextFile
 
 _NOT_UTF8 = "the file is not UTF-8: save it as UTF-8 first"
 _HEAD = 64 * 1024
-"""Bytes of the file that are looked at for its layout."""
+"""Maximum number of bytes before a case that are searched for its indentation."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCase:
-    """A case that is not in the file yet: its JSON. With `like` it is written as the case at that position is; with
-    `text`, how it is written in another file, it keeps that spelling."""
+    """The JSON of a case that is not in the file yet.
+
+    With `like`, it is formatted like the case at that position. With `text`, its text in another file, it keeps that
+    spelling.
+    """
 
     value: dict[str, Any]
     like: int | None = None
@@ -32,57 +37,57 @@ class NewCase:
 
 
 Order: TypeAlias = Sequence[int | NewCase]
-"""The cases as they are to be: positions in the file as it is, and new ones."""
+"""The wanted cases in order: positions in the current file, and new cases."""
 
 
 class EvalsetText:
-    """The content of an evalset file, and what it becomes by an edit; it never changes itself.
+    """The content of an evalset file, and its content after an edit. Immutable.
 
     Raises:
-        EditError: it is not a sound file of today's schema, so that nothing can be changed in it safely.
+        EditError: the file is not valid or not in the current schema, so it cannot be edited safely.
     """
 
     def __init__(self, content: bytes, index: CaseIndex | None = None) -> None:
-        """`index` is that of the same content, where it is known: the cases of a large file need not be found again."""
+        """Take the content, and its `index` if it is known, so that a large file is not indexed again."""
         self.content = content
         self._bom = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
         self._data = content[len(self._bom) :]
         found = index or index_cases(self._data)
         if found is None:
-            raise EditError(_why_not(TextFile(content)))
+            raise EditError(_edit_obstacle(TextFile(content)))
         self._index: CaseIndex = found
 
     @property
     def ids(self) -> Sequence[str]:
-        """The cases' ids, in the order of the file."""
+        """The cases' IDs, in the order of the file."""
         return self._index.ids
 
     def case(self, number: int) -> Any:
-        """The JSON of the case at a position."""
+        """Return the JSON of the case at a position."""
         return json.loads(self._piece(number))
 
     def raw(self, number: int) -> bytes:
-        """The bytes of that case in the file."""
+        """Return the bytes of the case at a position."""
         return self._data[self._index.starts[number] : self._index.ends[number]]
 
-    def taken(self, number: int) -> NewCase:
-        """That case for another file."""
+    def copied(self, number: int) -> NewCase:
+        """Return the case at a position as a new case for another file."""
         return NewCase(self.case(number), text=self._piece(number))
 
     def frame(self) -> dict[str, Any]:
-        """The file's JSON with an empty list of cases."""
+        """Return the file's JSON with an empty list of cases."""
         frame: dict[str, Any] = json.loads(self._frame())
         return frame
 
     def with_case(self, number: int, wanted: dict[str, Any]) -> bytes:
-        """Return the file with that case saying `wanted` instead; raises what `after` does."""
-        return self.after(number, wanted).content
+        """Return the file with the case at a position changed to `wanted`. Raises the same errors as `edited`."""
+        return self.edited(number, wanted).content
 
-    def after(self, number: int, wanted: dict[str, Any]) -> Self:
-        """Return the same as `with_case`, ready for the next edit.
+    def edited(self, number: int, wanted: dict[str, Any]) -> Self:
+        """Return the same content as `with_case`, ready for the next edit.
 
         Raises:
-            EditError: it is nested too deep, or no JSON.
+            EditError: the new case is nested too deeply or not valid JSON.
         """
         piece = self._changed_piece(number, wanted)
         start, end = self._index.starts[number], self._index.ends[number]
@@ -91,19 +96,20 @@ class EvalsetText:
         return type(self)(content, self._index.with_piece(number, len(piece), case_id(wanted)))
 
     def _changed_piece(self, number: int, wanted: dict[str, Any]) -> bytes:
-        # With the white space before it, a case that is spread over lines is laid out as it stands.
+        # The white space before a case on several lines is part of its layout.
         lead = self._lead(self._index.starts[number])
         text = lead + self._piece(number)
         return _bytes(apply_splices(text, revise(text, wanted))[len(lead) :])
 
     def with_order(self, order: Order) -> bytes:
-        """The file with these cases, in this order. A case that moves takes its text along, one that goes its comma and
-        its lines.
+        """Return the file with these cases in this order.
+
+        A moved case takes its text along. A removed case goes with its comma and its lines.
 
         Raises:
-            EditError: a new case is nested too deep, or no JSON.
+            EditError: a new case is nested too deeply or not valid JSON.
         """
-        # A byte is a character of Latin-1, so that offsets of the file are offsets of this text.
+        # In Latin-1 each byte is one character, so offsets in the file are offsets in this text.
         text = self._data.decode("latin-1")
         pairs = zip(self._index.starts, self._index.ends, strict=True)
         children = [Child(Node("object", start, end), None, start, end) for start, end in pairs]
@@ -112,11 +118,12 @@ class EvalsetText:
         return self._bom + apply_splices(text, rearrange(text, node, kept, added, self._layout())).encode("latin-1")
 
     def with_frame(self, changes: Mapping[str, Any]) -> bytes:
-        """The file with these keys beside its cases saying something else (`eval_set_id`, `name`, `description`); None
-        takes a key out.
+        """Return the file with changed keys beside its cases (`eval_set_id`, `name`, `description`).
+
+        The value None removes a key.
 
         Raises:
-            EditError: a value is no JSON.
+            EditError: a value is not valid JSON.
         """
         text = self._index.frame.decode("utf-8", "surrogatepass")
         wanted = json.loads(text)
@@ -126,7 +133,7 @@ class EvalsetText:
         gap = len(self._data) - len(self._index.frame)
         for splice in reversed(revise(text, wanted)):
             start, end = (len(_bytes(text[:offset])) for offset in (splice.start, splice.end))
-            # A splice lies before or behind the cases: their list is the same in both.
+            # A splice lies before or after the list of cases, because the list is the same in both.
             start, end = (offset if start < cut else offset + gap for offset in (start, end))
             changed = changed[:start] + _bytes(splice.new) + changed[end:]
         return self._bom + changed
@@ -146,12 +153,12 @@ class EvalsetText:
         return newline + blank if newline else ""
 
     def _brackets(self) -> tuple[int, int]:
-        """Where the list of cases begins and ends."""
+        """Return the start and end offset of the list of cases."""
         cut, gap = self._index.frame_cut, len(self._data) - len(self._index.frame)
         return cut - 1, cut + gap + 1
 
     def _layout(self) -> Layout:
-        """As the first case is laid out, or the file around them where it has none."""
+        """Return the layout of the first case, or of the text around the cases if there are none."""
         text = self._lead(self._index.starts[0]) + self._piece(0) if self._index.ids else self._frame()
         return layout_of(text, _root(text))
 
@@ -159,7 +166,10 @@ class EvalsetText:
         return self._index.frame.decode("utf-8", "surrogatepass")
 
     def _moves(self, order: Order, layout: Layout) -> tuple[list[bool], dict[int, list[str]]]:
-        """What `rearrange` takes: the longest run of cases in the order of the file stays, the others go around it."""
+        """Return the arguments of `rearrange`.
+
+        The longest run of cases that keep their order stays in place. The others move around it.
+        """
         staying = set(_longest_run([item for item in order if isinstance(item, int)]))
         kept = [number in staying for number in range(len(self._index.ids))]
         added: dict[int, list[str]] = {}
@@ -172,11 +182,11 @@ class EvalsetText:
         return kept, added
 
     def _text_of(self, item: int | NewCase, layout: Layout) -> str:
-        """In Latin-1 for the bytes that it has, like the text it is put into."""
+        """Return the text of an item as Latin-1, one character for each byte, like the text that receives it."""
         if isinstance(item, int):
             return _bytes(self._piece(item)).decode("latin-1")
         try:
-            if item.like is not None and not hides(_root(self._piece(item.like))):
+            if item.like is not None and not has_duplicate_keys(_root(self._piece(item.like))):
                 return self._changed_piece(item.like, item.value).decode("latin-1")
             if item.text:
                 written = transplanted(item.text, layout, self._indent(layout))
@@ -184,12 +194,12 @@ class EvalsetText:
                 written = layout.write(item.value, self._indent(layout))
             return _bytes(written).decode("latin-1")
         except RecursionError:
-            raise EditError("the case is nested too deep") from None
+            raise EditError("the case is nested too deeply") from None
         except (TypeError, ValueError) as error:
-            raise EditError(f"the case is no JSON: {error}") from None
+            raise EditError(f"the case is not valid JSON: {error}") from None
 
     def _indent(self, layout: Layout) -> str | None:
-        """What the lines of a new case begin with; None in a file on one line."""
+        """Return the indentation of a new case's lines, or None for a file on one line."""
         if self._index.ids:
             lead = self._lead(self._index.starts[-1])
             return lead.lstrip("\r\n") if lead else None
@@ -199,7 +209,7 @@ class EvalsetText:
 
 
 def _longest_run(numbers: Sequence[int]) -> list[int]:
-    """The longest increasing subsequence (patience sorting); of a number that stands twice, once."""
+    """Return the longest increasing subsequence (patience sorting). Duplicate numbers count once."""
     tails: list[int] = []
     before: dict[int, int | None] = {}
     seen: set[int] = set()
@@ -220,7 +230,7 @@ def _longest_run(numbers: Sequence[int]) -> list[int]:
 
 def _root(text: str) -> Node:
     root = scan(text).root
-    assert root is not None  # the file is sound
+    assert root is not None  # the file is valid JSON
     return root
 
 
@@ -228,13 +238,13 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _why_not(file: TextFile) -> str:
+def _edit_obstacle(file: TextFile) -> str:
     if file.encoding == "broken":
         return _NOT_UTF8
     if not is_scannable(file.data):
-        return "the file is too large to be changed in this form: change it in an editor"
+        return "the file is too large to edit here; edit it in a text editor"
     if any(flaw.severity == "error" for flaw in scan(file.text()).flaws):
-        return "the JSON is not in order, so nothing is changed in it: mend it in an editor first"
+        return "invalid JSON; file left unchanged. Fix it in a text editor first"
     if file.data.lstrip()[:1] == b"[":
-        return "the file is in an old format: `agent-workbench migrate` makes one of today's schema of it"
-    return "the file has no plain list `eval_cases`, so nothing is changed in it"
+        return "the file is in an old format; convert it with `agent-workbench migrate`"
+    return "the file has no plain `eval_cases` list; file left unchanged"

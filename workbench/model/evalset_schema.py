@@ -1,15 +1,16 @@
-"""What ADK 2.13 accepts as an evalset, as typed dictionaries that pydantic validates: same verdict, and as a value the
-JSON object with snake_case keys and only the keys that were set.
+"""ADK 2.13's schema of an evalset, as typed dictionaries that pydantic validates.
 
-The policies differ from model to model, and they are ADK's:
+The verdict is ADK's. The value is the JSON object with snake_case keys and only the keys that were set.
 
-- `STRICT` takes snake_case and camelCase and rejects unknown keys;
-- `OPEN` takes both and keeps unknown keys;
-- `LOOSE` takes both and drops unknown keys;
-- `PLAIN` takes snake_case only and drops unknown keys.
+The policies differ from model to model, as they do in ADK:
 
-Rules that are not about one field (which of two shapes, exactly one of two keys, personas by name) are in
-`case_rules`: as unions and validators here they would give messages that nobody understands.
+- `STRICT` accepts snake_case and camelCase, and rejects unknown keys.
+- `OPEN` accepts both and keeps unknown keys.
+- `LOOSE` accepts both and drops unknown keys.
+- `PLAIN` accepts snake_case only and drops unknown keys.
+
+Rules that involve several fields (which of two shapes, exactly one of two keys, personas by name) are in `case_rules`.
+As unions and validators here, they would give error messages that nobody understands.
 """
 
 from functools import cache
@@ -30,13 +31,15 @@ from workbench.model.genai_types import (
 )
 
 OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
-# Dropped keys are let through here as well: they are kept in `raw`, and seen to be warned about.
+# Keys that ADK drops are accepted here too: `raw` keeps them, and they get a warning.
 LOOSE = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
 PLAIN = ConfigDict(extra="allow")
 
 
 @with_config(LOOSE)
 class InvocationEvent(TypedDict, total=False):
+    """One event of a turn that ADK recorded."""
+
     author: Required[str]
     content: Content | None
     grounding_metadata: GroundingMetadata | None
@@ -46,8 +49,11 @@ class InvocationEvent(TypedDict, total=False):
 
 @with_config(STRICT)
 class IntermediateData(TypedDict, total=False):
-    """Both shapes in one: ADK's IntermediateData (the first three keys, written by people) and InvocationEvents (the
-    fourth, recorded by ADK). Each forbids the other's keys; `case_rules` holds to that."""
+    """The steps of a turn, in either of two shapes.
+
+    The first three keys are ADK's IntermediateData, which people write. The fourth is InvocationEvents, which ADK
+    records. Each shape forbids the other's keys; `case_rules` checks that.
+    """
 
     tool_uses: list[FunctionCall]
     tool_responses: list[FunctionResponse]
@@ -57,11 +63,15 @@ class IntermediateData(TypedDict, total=False):
 
 @with_config(STRICT)
 class RubricContent(TypedDict, total=False):
+    """The text of a rubric."""
+
     text_property: str | None
 
 
 @with_config(STRICT)
 class Rubric(TypedDict, total=False):
+    """A rubric of a case or turn."""
+
     rubric_id: Required[str]
     rubric_content: Required[RubricContent]
     description: str | None
@@ -70,6 +80,8 @@ class Rubric(TypedDict, total=False):
 
 @with_config(STRICT)
 class AgentDetails(TypedDict, total=False):
+    """An agent's instructions and tools during a turn."""
+
     name: Required[str]
     instructions: str
     tool_declarations: list[Any]
@@ -77,11 +89,15 @@ class AgentDetails(TypedDict, total=False):
 
 @with_config(STRICT)
 class AppDetails(TypedDict, total=False):
+    """The agents that took part in a turn, by name."""
+
     agent_details: dict[str, AgentDetails]
 
 
 @with_config(STRICT)
 class Invocation(TypedDict, total=False):
+    """One turn."""
+
     invocation_id: str
     user_content: Required[Content]
     final_response: Content | None
@@ -96,6 +112,8 @@ class Invocation(TypedDict, total=False):
 
 @with_config(OPEN)
 class SessionInput(TypedDict, total=False):
+    """The session that a case starts with."""
+
     app_name: Required[str]
     user_id: Required[str]
     session_id: str | None
@@ -104,6 +122,8 @@ class SessionInput(TypedDict, total=False):
 
 @with_config(PLAIN)
 class UserBehavior(TypedDict, total=False):
+    """One behaviour of a persona."""
+
     name: Required[str]
     description: Required[str]
     behavior_instructions: Required[list[str]]
@@ -112,6 +132,8 @@ class UserBehavior(TypedDict, total=False):
 
 @with_config(PLAIN)
 class UserPersona(TypedDict, total=False):
+    """The persona of a simulated user."""
+
     id: Required[str]
     description: Required[str]
     behaviors: Required[list[UserBehavior]]
@@ -119,14 +141,18 @@ class UserPersona(TypedDict, total=False):
 
 @with_config(STRICT)
 class ConversationScenario(TypedDict, total=False):
+    """A conversation that a simulated user leads."""
+
     starting_prompt: Required[str]
     conversation_plan: Required[str]
     user_persona: Any
-    """null, the name of a prebuilt persona, or a UserPersona: see `case_rules`."""
+    """null, the name of a prebuilt persona, or a UserPersona; see `case_rules`."""
 
 
 @with_config(OPEN)
 class EvalCase(TypedDict, total=False):
+    """One eval case."""
+
     eval_id: Required[str]
     conversation: list[Invocation] | None
     conversation_scenario: ConversationScenario | None
@@ -138,11 +164,13 @@ class EvalCase(TypedDict, total=False):
 
 @with_config(PLAIN)
 class EvalSet(TypedDict, total=False):
+    """A whole evalset file."""
+
     eval_set_id: Required[str]
     name: str | None
     description: str | None
     eval_cases: Required[list[Any]]
-    """Validated one by one as EvalCase, so that a large file need not be held as objects."""
+    """Each one is validated separately as an EvalCase, so that a large file is never held as objects."""
     creation_timestamp: float
 
 
@@ -151,5 +179,5 @@ PREBUILT_PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
 
 @cache
 def adapter(schema: type) -> TypeAdapter[Any]:
-    """The validator of one of the types above, built when it is first asked for."""
+    """Return the validator of one of the types above, built on first use."""
     return TypeAdapter(schema)

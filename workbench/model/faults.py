@@ -1,4 +1,4 @@
-"""What is wrong in a file, at which place, and the way out."""
+"""Faults of a file: what is wrong, where, and how to fix it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong (`error`: ADK rejects it), odd (`warning`: ADK drops or misreads it) or good to know
-    (`note`) in a file.
+    """One fault of a file.
 
-    `line` and `column` count from 1, in characters; 0 where the fault belongs to the whole file. `json_path` is written
-    like `eval_cases[2].conversation[0].user_content`, "" for the document itself. `message` says what is there and what
-    was expected; `hint` the way out, such as the nearest known key.
+    `severity` is `error` if ADK rejects it, `warning` if ADK drops or misreads it, `note` if it is good to know. `line`
+    and `column` count from 1, in characters; both are 0 if the fault concerns the whole file. `json_path` looks like
+    `eval_cases[2].conversation[0].user_content`; "" is the document itself. `message` says what is there and what was
+    expected. `hint` says how to fix it, for example with the nearest known key.
     """
 
     file: Path
@@ -24,21 +24,21 @@ class Fault:
     severity: Literal["error", "warning", "note"] = "error"
 
     def where(self, file: str | None = None) -> str:
-        """`file:line:column (json path)`, with what is unknown left out."""
+        """Return `file:line:column (json path)` without the parts that are unknown."""
         place = file if file is not None else str(self.file)
         if self.line:
             place += f":{self.line}:{self.column}"
         return f"{place} ({self.json_path})" if self.json_path else place
 
     def sentence(self, file: str | None = None) -> str:
-        """The whole fault on one line, raw (not yet safe for a terminal)."""
+        """Return the whole fault on one line, not yet escaped for a terminal."""
         text = f"{self.where(file)}: {self.message}"
         return f"{text}. {self.hint}" if self.hint else text
 
 
 def unexpected(file: Path, error: Exception) -> Fault:
-    """Return the fault of a file that a reader of ours cannot cope with: one file never costs more than itself."""
+    """Return the fault of a file that made one of our readers fail, so that other files still open."""
     if isinstance(error, MemoryError | RecursionError):
-        return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Divide it, or make it flatter")
+        return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Split it, or nest it less deeply")
     message = f"the file cannot be opened: {type(error).__name__}: {error}"[:500]
-    return Fault(file, 0, 0, "", message, "Simplify it; this is a defect of agent-workbench, so report it")
+    return Fault(file, 0, 0, "", message, "This is a bug in agent-workbench: report it. A simpler file may open")

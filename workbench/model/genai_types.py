@@ -1,9 +1,9 @@
-"""The types of google-genai that evalsets and criteria configs hold, as typed dictionaries.
+"""google-genai's types that occur in evalsets and criteria configs, as typed dictionaries.
 
-google.* is never imported by the workbench (half a second, 60 MiB). `genai_types.json` describes its types; a test
-generates it from the installed google-genai and compares. Validating with them gives the same verdict and, as a value,
-the JSON object with snake_case keys and only the keys that were set. All take snake_case and camelCase and reject
-unknown keys.
+The workbench never imports google.* (half a second, 60 MiB). `genai_types.json` describes its types. A test generates
+that file from the installed google-genai and compares. Validation gives the same verdict as google-genai. The value is
+the JSON object with snake_case keys and only the keys that were set. All types accept snake_case and camelCase and
+reject unknown keys.
 """
 
 import json
@@ -24,7 +24,7 @@ _made: dict[str, Any] = {}
 
 
 def __getattr__(name: str) -> Any:
-    """Return one of google-genai's types by its name there."""
+    """Return google-genai's type of that name."""
     if name not in _made:
         if name not in _described:
             raise AttributeError(name)
@@ -34,7 +34,10 @@ def __getattr__(name: str) -> Any:
 
 
 def _type(written: Any) -> Any:
-    """Return the type that a word of the file stands for: `["X"]` a list, `{"": "X"}` an object, `"=X"` this text."""
+    """Return the type for an entry of the JSON file.
+
+    `["X"]` is a list, `{"": "X"}` an object, and `"=X"` the literal text X.
+    """
     if isinstance(written, list):
         return list[_type(written[0])]  # type: ignore[misc]
     if isinstance(written, dict):

@@ -1,8 +1,8 @@
-"""One turn as data: an ADK invocation, as a dict with snake_case keys. Pure functions that read it.
+"""Pure functions that read one turn: an ADK invocation, as a dict with snake_case keys.
 
-The rules are ADK's (`google.adk.evaluation.eval_case`): a turn's steps stand in `intermediate_data` in one of two
-shapes, the one people write (`tool_uses`, `tool_responses`, `intermediate_responses`) and the one ADK records
-(`invocation_events`); every reader here takes both.
+The rules are ADK's (`google.adk.evaluation.eval_case`). `intermediate_data` holds a turn's steps in one of two shapes.
+People write the first (`tool_uses`, `tool_responses`, `intermediate_responses`); ADK records the second
+(`invocation_events`). Every function here reads both.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from workbench.json_values import mapping, parts_of
 
 Invocation = dict[str, Any]
 OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
-"""Keys whose values belong to the user, such as arguments and state: nothing in them is ours to drop or rename."""
+"""Keys whose values belong to the user, such as arguments and state. Nothing inside them is dropped or renamed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool. `args` is None where none were written; `author` is known for recorded calls only."""
+    """One tool call. `args` is None if the file has none. `author` is known only for recorded calls."""
 
     name: str
     args: dict[str, Any] | None
@@ -33,7 +33,7 @@ def recorded_events(invocation: object) -> list[dict[str, Any]] | None:
 
 
 def tool_calls(invocation: Invocation) -> list[ToolCall]:
-    """The turn's tool calls in order, from either shape; [] without `intermediate_data`."""
+    """Return the turn's tool calls in order, from either shape; [] without `intermediate_data`."""
     written = mapping(invocation.get("intermediate_data")).get("tool_uses") or ()
     calls = [_tool_call(call, None) for call in written]
     calls += [
@@ -45,7 +45,7 @@ def tool_calls(invocation: Invocation) -> list[ToolCall]:
 
 
 def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
-    """The turn's tool responses in order, as FunctionResponse objects (`id`, `name`, `response`)."""
+    """Return the turn's tool responses in order, as FunctionResponse objects (`id`, `name`, `response`)."""
     responses = list(mapping(invocation.get("intermediate_data")).get("tool_responses") or ())
     responses += [
         part["function_response"]
@@ -56,16 +56,16 @@ def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
 
 
 def intermediate_texts(invocation: Invocation) -> list[tuple[str, str]]:
-    """What sub-agents said on the way, as (author, text), one for each response or event that has text."""
+    """Return texts of sub-agents before the final response as (author, text), one per response or event with text."""
     written = mapping(invocation.get("intermediate_data")).get("intermediate_responses") or ()
-    said = [(author, content_text({"parts": parts})) for author, parts in written]
+    texts = [(author, content_text({"parts": parts})) for author, parts in written]
     events = recorded_events(invocation) or ()
-    said += [(event.get("author", ""), content_text(event.get("content"))) for event in events]
-    return [(author, text) for author, text in said if text]
+    texts += [(event.get("author", ""), content_text(event.get("content"))) for event in events]
+    return [(author, text) for author, text in texts if text]
 
 
 def content_text(content: dict[str, Any] | None) -> str:
-    """The texts of a content's parts that are not empty, joined by line breaks; thoughts are included, as in ADK."""
+    """Return the non-empty texts of a content's parts, joined by line breaks. Thoughts are included, as in ADK."""
     parts = (content or {}).get("parts") or ()
     return "\n".join(part["text"] for part in parts if part.get("text"))
 

@@ -1,5 +1,4 @@
-"""Which items of a list become which, where the list is to say something else: those that stay keep their text, and
-those that only moved take theirs along."""
+"""Matching of old and new list items, so that kept items keep their text and moved items take theirs along."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,12 +8,14 @@ from typing import Any
 from workbench.model.json_nodes import Node
 
 _COMPARED = 4_000
-"""Items of two lists, multiplied, up to which it is worked out which of them are the same; in longer lists only what
-they have in common at either end stays as it is."""
+"""Largest product of two list lengths for which items are compared in full.
+
+In longer lists, only the items that both have in common at either end keep their text.
+"""
 
 
 def aligned(old: list[Any], wanted: list[Any]) -> Iterator[tuple[int | None, int | None]]:
-    """Which item becomes which: pairs of positions in the order of both; None where one is added or taken out."""
+    """Yield pairs of positions (old, wanted) in the order of both lists; None marks an added or removed item."""
     left, right = [_canonical(item) for item in old], [_canonical(item) for item in wanted]
     start = 0
     while start < min(len(left), len(right)) and left[start] == right[start]:
@@ -35,13 +36,13 @@ def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int
     for _, from_left, to_left, from_right, to_right in blocks:
         one, other = from_left, from_right
         while one < to_left or other < to_right:
-            goes = one < to_left and (other == to_right or left[one] in moved)
-            comes = other < to_right and not goes and (one == to_left or right[other] in moved)
+            is_removed = one < to_left and (other == to_right or left[one] in moved)
+            is_added = other < to_right and not is_removed and (one == to_left or right[other] in moved)
             same_item = one < to_left and other < to_right and left[one] == right[other]
-            if same_item or not (goes or comes):
+            if same_item or not (is_removed or is_added):
                 yield shift + one, shift + other
                 one, other = one + 1, other + 1
-            elif goes:
+            elif is_removed:
                 yield shift + one, None
                 one += 1
             else:
@@ -50,23 +51,23 @@ def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int
 
 
 def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, int, int, int]]) -> set[str]:
-    """The items that are at another place on the right: they are not to become others, nor others them."""
-    gone: set[str] = set()
-    come: set[str] = set()
+    """Return the items that occur elsewhere in the new list. They are moved, not changed into other items."""
+    removed: set[str] = set()
+    added: set[str] = set()
     for kind, from_left, to_left, from_right, to_right in blocks:
         if kind != "equal":
-            gone.update(left[from_left:to_left])
-            come.update(right[from_right:to_right])
-    return gone & come
+            removed.update(left[from_left:to_left])
+            added.update(right[from_right:to_right])
+    return removed & added
 
 
 def _canonical(value: Any) -> str:
-    """The same text for values that are `same`, another for others."""
+    """Return a text that is equal exactly for values that are `same`."""
     return json.dumps(value, sort_keys=True)
 
 
-class Spare:
-    """Items that a list loses, whose text is used again where the same item is added at another place."""
+class RemovedItems:
+    """The texts of items that a list loses, reused if the same item is added elsewhere."""
 
     def __init__(self, text: str, node: Node, numbers: list[int]) -> None:
         self._texts: dict[str, list[str]] = {}
@@ -75,5 +76,6 @@ class Spare:
             self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
 
     def take(self, value: Any) -> str | None:
+        """Return the text of a removed item with this value, once for each such item; None if there is none."""
         texts = self._texts.get(_canonical(value))
         return texts.pop(0) if texts else None

@@ -1,10 +1,9 @@
-"""Changing JSON text without harming it: what is to be said is compared with what is said, and only what differs is
-written. Everything else keeps its bytes: order and spelling of keys, numbers and escapes, unknown members, nulls,
-white space.
+"""Edits of JSON text that change only what differs between the old and the wanted value.
 
-A member or item that is added is laid out like its neighbours, an object in a list word by word: a copy of the one
-before it keeps every spelling. One that is taken out goes with its comma and its line; one that only moved takes its
-own text along.
+Everything else keeps its bytes: order and spelling of keys, numbers, escapes, unknown members, nulls and white space.
+An added member or item is formatted like its neighbours. An added object in a list is a changed copy of the object
+before it, so it keeps that spelling. A removed one goes with its comma and its line. A moved one takes its own text
+along.
 """
 
 import math
@@ -12,19 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.model.json_alignment import Spare, aligned
+from workbench.model.json_alignment import RemovedItems, aligned
 from workbench.model.json_layout import Layout, indent_of, layout_of, line_indent
 from workbench.model.json_nodes import Child, Node
 from workbench.model.scanner import scan
 
 
 class EditError(ValueError):
-    """A text cannot be changed without harm, and is as it was. The words are raw: not yet safe for a terminal."""
+    """A text cannot be edited safely and stays as it was. The message is not yet escaped for a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """`text[start:end]` becomes `new`; offsets are those of the text before any change."""
+    """A replacement of `text[start:end]` by `new`. Offsets are those of the text before any change."""
 
     start: int
     end: int
@@ -32,46 +31,49 @@ class Splice:
 
 
 def revised(text: str, wanted: Any) -> str:
-    """`text`, one JSON value, saying `wanted` instead.
+    """Return `text`, one JSON value, changed to the value `wanted`.
 
     Raises:
-        EditError: the text is not sound JSON, or one of the two is nested too deep.
+        EditError: the text is not valid JSON, or one of the two is nested too deeply.
     """
     return apply_splices(text, revise(text, wanted))
 
 
 def revise(text: str, wanted: Any) -> list[Splice]:
-    """What `revised` changes, in the order of the text; [] where it says so already.
+    """Return the changes that `revised` makes, in the order of the text; [] if there are none.
 
     Raises:
-        EditError: as `revised`.
+        EditError: as in `revised`.
     """
     scanned = scan(text)
     if scanned.root is None or any(flaw.severity == "error" for flaw in scanned.flaws):
-        raise EditError("the JSON is not in order, so nothing is changed in it")
+        raise EditError("invalid JSON; nothing was changed")
     try:
         splices = sorted(_Revision(text, layout_of(text, scanned.root)).value(scanned.root, wanted), key=_start)
         after = scan(apply_splices(text, splices))
         sound = after.root is not None and same(after.root.value(), wanted)
     except RecursionError:
-        raise EditError("it is nested too deep to be changed") from None
+        raise EditError("it is nested too deeply to be edited") from None
     except TypeError as error:
-        raise EditError(f"what it is to say is no JSON: {error}") from None
+        raise EditError(f"the new value is not valid JSON: {error}") from None
     if not sound:
-        raise EditError("it cannot be changed without changing something else")
+        raise EditError("the edit would also change something else")
     return splices
 
 
 def rearrange(
     text: str, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]], layout: Layout
 ) -> list[Splice]:
-    """The splices that take the children of `node` out that are not `kept` (one flag a child), and put texts in:
-    `added[i]` before child `i`, or behind the last one. What is added must be laid out already."""
+    """Return the splices that remove and add children of `node`.
+
+    `kept` has one flag for each child. `added[i]` goes before child `i`, or after the last child. Added texts must be
+    formatted already.
+    """
     return sorted(_Revision(text, layout).gaps(node, kept, added), key=_start)
 
 
 def apply_splices(text: str, splices: Sequence[Splice]) -> str:
-    """The text with all splices made; they must be in order and not overlap."""
+    """Return the text after all splices, which must be in order and not overlap."""
     pieces, position = [], 0
     for splice in splices:
         pieces += [text[position : splice.start], splice.new]
@@ -80,7 +82,7 @@ def apply_splices(text: str, splices: Sequence[Splice]) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are the same JSON: 1, 1.0 and true are three; the order of keys does not matter."""
+    """Return whether two values are the same JSON. 1, 1.0 and true all differ; the order of keys does not matter."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
     if isinstance(left, list) and isinstance(right, list):
@@ -97,13 +99,14 @@ def _start(splice: Splice) -> tuple[int, int]:
 
 
 class _Revision:
-    """Works out the splices."""
+    """Computes the splices."""
 
     def __init__(self, text: str, layout: Layout) -> None:
         self._text = text
         self._layout = layout
 
     def value(self, node: Node, wanted: Any) -> Iterator[Splice]:
+        """Yield the splices that change one value to `wanted`."""
         old = node.value()
         if same(old, wanted):
             return
@@ -120,10 +123,10 @@ class _Revision:
         added = [key for key in wanted if key not in last and key not in renamed.values()]
         kept: list[bool] = []
         for child in node.children:
-            assert child.key is not None  # members of an object have one
+            assert child.key is not None  # members of an object have a key
             counts = last[child.key] is child
             key = renamed.get(child.key, child.key)
-            # A key that stands twice: the one that counts is changed, the others go if the key goes.
+            # Of duplicate keys, the one with effect is changed. The others are removed if the key is removed.
             kept.append(key in wanted)
             if key != child.key:
                 yield Splice(child.key_start, child.key_end, self._layout.write(key, None))
@@ -137,12 +140,12 @@ class _Revision:
         added: dict[int, list[str]] = {}
         matching = list(aligned(old, wanted))
         taken = {left for left, right in matching if left is not None and right is not None}
-        spare = Spare(self._text, node, [number for number in range(len(old)) if number not in taken])
+        removed = RemovedItems(self._text, node, [number for number in range(len(old)) if number not in taken])
         after = 0
         for left, right in matching:
             if left is None:
                 assert right is not None
-                own = spare.take(wanted[right])
+                own = removed.take(wanted[right])
                 entry = own if own is not None else self._new_item(node, after, wanted[right])
                 added.setdefault(after, []).append(entry)
             else:
@@ -153,9 +156,15 @@ class _Revision:
         yield from self.gaps(node, kept, added)
 
     def _new_item(self, node: Node, place: int, wanted: Any) -> str:
-        """An item that comes before child `place`: an object is written as the one beside it, saying what it says."""
+        """Return the text of an item added before child `place`. An object is a changed copy of its neighbour."""
         beside = node.children[max(place - 1, 0)].node if node.children else None
-        if beside is None or beside.kind != "object" or not isinstance(wanted, dict) or not wanted or hides(beside):
+        if (
+            beside is None
+            or beside.kind != "object"
+            or not isinstance(wanted, dict)
+            or not wanted
+            or has_duplicate_keys(beside)
+        ):
             return self._layout.write(wanted, self._indent_of_children(node))
         splices = [
             Splice(splice.start - beside.start, splice.end - beside.start, splice.new)
@@ -164,8 +173,10 @@ class _Revision:
         return apply_splices(self._text[beside.start : beside.end], splices)
 
     def gaps(self, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]]) -> Iterator[Splice]:
-        """Takes out the children that are not kept; `added[i]` come before child `i`, those of the last gap at the
-        end."""
+        """Yield the splices that remove the children that are not kept and insert `added[i]` before child `i`.
+
+        The entry after the last index goes to the end.
+        """
         children, separator = node.children, self._separator(node)
         if not children:
             entries = added.get(0, ())
@@ -204,7 +215,7 @@ class _Revision:
             yield Splice(following.key_start, following.key_start, entries + separator)
 
     def _separator(self, node: Node) -> str:
-        """The comma between two children with the white space around it, as it stands between the last two."""
+        """Return the text between two children (the comma and white space), taken from the last two."""
         children = node.children
         if len(children) > 1:
             return self._text[children[-2].node.end : children[-1].key_start]
@@ -213,7 +224,7 @@ class _Revision:
         return self._layout.comma
 
     def _filled(self, node: Node, entries: Sequence[str]) -> str:
-        """An empty container with its first children: over lines if its own parent is."""
+        """Return an empty container with its first children, on several lines if its own parent is."""
         opening, closing = ("{", "}") if node.kind == "object" else ("[", "]")
         indent = self._indent_inside(node)
         if indent is None:
@@ -226,15 +237,17 @@ class _Revision:
         return f"{self._layout.write(key, None)}{self._layout.colon}{written}"
 
     def _indent_of_children(self, node: Node) -> str | None:
-        """What the lines of a child that is added begin with; None where children share a line."""
+        """Return the indentation of an added child's lines, or None if children share a line."""
         if node.children:
             return indent_of(self._text, node.children[-1])
         indent = self._indent_inside(node)
         return None if indent is None else indent + self._layout.unit
 
     def _indent_inside(self, node: Node) -> str | None:
-        """What the line of a value begins with, where its parts may stand on lines of their own: not where a value on
-        one line has brackets of its own, or shares the line with others."""
+        """Return the indentation of a value whose parts may be on lines of their own, else None.
+
+        None for a value that is on one line although it has brackets, and for one that shares its line with others.
+        """
         text = self._text
         if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):
             return None
@@ -244,8 +257,11 @@ class _Revision:
         return None if shares else line_indent(text, node.start)
 
 
-def hides(node: Node) -> bool:
-    """Whether a key stands twice somewhere in it: the first of the two says nothing, and is not to be copied."""
+def has_duplicate_keys(node: Node) -> bool:
+    """Return whether an object in this tree has a key twice.
+
+    The first of the two has no effect, so the text must not be copied.
+    """
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -257,7 +273,7 @@ def hides(node: Node) -> bool:
 
 
 def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, str]:
-    """Old key → new key, where a value stays and only its key is another one."""
+    """Return old key → new key for members whose value stays while the key changes."""
     added = [key for key in wanted if key not in last]
     renamed: dict[str, str] = {}
     for key, child in last.items():

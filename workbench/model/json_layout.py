@@ -1,4 +1,4 @@
-"""The layout of JSON text: indentation and line ends of a place, and values laid out for another place."""
+"""The layout of JSON text: its indentation and line ends, and values formatted for another place."""
 
 import json
 import re
@@ -16,8 +16,11 @@ _ESCAPED_LETTER = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`newline` as the text breaks its lines, "" where it stands on one; `unit` one step of indentation; `colon` and
-    `comma` with their blanks, for what stands on one line; `ascii`: letters beyond ASCII are written as escapes."""
+    """The layout of a text.
+
+    `newline` is its line break, "" for a text on one line. `unit` is one step of indentation. `colon` and `comma`
+    include their blanks, for values on one line. `ascii` says whether non-ASCII letters are written as escapes.
+    """
 
     newline: str = ""
     unit: str = "  "
@@ -26,11 +29,11 @@ class Layout:
     ascii: bool = False
 
     def write(self, value: Any, indent: str | None) -> str:
-        """`value` as JSON: over several lines, the first of them indented by `indent`, or with None on one line.
+        """Return `value` as JSON text: on several lines with `indent`, or on one line if `indent` is None.
 
         Raises:
             RecursionError: it is nested deeper than Python's stack.
-            ValueError, TypeError: it is no JSON value.
+            ValueError, TypeError: it is not a JSON value.
         """
         if indent is None or not self.newline:
             separators = (self.comma, self.colon)
@@ -38,13 +41,13 @@ class Layout:
         else:
             separators = (",", self.colon)
             written = json.dumps(value, ensure_ascii=self.ascii, indent=self.unit, separators=separators)
-            # A text in JSON holds no line break, so each one is between values.
+            # A JSON string contains no raw line break, so each break is between values.
             written = written.replace("\n", self.newline + indent)
         return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def layout_of(text: str, root: Node) -> Layout:
-    """The layout of a text, from the first places in it that show it."""
+    """Return the layout of a text, taken from the first places that show it."""
     newline = _BREAK.search(text)
     colon, comma, unit = None, None, None
     waiting = [root]
@@ -58,25 +61,28 @@ def layout_of(text: str, root: Node) -> Layout:
         unit = unit or _unit(text, node)
         waiting += [child.node for child in reversed(node.children) if child.node.children]
     escaped = text.isascii() and _ESCAPED_LETTER.search(text) is not None
-    # Where no two values share a line, nothing shows what stands behind their comma: blanks go with blanks.
+    # If no two values share a line, nothing shows the blank after a comma. Assume the same style as for colons.
     comma = comma or ("," if colon == ":" else ", ")
     return Layout(newline[0] if newline else "", unit or "  ", colon or ": ", comma, escaped)
 
 
 def indent_of(text: str, child: Child) -> str | None:
-    """The white space before a child that begins its line; None if something else stands there."""
+    """Return the white space before a child that begins its line, or None if something else comes first."""
     return indent_at(text, child.key_start)
 
 
 def indent_at(text: str, offset: int) -> str | None:
-    """The white space before an offset, if nothing else stands before it on its line, and the line begins in `text`."""
+    """Return the white space before an offset, or None.
+
+    None if something else comes first on the line, or if the line begins before `text`.
+    """
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     before = text[start:offset]
     return before if start > 0 and not before.strip(" \t") else None
 
 
 def line_indent(text: str, offset: int) -> str:
-    """The white space that the line of an offset begins with."""
+    """Return the white space at the start of an offset's line."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     line = text[start:offset]
     return line[: len(line) - len(line.lstrip(" \t"))]
@@ -87,7 +93,7 @@ def _on_one_line(between: str) -> str | None:
 
 
 def _unit(text: str, node: Node) -> str | None:
-    """What the children of a container that is spread over lines are indented by."""
+    """Return the extra indentation of the children of a container on several lines."""
     if not node.children:
         return None
     inner, outer = indent_of(text, node.children[0]), line_indent(text, node.start)
@@ -97,14 +103,15 @@ def _unit(text: str, node: Node) -> str | None:
 
 
 def transplanted(text: str, layout: Layout, indent: str | None) -> str:
-    """`text`, one sound JSON value, over lines of which the first is indented by `indent`, or with None on one line.
-    A text on one line is spread over lines where `layout` has some.
+    """Return `text`, one valid JSON value, formatted for a line indented by `indent`, or for one line if None.
+
+    A text on one line is spread over several lines if `layout` has lines.
 
     Raises:
         RecursionError: it is nested deeper than Python's stack.
     """
     root = scan(text).root
-    assert root is not None  # it is sound
+    assert root is not None  # the text is valid JSON
     whole = "\n" not in text and "\r" not in text
     return "".join(_Writer(text, layout, spread=whole).value(root, None if not layout.newline else indent))
 

@@ -1,4 +1,4 @@
-"""A JSON text as a tree that knows where each value and key stands. Offsets are characters from the text's start."""
+"""A JSON text as a tree with the place of each value and key. Offsets are characters from the start of the text."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,12 +9,12 @@ NodeKind = Literal["object", "array", "string", "number", "word", "missing"]
 
 
 _FEW = 32
-"""Members of an object that are searched one by one."""
+"""Objects with at most this many members are searched one by one."""
 
 
 @dataclass(slots=True)
 class Child:
-    """A member of an object or an item of an array (`key` None; its key offsets are those of the item)."""
+    """A member of an object or an item of an array. For an item, `key` is None and the key offsets are the item's."""
 
     node: "Node"
     key: str | None
@@ -24,7 +24,7 @@ class Child:
 
 @dataclass(slots=True)
 class Node:
-    """One value: `text[start:end]`. "word" is true, false or null; "missing" stands where a value should have been."""
+    """One value: `text[start:end]`. "word" is true, false or null; "missing" marks a place without its value."""
 
     kind: NodeKind
     start: int
@@ -34,7 +34,7 @@ class Node:
     _members: dict[str | None, Child] | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Any:
-        """The value as Python data; of keys that stand twice the last one counts, as in every JSON reader here."""
+        """Return the value as Python data. Of duplicate keys the last one counts, as in every JSON reader here."""
         if self.kind not in ("object", "array"):
             return self.scalar
         # Without recursion: a hostile file may be nested deeper than Python's stack.
@@ -55,7 +55,7 @@ class Node:
         return top
 
     def member(self, key: str) -> Child | None:
-        """The member of that key, the last one if it stands twice."""
+        """Return the member with that key, the last one if there are several."""
         if len(self.children) > _FEW and self._members is None:
             self._members = {child.key: child for child in self.children}
         if self._members is not None:
@@ -63,7 +63,7 @@ class Node:
         return next((child for child in reversed(self.children) if child.key == key), None)
 
     def find(self, location: Location) -> Child | None:
-        """The child at a location below this node; None if there is nothing (or `location` is empty)."""
+        """Return the child at a location below this node; None if there is nothing, or if `location` is empty."""
         child: Child | None = None
         node = self
         for step in location:

@@ -1,7 +1,7 @@
-"""JSON text cut into tokens, forgivingly: what is not JSON becomes the token that was meant, and a complaint.
+"""A tolerant lexer for JSON text: invalid text becomes the token that was probably meant, plus a complaint.
 
-The rule of what is JSON is ADK's reader (pydantic's, which is strict RFC 8259 plus NaN and Infinity). Python's own
-reader differs in one point that matters: it takes lone surrogates.
+Valid means what ADK's reader accepts (pydantic's: strict RFC 8259 plus NaN and Infinity). Python's own reader differs
+in one point that matters: it accepts lone surrogates.
 """
 
 import json
@@ -19,11 +19,11 @@ _TOKEN = re.compile(
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 MOST_DIGITS = 4300
-"""Whole numbers with more are refused by ADK's reader, and by Python."""
+"""ADK's reader and Python refuse integers with more digits."""
 
 
 class Lexer:
-    """Tokens of `text`, one after the other. Every complaint goes to `complain`."""
+    """The tokens of `text`, one after the other. Every complaint goes to `complain`."""
 
     def __init__(self, text: str, complain: Complain) -> None:
         self.text = text
@@ -31,25 +31,25 @@ class Lexer:
         self._complain = complain
 
     def next(self) -> Token:
-        """The next token; kind "end" at the end of the text, again and again."""
+        """Return the next token. At the end of the text, return kind "end" again and again."""
         text = self.text
         while True:
             start = skip_space(text, self.position)
             match = _TOKEN.match(text, start)
-            # Three quotes begin a Python string: in JSON an empty text is never followed by a quote.
+            # Three quotes begin a Python string. In JSON, an empty text is never followed by a quote.
             if match and not (match.group() == '""' and text.startswith('"', start + 2)):
                 return self._regular(match)
             if start >= len(text):
                 self.position = len(text)
                 return Token("end", start, start)
-            from workbench.model.near_json import near_token  # its patterns take 20 ms to compile: only where needed
+            from workbench.model.near_json import near_token  # imported late: its patterns take 20 ms to compile
 
             token, self.position = near_token(text, start, self._complain)
             if token is not None:
                 return token
 
     def colon_follows(self, token: Token) -> bool:
-        """Whether a colon stands right after `token`, which makes it a key."""
+        """Return whether a colon comes right after `token`, which makes it a key."""
         return self.text.startswith(":", skip_space(self.text, token.end))
 
     def _regular(self, match: re.Match[str]) -> Token:
@@ -72,7 +72,5 @@ class Lexer:
         if raw.lstrip("-").isdigit():
             if len(raw) <= MOST_DIGITS:
                 return int(raw)
-            self._complain(
-                start, f"a whole number of {len(raw):,} digits: ADK reads at most {MOST_DIGITS:,}", certain=True
-            )
+            self._complain(start, f"an integer of {len(raw):,} digits: ADK reads at most {MOST_DIGITS:,}", certain=True)
         return float(raw)

@@ -1,4 +1,4 @@
-"""Faults in a file, from what is known to be wrong with a value: which line that is, and how the file spells it."""
+"""Conversion of breaches and flaws to faults: finds the line in the file and the file's spelling of a key."""
 
 import itertools
 import re
@@ -15,16 +15,18 @@ from workbench.model.open_frames import Flaw
 from workbench.model.places import Location, json_path
 
 _MOST_PLACED = 1_000
+"""Maximum number of breaches that are located."""
 
 
 class Lines(Protocol):
-    """What knows the line and column of an offset: `Places`, or something like it."""
+    """An object that knows the line and column of an offset, such as `Places`."""
 
-    def at(self, offset: int) -> tuple[int, int]: ...
+    def at(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of an offset."""
 
 
 def fault_of(path: Path, flaw: Flaw, lines: Lines, above: Location = ()) -> Fault:
-    """A flaw of JSON text as a fault of the file; `above` is where the text stands in it."""
+    """Return a flaw of JSON text as a fault of the file. `above` is the location of the text in the file."""
     line, column = lines.at(flaw.offset)
     return Fault(path, line, column, json_path((*above, *flaw.location)), flaw.message, flaw.hint, flaw.severity)
 
@@ -32,8 +34,11 @@ def fault_of(path: Path, flaw: Flaw, lines: Lines, above: Location = ()) -> Faul
 def faults_of(
     path: Path, breaches: Iterable[Breach], root: Node, lines: Lines, above: Location = ()
 ) -> Iterator[Fault]:
-    """Breaches of the value `root` as faults at their places: the key or value itself, or the nearest parent that
-    the file has. Only the first are told: each takes a look at all members of an object."""
+    """Yield the breaches of the value `root` as faults at their places.
+
+    The place is the key or value itself, or the nearest parent that the file has. Only the first breaches are located,
+    because each one searches all members of an object.
+    """
     for breach in itertools.islice(breaches, _MOST_PLACED):
         location, child = resolve(root, breach.location)
         offset = root.start if child is None else child.key_start if breach.on_key else child.node.start
@@ -42,7 +47,10 @@ def faults_of(
 
 
 def resolve(root: Node, location: Location) -> tuple[Location, Child | None]:
-    """The part of a location that the file has, in the file's spelling, and what stands there; (), None is the root."""
+    """Return the part of a location that the file has, in its spelling, and the child there.
+
+    The result for the root is (), None.
+    """
     found: list[str | int] = []
     child: Child | None = None
     node = root
@@ -64,8 +72,10 @@ def _inner(node: Node, step: str | int) -> Child | None:
 
 
 def find(root: Node, path: str) -> Child | None:
-    """What stands at a JSON path as people write it, or its nearest parent in the file; None is the root. Keys may
-    stand in the path without quotes even if they hold dots or brackets, and in either spelling."""
+    """Return the child at a JSON path as people write it, or its nearest parent in the file; None is the root.
+
+    Keys need no quotes in the path even if they contain dots or brackets. Either spelling is accepted.
+    """
     child: Child | None = None
     node, rest = root, path
     while rest:

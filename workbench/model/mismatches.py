@@ -1,7 +1,7 @@
-"""What is wrong where a token cannot stand where it stands.
+"""Complaints about tokens in the wrong place.
 
-What was meant is not guessed: the text is read up to this place, and the complaint names it. In files that are
-indented, as nearly all are, the hint names the line at which a bracket is missing by its indentation.
+The scanner does not guess what was meant. It reads up to this place and names it. Nearly all files are indented, so the
+hint can name the line where the indentation suggests a missing bracket.
 """
 
 import re
@@ -19,15 +19,15 @@ def closing_of(opener: str) -> str:
 
 
 def bracket_name(bracket: str) -> str:
-    """Return what to call it: "brace `}`" or "bracket `]`"."""
+    """Return "brace `}`" or "bracket `]`"."""
     return f"{'brace' if bracket in '{}' else 'bracket'} `{bracket}`"
 
 
 def outdented(text: str) -> tuple[int, int] | None:
-    """Find the first bracket that the indentation leaves before anything closes it.
+    """Find the first bracket that the indentation closes before any closing bracket does.
 
-    Returns its offset, and the offset of what stands there first on its line. None if there is no such bracket, or the
-    text is not indented. Takes one pass over the text.
+    Returns its offset, and the offset of the first character on the line that reveals it. None if there is no such
+    bracket, or if the text is not indented. Takes one pass over the text.
     """
     opened: list[tuple[int, int]] = []
     indent, first, last = 0, False, -1
@@ -41,7 +41,7 @@ def outdented(text: str) -> tuple[int, int] | None:
             if first and before > indent:
                 return opener, offset
         elif first and opened and indent <= opened[-1][1]:
-            # What comes right after an opening bracket is not indented: nothing in this text is.
+            # The line after an opening bracket is not indented, so the text is not indented at all.
             return None if last == opened[-1][0] else (opened[-1][0], offset)
         if token in ("{", "["):
             opened.append((offset, indent))
@@ -50,63 +50,63 @@ def outdented(text: str) -> tuple[int, int] | None:
 
 
 class Mismatches:
-    """The complaints of one text about its structure. Each is the last one: nothing is read after it."""
+    """The structural complaints of one text. Each one is final: nothing is read after it."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
 
     def key_in_list(self, frame: Frame, key: int) -> None:
-        """Complain about a key where none can be: in a list, or outside of everything."""
+        """Complain about a key in a list or outside any object."""
         place = "outside of any object" if frame is self._reading.outside else "in a list"
-        hint = "A `{` is missing before it, or a bracket before it is closed too early"
+        hint = "A `{` is missing before it, or an earlier bracket is closed too soon"
         self._stop(key, f"a key {place}", self._by_indentation() or hint)
 
     def key_for_value(self, frame: Frame) -> None:
-        """Complain about a key where the value of another key should be."""
+        """Complain about a key in the place of another key's value."""
         key = frame.key.value if frame.key else ""
         self._stop(self._reading.previous.end, f"the key `{key}` has no value", "A value or a `{` is missing here")
 
     def value_without_key(self, frame: Frame, token: Token) -> None:
-        """Complain about a value where an object expects a key, a comma or its end."""
+        """Complain about a value where an object needs a key, a comma or its end."""
         if token.kind in ("{", "["):
             line = self._reading.line(frame)
-            hint = self._by_indentation() or f"Or a `}}` for the `{{` of line {line}"
+            hint = self._by_indentation() or f"Or a `}}` is missing for the `{{` on line {line}"
             self._stop(token.start, f"a key is missing before this `{token.kind}`", hint)
         else:
-            self._stop(token.start, "a value that has no key", "Expected a comma or `}`")
+            self._stop(token.start, "a value without a key", "Expected a comma or `}`")
 
     def wrong_closer(self, frame: Frame, token: Token) -> None:
-        """Complain about a closer of the other kind than what is open."""
+        """Complain about a closing bracket of the wrong kind."""
         needed, line = closing_of(frame.bracket), self._reading.line(frame)
-        message = f"`{token.kind}` where `{needed}` is needed, for the `{frame.bracket}` of line {line}"
+        message = f"found `{token.kind}`, but `{needed}` is needed to close the `{frame.bracket}` on line {line}"
         self._stop(token.start, message, self._by_indentation())
 
     def surplus_closer(self, token: Token) -> None:
-        """Complain about a closer outside of everything."""
-        hint = "Delete it, or one before it that closes too early"
+        """Complain about a closing bracket when nothing is open."""
+        hint = "Delete it, or an earlier one that closes too soon"
         self._stop(token.start, f"a surplus {bracket_name(token.kind)}: nothing is open here", hint)
 
     def comma_outside(self, comma: Token) -> None:
-        """Complain about a comma outside of everything."""
-        hint = "Delete it, or the bracket before it if the text goes on"
-        self._stop(comma.start, "a comma outside of everything", hint)
+        """Complain about a comma outside any object or list."""
+        hint = "Delete it, or the closing bracket before it if more values follow"
+        self._stop(comma.start, "a comma outside any object or list", hint)
 
-    def touching_text(self, token: Token) -> bool:
-        """Complain if a text ended right before `token`, as it does at a quote inside it."""
+    def text_after_quote(self, token: Token) -> bool:
+        """Complain and return True if a text ended right before `token`, as it does at an unescaped quote."""
         before = self._reading.previous
         touching = before.quoted and before.end == token.start and self._reading.text[token.start] not in '"{['
         if touching:
             hint = 'Write \\" for a quote inside text, or add the " that is missing'
             self._reading.forget(token.start)
-            self._stop(before.end - 1, "text goes on after this quote", hint)
+            self._stop(before.end - 1, "text continues after this quote", hint)
         return touching
 
     def still_open(self, opened: list[Frame], last: int) -> None:
-        """Complain about containers that are open at the end of the text, `last` being its last character."""
-        shown = ", ".join(f"`{frame.bracket}` of line {self._reading.line(frame)}" for frame in opened[-4:])
+        """Complain about containers still open at the end of the text. `last` is its last offset."""
+        shown = ", ".join(f"`{frame.bracket}` on line {self._reading.line(frame)}" for frame in opened[-4:])
         more = f" and {len(opened) - 4} more" if len(opened) > 4 else ""
         closers = "".join(closing_of(frame.bracket) for frame in reversed(opened[-40:]))
-        message = f"the file ends here, and brackets are never closed: {shown}{more}"
+        message = f"the file ends with unclosed brackets: {shown}{more}"
         self._stop(last, message, self._by_indentation() or f"Add `{closers}`")
 
     def _by_indentation(self) -> str:
@@ -116,7 +116,7 @@ class Mismatches:
             return ""
         opener, place = reading.text[odd[0]], odd[1]
         line, ends = reading.places.line(odd[0]), reading.places.line(place)
-        return f"By its indentation, the `{opener}` of line {line} should be closed before line {ends}"
+        return f"By its indentation, the `{opener}` on line {line} should be closed before line {ends}"
 
     def _stop(self, offset: int, message: str, hint: str = "") -> None:
         self._reading.complain(offset, message, hint, last=True)

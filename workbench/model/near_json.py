@@ -1,7 +1,7 @@
-"""What looks like JSON and is not: comments, quotes of other kinds, Python's words, broken texts and numbers.
+"""Text that looks like JSON but is not: comments, other quotes, Python literals, broken strings and numbers.
 
-Each becomes the token that was meant, and a complaint in plain words. The patterns take a while to compile, and sound
-files never need them: `tokens` imports this when it is stuck.
+Each becomes the token that was meant, plus a complaint. The patterns take a while to compile and valid files never need
+them, so `lexer` imports this module only when it is stuck.
 """
 
 import json
@@ -45,8 +45,10 @@ _CONTROL_ESCAPES = {"\t": "\\t", "\x08": "\\b", "\x0c": "\\f", "\n": "\\n", "\r"
 
 
 def near_token(text: str, start: int, complain: Complain) -> tuple[Token | None, int]:
-    """What was meant at `start`, where no JSON token begins, and where to read on; no token for what is to be
-    skipped."""
+    """Return the token that was probably meant at `start`, and the offset to continue from.
+
+    No JSON token begins at `start`. The token is None for text to be skipped.
+    """
     return _Near(text, complain).read(start)
 
 
@@ -64,7 +66,7 @@ class _Near:
             return None, _line_end(text, start)
         if match := _COMMENT.match(text, start):
             mark = "/* */" if text.startswith("/*", start) else "//" if character == "/" else "#"
-            self._complain(start, f"a comment ({mark}): JSON has none", "Delete it", certain=True)
+            self._complain(start, f"a comment ({mark}): JSON does not allow comments", "Delete it", certain=True)
             return None, match.end()
         if character == '"':
             token = self._triple_quoted(start) if text.startswith('"""', start) else self._broken_string(start)
@@ -98,9 +100,9 @@ class _Near:
         quote = self._text[start]
         pattern = {"'": _SINGLE_QUOTED, "`": _BACKQUOTED}.get(quote, _CURLY_QUOTED)
         match = pattern.match(self._text, start)
-        assert match is not None  # it matches a quote alone, too
+        assert match is not None  # it also matches a quote alone
         name = {"'": "single quotes", "`": "backquotes"}.get(quote, f"typographic quotes ({quote})")
-        self._complain(start, f"{name}: JSON wants double quotes", 'Write "…"', certain=True)
+        self._complain(start, f"{name}: JSON needs double quotes", 'Write "…"', certain=True)
         return Token("string", start, match.end(), match.group(1), quoted=True)
 
     def _near_number(self, match: re.Match[str]) -> Token:
@@ -128,7 +130,7 @@ class _Near:
         return Token("word", start, end, raw)
 
     def _broken_string(self, start: int) -> Token:
-        """A string that begins well and holds something that JSON forbids."""
+        """Read a string that begins correctly but contains something that JSON forbids."""
         text, position, complained = self._text, start + 1, False
         while True:
             stop = _STRING_STOP.search(text, position)
@@ -168,7 +170,7 @@ def _unescape(raw: str) -> str:
 
 
 def _not_a_number(raw: str) -> tuple[str, str]:
-    return f"{raw} is not JSON, though ADK reads it", "Other programs will refuse the file"
+    return f"{raw} is not valid JSON, but ADK accepts it", "Other programs will reject the file"
 
 
 def _number_hint(raw: str) -> str:
@@ -188,9 +190,9 @@ def _number_hint(raw: str) -> str:
 def _bad_escape(raw: str) -> tuple[str, str]:
     escaped = raw[1:2]
     if escaped in ("\n", "\r"):
-        return "a backslash at the end of the line: JSON has no such thing", "Write \\n for a line break"
+        return "a backslash at the end of the line is not valid JSON", "Write \\n for a line break"
     if escaped == "u":
-        return f"`{raw}` is not an escape: \\u wants four hexadecimal digits", ""
+        return f"`{raw}` is not an escape: \\u needs four hexadecimal digits", ""
     if escaped == "'":
         return "`\\'` is not a JSON escape", "A single quote needs no backslash"
     return f"`\\{escaped}` is not a JSON escape", "A backslash is written \\\\"
@@ -208,15 +210,15 @@ def _what_junk(raw: str) -> tuple[str, str]:
     character = raw[0]
     if raw.startswith(("..", "…")):
         return (
-            f"`{raw[:3]}` stands for something left out: JSON has no such thing",
-            "Delete it or write what it stands for",
+            f"`{raw[:3]}` is a placeholder, not JSON",
+            "Delete it or replace it with the real values",
         )
     if character == "=":
-        return "`=` where JSON wants a colon", ""
+        return "`=` where JSON needs a colon", ""
     if character == ";":
-        return "`;` where JSON wants a comma or nothing", ""
+        return "`;` where JSON needs a comma or nothing", ""
     if character == "\ufeff":
-        return "a byte-order mark in the middle of the file", "Delete it: it cannot be seen in an editor"
+        return "a byte-order mark in the middle of the file", "Delete it; most editors do not show it"
     name = unicodedata.name(character, "").lower()
     shown = f"`{raw[:20]}`" if raw.isprintable() else f"the character U+{ord(character):04X}"
     return f"{shown}{f' ({name})' if name and not raw[:20].isascii() else ''} has no place in JSON", "Delete it"

@@ -1,10 +1,10 @@
-"""ADK's two formats from before today's schema, read as ADK reads them.
+"""ADK's two formats older than the current schema, read as ADK reads them.
 
-*old_evalset*: a list of `{name, data: [turn…], initial_session?}`, each a case. *old_test*: a bare list of turns, all
-of one case. A turn is `{query, reference?, expected_tool_use?, expected_intermediate_agent_responses?}`.
+*old_evalset*: a list of `{name, data: [turn…], initial_session?}`, each one a case. *old_test*: a bare list of turns,
+all of one case. A turn is `{query, reference?, expected_tool_use?, expected_intermediate_agent_responses?}`.
 
-ADK gives the turns random ids and the time of reading; here they have neither, so that the same file is the same case
-tomorrow. Where ADK would stop with a KeyError or TypeError of its converter, there is a breach at the place.
+ADK gives the turns random IDs and the current time. Here they have neither, so the same file always gives the same
+case. Where ADK's converter would stop with a KeyError or TypeError, there is a breach at the place.
 """
 
 import json
@@ -23,30 +23,36 @@ from workbench.model.faults import Fault
 from workbench.model.json_nodes import Node
 from workbench.model.locating import faults_of
 from workbench.model.places import Location, Places
-from workbench.model.schema_words import breaches_of, describe, known_keys, type_at, unread_keys
+from workbench.model.schema_messages import breaches_of, describe, known_keys, type_at, unread_keys
 
 OldFormat = Literal["old_evalset", "old_test"]
 Case = dict[str, Any]
 
 Item = TypeVar("Item")
-# ADK only loops over these, and an empty text or object is over at once.
+# ADK only loops over these, so an empty text or object works like an empty list.
 Items: TypeAlias = Annotated[list[Item], BeforeValidator(lambda value: [] if value in ("", {}) else value)]
 
 
 @with_config(PLAIN)
 class OldToolUse(TypedDict, total=False):
+    """An expected tool call."""
+
     tool_name: Required[str | None]
     tool_input: Required[dict[str, Any] | None]
 
 
 @with_config(PLAIN)
 class OldResponse(TypedDict, total=False):
+    """An expected response of a sub-agent."""
+
     author: Required[str]
     text: Required[str | None]
 
 
 @with_config(PLAIN)
 class OldTurn(TypedDict, total=False):
+    """One turn."""
+
     query: Required[str | None]
     reference: str | None
     expected_tool_use: Items[OldToolUse]
@@ -55,14 +61,18 @@ class OldTurn(TypedDict, total=False):
 
 @with_config(PLAIN)
 class OldCase(TypedDict, total=False):
+    """One case of an old evalset."""
+
     name: Required[str]
     data: Required[Items[OldTurn]]
     initial_session: Any
-    """An object with `app_name`, `user_id` and `state`; another empty value is none."""
+    """An object with `app_name`, `user_id` and `state`. Any other empty value means none."""
 
 
 @with_config(PLAIN)
 class OldSession(TypedDict, total=False):
+    """An initial session."""
+
     app_name: Any
     user_id: Any
     state: Any
@@ -79,7 +89,7 @@ _CASE_KEYS, _TURN_KEYS = known_keys(OldCase), known_keys(OldTurn)
 
 
 def old_format_of(content: Any) -> OldFormat | None:
-    """Which old format a file's content is in; None if it is in neither."""
+    """Return the old format of a file's content, or None if it has neither."""
     if not isinstance(content, list):
         return None
     objects = [item for item in content if isinstance(item, dict)]
@@ -91,7 +101,7 @@ def old_format_of(content: Any) -> OldFormat | None:
 
 
 def _is_old_case(item: dict[str, Any]) -> bool:
-    """Whether an object looks like an old case: turns below `data`, or no other keys than an old case has."""
+    """Return whether an object looks like an old case: it has turns below `data`, or only keys of an old case."""
     turns = item.get("data")
     if isinstance(turns, list) and turns:
         return any(not isinstance(turn, dict) or any(nearest(key, _TURN_KEYS) for key in turn) for turn in turns)
@@ -99,8 +109,10 @@ def _is_old_case(item: dict[str, Any]) -> bool:
 
 
 def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
-    """One item of an old evalset as a case of today's schema, None where ADK would fail on it, with what is wrong or
-    odd at locations in the file."""
+    """Return one item of an old evalset as a case in the current schema, and what is wrong or suspicious in it.
+
+    The case is None if ADK would fail on it. Breaches have their locations in the file.
+    """
     session = item.get("initial_session", {}) if isinstance(item, dict) else {}
     breaches = _breaches_of(OldCase, item)
     if session is None or isinstance(session, (bool, int, float)):
@@ -119,12 +131,12 @@ def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
 def convert_test(
     content: Any, eval_id: str, initial_session: dict[str, Any] | None
 ) -> tuple[Case | None, list[Breach]]:
-    """The turns of an old test file as the one case that they are; None and breaches as in `convert_case`."""
+    """Return the turns of an old test file as one case. None and breaches are as in `convert_case`."""
     breaches = _breaches_of(list[OldTurn], content)
     if initial_session:
         breaches += _session_breaches(initial_session)
     if not content:
-        breaches.append(Breach((), "the list is empty: a test file needs at least one turn"))
+        breaches.append(Breach((), "the list is empty; a test file needs at least one turn"))
     if _has_error(breaches):
         return None, breaches
     case: Case = {"eval_id": eval_id, "conversation": list(map(_turn, content))}
@@ -134,7 +146,7 @@ def convert_test(
 
 
 def session_input(content: dict[str, Any]) -> dict[str, Any]:
-    """What ADK makes of an initial session."""
+    """Return the session input that ADK makes of an initial session."""
     return {
         "app_name": content.get("app_name", ""),
         "user_id": content.get("user_id", ""),
@@ -165,19 +177,21 @@ def _session_breaches(session: Any) -> list[Breach]:
 
 
 def _breaches_of(schema: Any, value: Any) -> list[Breach]:
-    """What is wrong with a value of the old format, and one warning for each key that ADK does not read: mock outputs
-    stand on every call."""
+    """Return what is wrong with a value of an old format, and one warning for each key name that ADK ignores.
+
+    One warning is enough because such keys (mock outputs, for example) are on every call.
+    """
     breaches = []
     for breach in breaches_of(schema, value):
         words = _OBJECTS.get(type_at(schema, breach.location))
         message = breach.message.replace("must be an object", f"must be {words}") if words else breach.message
         breaches.append(replace(breach, message=message))
-    told = {breach.location: "" for breach in breaches}
+    reported = {breach.location: "" for breach in breaches}
     for location, known in unread_keys(schema, value):
         key = str(location[-1])
-        if location not in told and key not in told.values():
-            told[location] = key
-            message = f"the old format does not know the key `{key}` here: ADK drops it"
+        if location not in reported and key not in reported.values():
+            reported[location] = key
+            message = f"the old format has no key `{key}` here: ADK ignores it"
             breaches.append(Breach(location, message, nearest_hint(key, known), "warning", on_key=True))
     return breaches
 
@@ -187,7 +201,7 @@ def _has_error(breaches: list[Breach]) -> bool:
 
 
 class OldCases:
-    """Cases by position, like `current_cases.CurrentCases`; all are converted at once: such files are small."""
+    """Cases by position, like `current_cases.CurrentCases`. All are converted at once, because such files are small."""
 
     def __init__(
         self,
@@ -199,7 +213,7 @@ class OldCases:
         name: str,
         session: dict[str, Any] | None,
     ) -> None:
-        """`tree` is asked for when there is a fault to be placed."""
+        """Convert the cases. `tree` is called only if a fault needs a place."""
         self.format = kind
         self._path = path
         self._tree = cache(tree)
@@ -211,26 +225,26 @@ class OldCases:
             self._converted = [convert_case(item, number) for number, item in enumerate(self._content)]
         self.ids = [name] if kind == "old_test" else self._names()
 
-    def look(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
-        """The case at a position, in today's schema, and its faults."""
+    def read_case(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
+        """Return the case at a position in the current schema, and its faults."""
         case, breaches = self._converted[number]
         wanted = [breach for breach in breaches if warnings or breach.severity == "error"]
         return case, list(faults_of(self._path, wanted, self._tree(), self._places)) if wanted else []
 
     def raw(self, number: int) -> Any:
-        """The JSON that the case was made of."""
+        """Return the JSON that the case was made from."""
         return self._content if self.format == "old_test" else self._content[number]
 
     def text(self, number: int) -> bytes:
-        """The JSON that the case was made of, as text."""
+        """Return the JSON that the case was made from, as text."""
         return json.dumps(self.raw(number)).encode()
 
     def mentions(self, word: str) -> bool:
-        """Whether a word stands anywhere in the file."""
+        """Return whether a word occurs anywhere in the file."""
         return word in json.dumps(self._content, ensure_ascii=False)
 
     def fault(self, number: int, breach: Breach) -> Fault:
-        """Something that is wrong with the case at a position, as a fault at its place."""
+        """Return a breach of the case at a position as a fault at its place."""
         above: Location = () if self.format == "old_test" else (number,)
         location = tuple("name" if step == "eval_id" else step for step in breach.location)
         moved = Breach((*above, *location), breach.message, breach.hint, breach.severity, breach.on_key)

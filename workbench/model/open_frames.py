@@ -1,4 +1,4 @@
-"""What the scanner keeps while it reads: the containers that are open, and what it has found wrong."""
+"""The scanner's state while it reads: the open containers and the flaws found so far."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,16 +11,19 @@ from workbench.model.tokens import Token
 
 Expect = Literal["first", "key", "colon", "value", "comma", "end"]
 DEEPEST = 201
-"""Brackets that may be open at once; ADK's reader gives up beyond."""
+"""Maximum number of open brackets. ADK's reader gives up beyond it."""
 MOST_FLAWS = 100
-"""A text with more errors is not worth reading on. Of the warnings the first are told."""
+"""Maximum number of errors before reading stops, and of warnings that are reported."""
 _LONGEST_PATH = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something wrong in a JSON text, at an offset; `location` is where in the tree the scanner was. `certain` says
-    that there is no doubt what was meant, so that the tree around it can be believed."""
+    """Something wrong in a JSON text, at an offset.
+
+    `location` is the scanner's position in the tree. `certain` says that there is no doubt what was meant, so the tree
+    around it is reliable.
+    """
 
     offset: int
     location: Location
@@ -32,10 +35,10 @@ class Flaw:
 
 @dataclass(slots=True)
 class Frame:
-    """A container that is open: an object, an array, or (its node of kind "missing") the text around the root value.
+    """An open container: an object, an array, or the text around the root value (its node has kind "missing").
 
-    `expect` is what may come next: "first" a first member or the end, "key" and "value" what follows a comma, and
-    "end" nothing more.
+    `expect` is what may come next: "first" is a first member or the end, "key" and "value" follow a comma, and "end" is
+    nothing more.
     """
 
     node: Node
@@ -49,11 +52,12 @@ class Frame:
 
     @property
     def bracket(self) -> str:
+        """The opening bracket."""
         return "{" if self.node.kind == "object" else "["
 
 
 class Reading:
-    """A text that is being read: its lexer, its open frames (`outside` is the text around the root), its flaws."""
+    """The state of one text: its lexer, open frames (`outside` is the text around the root) and flaws."""
 
     def __init__(self, text: str, places: Places, depth: int) -> None:
         self.text = text
@@ -66,7 +70,7 @@ class Reading:
         self._flaws: list[Flaw] = []
         self._counts = {"error": 0, "warning": 0}
         self.done = False
-        """Whether the rest of the text is not read."""
+        """Whether the rest of the text is skipped."""
 
     @property
     def top(self) -> Frame:
@@ -75,11 +79,11 @@ class Reading:
 
     @property
     def wants_warnings(self) -> bool:
-        """Whether one more warning will be told."""
+        """Whether one more warning would be reported."""
         return self._counts["warning"] < MOST_FLAWS
 
     def add(self, frame: Frame, node: Node) -> None:
-        """Take a value into a container; what comes next there is a comma or the end."""
+        """Add a value to a container. A comma or the end must follow."""
         key = frame.key if frame.node.kind == "object" else None
         name, start, end = (None, node.start, node.end) if key is None else (key.value, key.start, key.end)
         child = Child(node, name, start, end)
@@ -89,7 +93,7 @@ class Reading:
         frame.expect = "end" if frame is self.outside else "comma"
 
     def accept(self, frame: Frame, token: Token) -> None:
-        """Take the value that `token` is, or begins, into a container."""
+        """Add the value that `token` is, or begins, to a container."""
         if token.kind in ("{", "["):
             node = container(token)
             self.add(frame, node)
@@ -98,14 +102,14 @@ class Reading:
             self.add(frame, Node(token.kind, token.start, token.end, token.value))  # type: ignore[arg-type]
 
     def open(self, frame: Frame) -> None:
-        """From now on read what is in that container."""
+        """Continue reading inside a container."""
         self.frames.append(frame)
         if len(self.frames) == self._most_frames + 1:
             message = f"nested deeper than {DEEPEST} levels: ADK's reader gives up here"
             self.complain(frame.node.start, message, last=True)
 
     def close(self, end: int) -> None:
-        """The innermost container ends at that offset."""
+        """End the innermost container at an offset."""
         self.frames.pop().node.end = end
 
     def complain(
@@ -117,7 +121,7 @@ class Reading:
         certain: bool = False,
         last: bool = False,
     ) -> None:
-        """Note a flaw at an offset. After the last one the rest of the text is not read."""
+        """Record a flaw at an offset. After a `last` one, the rest of the text is skipped."""
         if self.done:
             return
         self.done = last
@@ -125,26 +129,26 @@ class Reading:
         if self._counts[severity] <= MOST_FLAWS:
             self._flaws.append(Flaw(offset, tuple(self._location()), message, hint, severity, certain))
         elif severity == "error":
-            message = f"more than {MOST_FLAWS} faults: the rest of the file was not read"
+            message = f"more than {MOST_FLAWS} errors: the rest of the file was not read"
             self._flaws.append(Flaw(offset, (), message))
             self.done = True
 
     def forget(self, offset: int) -> None:
-        """Withdraw a complaint about the token at `offset`: it is part of something else."""
+        """Withdraw a complaint about the token at `offset`, which turned out to be part of something else."""
         self._flaws = [flaw for flaw in self._flaws if flaw.offset != offset]
 
     def value_is_missing(self, frame: Frame, offset: int) -> None:
-        """A key without a value."""
+        """Complain about a key without a value."""
         key = frame.key.value if frame.key else ""
         self.complain(offset, f"the key `{key}` has no value")
         self.add(frame, Node("missing", offset, offset))
 
     def line(self, frame: Frame) -> int:
-        """The line on which a container begins."""
+        """Return the line on which a container begins."""
         return self.places.line(frame.node.start)
 
     def flaws(self) -> tuple[Flaw, ...]:
-        """All flaws, in the order of the text."""
+        """Return all flaws, in the order of the text."""
         return tuple(sorted(self._flaws, key=lambda flaw: flaw.offset))
 
     def _location(self) -> Iterator[str | int]:
@@ -159,5 +163,5 @@ class Reading:
 
 
 def container(token: Token) -> Node:
-    """The node that an opening bracket begins."""
+    """Return the node that an opening bracket begins."""
     return Node("object" if token.kind == "{" else "array", token.start, token.end)

@@ -1,4 +1,4 @@
-"""From a path to what is in the file: its cases, what it is called, and what is wrong around them."""
+"""Reading of a file into its cases, its name and the faults outside its cases."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from workbench.model.breaches import Breach
-from workbench.model.case_index import CaseIndex, TooManyCasesError, index_cases, last_sound
+from workbench.model.case_index import CaseIndex, TooManyCasesError, index_cases, last_valid
 from workbench.model.current_cases import CurrentCases
 from workbench.model.evalset_schema import EvalSet
 from workbench.model.faults import Fault, unexpected
@@ -17,16 +17,16 @@ from workbench.model.locating import fault_of, faults_of
 from workbench.model.old_formats import OldCases, old_format_of
 from workbench.model.places import Places
 from workbench.model.scanner import Scan, is_scannable, scan
-from workbench.model.schema_words import describe
+from workbench.model.schema_messages import describe
 from workbench.model.text_file import TextFile, file_faults, unreadable
 from workbench.model.validation import read_json, validate, validate_case
 from workbench.regular_file import size_words
 
 FileFormat = Literal["current", "old_evalset", "old_test"]
 LARGEST_READ = 32 * 1024 * 1024
-"""Bytes of the largest file that is read as a whole if it is not of today's schema."""
+"""Maximum size in bytes of a file that is read as a whole although it is not in the current schema."""
 _PIECE = 256 * 1024
-"""Bytes after the last sound case in which the error of a large file is looked for."""
+"""Bytes after the last valid case in which the error of a large file is searched."""
 _SUFFIXES = (".evalset.json", ".test.json", ".json")
 
 
@@ -35,38 +35,43 @@ class Cases(Protocol):
 
     ids: list[str]
 
-    def look(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]: ...
+    def read_case(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
+        """Return the case at a position (None if ADK would reject it) and its faults."""
 
-    def raw(self, number: int) -> Any: ...
+    def raw(self, number: int) -> Any:
+        """Return the case's JSON."""
 
-    def text(self, number: int) -> bytes: ...
+    def text(self, number: int) -> bytes:
+        """Return the case's text."""
 
-    def mentions(self, word: str) -> bool: ...
+    def mentions(self, word: str) -> bool:
+        """Return whether a word occurs anywhere in the file."""
 
-    def fault(self, number: int, breach: Breach) -> Fault: ...
+    def fault(self, number: int, breach: Breach) -> Fault:
+        """Return a breach of the case at a position as a fault at its place in the file."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What a file holds. `faults` are those around the cases; `cases` is None where it is unreadable as a whole."""
+    """The content of a file. `faults` are those outside the cases. `cases` is None if the file is unreadable."""
 
     faults: tuple[Fault, ...]
     format: FileFormat = "current"
     frame: dict[str, Any] = field(default_factory=dict)
-    """`eval_set_id`, `name` and whatever else stands beside the cases."""
+    """`eval_set_id`, `name` and the other keys beside the cases."""
     cases: Cases | None = None
     size: int = 0
-    """Bytes."""
+    """In bytes."""
 
 
 def name_of(path: Path) -> str:
-    """What a file without an id of its own is called: its name without the suffix that makes it an evalset."""
+    """Return the name of a file without an ID of its own: its file name without the evalset suffix."""
     suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
     return path.name.removesuffix(suffix)
 
 
 def open_file(path: Path, initial_session: dict[str, Any] | None) -> Opened:
-    """Read and look at the file. Never raises because of it: whatever happens becomes its fault."""
+    """Read and check the file. Never raises because of the file; every problem becomes a fault."""
     try:
         return _Opening(path, TextFile.read(path), initial_session).opened()
     except OSError as error:
@@ -85,7 +90,7 @@ class _Opening:
         try:
             index = index_cases(self._file.data)
         except TooManyCasesError as error:
-            fault = Fault(self._path, 0, 0, "eval_cases", str(error), "Divide the file into several")
+            fault = Fault(self._path, 0, 0, "eval_cases", str(error), "Split the file")
             return Opened((fault,), size=len(self._file.data))
         if index is not None:
             bom = self._file_faults() if self._file.has_bom else []
@@ -104,12 +109,12 @@ class _Opening:
         return self._sound(faults, scanned.root, places)
 
     def _sound(self, faults: list[Fault], root: Node, places: Places) -> Opened:
-        """A file of sound JSON that is not plainly of today's schema."""
+        """Open a file of valid JSON that is not obviously in the current schema."""
         if root.kind == "object":
             index = _index_of(self._tree(), self._file)
             return self._current(index, [*faults, *self._session_fault()])
         if root.kind != "array":
-            message = f"the file holds {describe(root.scalar)}, and an evalset is an object"
+            message = f"the file holds {describe(root.scalar)}, but an evalset is an object"
             faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
         content = read_json(self._file.data)
@@ -120,7 +125,7 @@ class _Opening:
 
     def _old(self, content: list[Any], faults: list[Fault], places: Places, tree: Callable[[], Node]) -> Opened:
         kind = old_format_of(content)
-        assert kind is not None  # the callers looked
+        assert kind is not None  # the callers checked
         if kind != "old_test":
             faults += self._session_fault()
         name = name_of(self._path)
@@ -138,7 +143,7 @@ class _Opening:
         return Opened(tuple(faults), "current", cases.frame(), cases, len(self._file.data))
 
     def _foreign(self, cases: CurrentCases) -> Fault | None:
-        """Return why sound JSON is no evalset at all, None if it looks like one."""
+        """Return why valid JSON is not an evalset at all, or None if it looks like one."""
         if not cases.ids:
             return not_an_evalset(self._path, cases.frame())
         if any(cases.ids):
@@ -146,10 +151,10 @@ class _Opening:
         try:
             return not_cases(self._path, cases.raw(0), cases.place(0))
         except ValueError:
-            return None  # Its own faults say why it cannot be read.
+            return None  # The case's own faults say why it cannot be read.
 
     def _broken(self, faults: list[Fault], scanned: Scan, places: Places) -> Opened:
-        """A file with errors in its JSON."""
+        """Open a file with errors in its JSON."""
         root = scanned.root
         foreign = not_json(self._path, self._file.text(), places)
         if foreign is None and root is not None and root.kind == "object" and root.children:
@@ -164,7 +169,7 @@ class _Opening:
         return Opened(tuple(faults), "current", frame, None, len(self._file.data))
 
     def _large(self) -> Opened:
-        """Open a file that takes too long to be scanned, and is not plainly of today's schema."""
+        """Open a file that takes too long to scan and is not obviously in the current schema."""
         data, faults = self._file.data, self._file_faults()
         try:
             content = read_json(data) if len(data) <= LARGEST_READ else None
@@ -177,7 +182,7 @@ class _Opening:
     def _large_fault(self, *, sound: bool) -> Fault:
         """Return the first error of a large file, if it is in the first case that cannot be read."""
         data = self._file.data
-        start = last_sound(data)
+        start = last_valid(data)
         piece = TextFile(data[start : start + _PIECE]).text()
         before = '{"eval_cases":[0' if start else ""
         flaws = () if sound else scan(before + piece).flaws
@@ -186,7 +191,7 @@ class _Opening:
         if flaw is not None and (offset < len(piece) - 1 or start + _PIECE >= len(data)):
             place = self._file.at(start + len(piece[:offset].encode("utf-8", "surrogatepass")))
             return Fault(self._path, *place, "", flaw.message, flaw.hint)
-        message = f"the file ({size_words(len(data))}) is in no form that is read at this size"
+        message = f"the file ({size_words(len(data))}) has a form that cannot be read at this size"
         place = self._file.at(start) if start else (0, 0)
         return Fault(self._path, *place, "", message, f"Expected {WRAPPER}, each key once")
 
@@ -201,17 +206,21 @@ class _Opening:
     def _session_fault(self) -> list[Fault]:
         if not self._session:
             return []
-        message = "an initial session file goes with the old test format only, and this file is in another"
-        return [Fault(self._path, 0, 0, "", message, "Write `session_input` into its cases")]
+        message = "an initial session file works only with the old test format, and this file has another format"
+        return [Fault(self._path, 0, 0, "", message, "Add `session_input` to its cases")]
 
     def _strange_list(self, content: list[Any], place: tuple[int, int]) -> Fault:
         modern = any(isinstance(item, dict) and {"eval_id", "evalId"} & item.keys() for item in content)
-        message = "a list of cases without what belongs around it" if modern else "a list that is in no format of ADK's"
+        message = (
+            "a bare list of cases, without the evalset around it"
+            if modern
+            else "a list in a format that ADK does not know"
+        )
         return Fault(self._path, *place, "", message, f"Expected {WRAPPER}")
 
 
 def _index_of(root: Node, file: TextFile) -> CaseIndex:
-    """The index of a file of which there is a tree: one whose `eval_cases` is not where the fast reader expects it."""
+    """Return the index of a parsed file whose `eval_cases` is not where the fast reader expects it."""
     text = file.text()
     index = CaseIndex(frame=file.data, frame_cut=len(file.data))
     member = root.member("eval_cases")
@@ -227,7 +236,7 @@ def _index_of(root: Node, file: TextFile) -> CaseIndex:
         named = child.node.member("evalId") or child.node.member("eval_id") if child.node.kind == "object" else None
         eval_id = named.node.scalar if named else ""
         index.add(offset(start), offset(end), eval_id if isinstance(eval_id, str) else "")
-        index.odd.append(number)
+        index.rejected.append(number)
     first, last = member.node.start + 1, member.node.end - 1
     index.frame = file.data[: offset(first)] + file.data[offset(last) :]
     index.frame_cut = offset(first)
@@ -235,8 +244,10 @@ def _index_of(root: Node, file: TextFile) -> CaseIndex:
 
 
 def _meant_faults(path: Path, root: Node, places: Places) -> Iterator[Fault]:
-    """Return what ADK's schema would reject if the text were the JSON that is certainly meant: its user wants to hear
-    of all faults at once."""
+    """Yield what ADK's schema would reject if the text were the JSON that was certainly meant.
+
+    So the user sees all faults at once.
+    """
     member = root.member("eval_cases")
     cases = member.node.children if member is not None and member.node.kind == "array" else []
     frame = {child.key: child.node.value() for child in root.children if not (cases and child is member)}

@@ -1,10 +1,10 @@
-"""Where something is: lines, columns and JSON paths, as people count and write them."""
+"""Lines, columns and JSON paths, as people count and write them."""
 
 import re
 from collections.abc import Iterable
 
 Location = tuple[str | int, ...]
-"""Keys and list positions from one JSON value down to another inside it."""
+"""Keys and list positions that lead from a JSON value to another one inside it."""
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
@@ -12,7 +12,7 @@ _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 class Places:
     """Lines and columns of offsets into `text`, both counted from 1, columns in characters.
 
-    `text` may be a piece of a file: `line` and `column` are the place of its first character.
+    `text` may be a piece of a file; `line` and `column` are then the place of its first character.
     """
 
     def __init__(self, text: str, line: int = 1, column: int = 1) -> None:
@@ -21,8 +21,8 @@ class Places:
         self._column = column
 
     def line(self, offset: int) -> int:
-        """The line on which the character at `offset` stands."""
-        # Counting runs at gigabytes a second and is asked for faults only; a table of all lines would cost more.
+        """Return the line of the character at `offset`."""
+        # Counting runs at gigabytes a second and is needed for faults only. A table of all lines would cost more.
         breaks = self._text.count("\n", 0, offset)
         if returns := self._text.count("\r", 0, offset):
             pairs = self._text.count("\r\n", 0, offset)
@@ -31,13 +31,13 @@ class Places:
         return self._line + breaks
 
     def at(self, offset: int) -> tuple[int, int]:
-        """Line and column of the character at `offset`."""
+        """Return the line and column of the character at `offset`."""
         line = self.line(offset)
         start = self.line_start(offset)
         return line, offset - start + (self._column if start == 0 else 1)
 
     def line_start(self, offset: int) -> int:
-        """The offset at which that character's line begins, 0 for a line that began before the text."""
+        """Return the offset at which that character's line begins, or 0 if it began before the text."""
         newline = self._text.rfind("\n", 0, offset)
         lone_return = self._text.rfind("\r", newline + 1, offset)
         if lone_return >= 0 and self._text[lone_return + 1 : lone_return + 2] == "\n":
@@ -45,7 +45,7 @@ class Places:
         return max(newline, lone_return) + 1
 
     def indent(self, offset: int) -> int | None:
-        """How far the line of that character is indented, None if the line began before the text."""
+        """Return the indentation of that character's line, or None if the line began before the text."""
         start = self.line_start(offset)
         if start == 0 and self._column != 1:
             return None
@@ -54,7 +54,7 @@ class Places:
 
 
 def json_path(location: Iterable[str | int]) -> str:
-    """A location as people write it: `eval_cases[2].session_input.state["first name"]`."""
+    """Return a location as people write it: `eval_cases[2].session_input.state["first name"]`."""
     written = ""
     for step in location:
         if isinstance(step, int):

@@ -1,7 +1,7 @@
-"""One tolerant JSON scanner that knows offsets: all faults of a text, at their places, and the tree that was meant.
+"""A tolerant JSON scanner that reports all faults of a text with their places, and the tree that was meant.
 
-Python's and pydantic's readers are faster and stop at the first fault, so they read what is in order; this one is for
-what is not, and for the places of values in a text that is.
+Python's and pydantic's readers are faster but stop at the first fault, so they read valid text. This scanner reads
+invalid text, and finds the places of values in valid text.
 """
 
 from dataclasses import dataclass
@@ -13,35 +13,35 @@ from workbench.model.places import Places
 from workbench.model.tokens import Token
 
 LARGEST_TREE = 4 * 1024 * 1024
-"""Bytes of the longest text that is scanned when a file is opened."""
+"""Maximum size in bytes of a text that is scanned when a file is opened."""
 _MOST_MARKS = 150_000
-"""Commas, colons and brackets of such a text, which say how long scanning takes: about a second."""
+"""Maximum number of commas, colons and brackets in such a text. They determine the scanning time: about a second."""
 
 
 @dataclass(frozen=True)
 class Scan:
-    """`root` is None where the text holds no value at all."""
+    """The result of a scan. `root` is None if the text has no value at all."""
 
     root: Node | None
     flaws: tuple[Flaw, ...]
 
 
 def scan(text: str, *, places: Places | None = None, depth: int = 0) -> Scan:
-    """Read `text`, whatever it holds. Never raises; a text that is not JSON has at least one flaw of severity error.
+    """Read any `text`. Never raises. Invalid JSON has at least one flaw of severity error.
 
-    `places` knows the lines of `text` if it is a piece of a file. `depth` is how many brackets are open around a piece
-    of a file. Memory and time are about a hundred times those of a fast reader, so ask `is_scannable` first.
+    `places` knows the lines of `text` if it is a piece of a file. `depth` is the number of brackets open around that
+    piece. Memory and time are about a hundred times those of a fast reader, so call `is_scannable` first.
     """
     return _Scanner(Reading(text, places or Places(text), depth)).run()
 
 
 def is_scannable(data: bytes) -> bool:
-    """Whether a text is short enough to be scanned when a file is opened."""
+    """Return whether a text is short enough to be scanned when a file is opened."""
     return len(data) <= LARGEST_TREE and sum(map(data.count, (b",", b":", b"[", b"{"))) <= _MOST_MARKS
 
 
 class _Scanner:
-    """A state machine over tokens. It ends at a token that cannot stand where it stands."""
+    """A state machine over tokens. It stops at a token that cannot be where it is."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -91,7 +91,7 @@ class _Scanner:
 
     def _in_list(self, frame: Frame, token: Token) -> None:
         if frame.expect == "comma":
-            if self._mismatches.touching_text(token):
+            if self._mismatches.text_after_quote(token):
                 return
             self._comma_is_missing("Between two items of a list", token)
         self._reading.accept(frame, token)
@@ -107,7 +107,7 @@ class _Scanner:
             self._reading.accept(frame, token)
         elif frame.expect == "value":
             self._reading.accept(frame, token)
-        elif self._mismatches.touching_text(token):
+        elif self._mismatches.text_after_quote(token):
             return
         elif is_key:
             self._comma_is_missing(f"Before the key `{token.value}`", token)
@@ -126,7 +126,7 @@ class _Scanner:
         frame.expect = "colon"
         if key in frame.keys and self._reading.wants_warnings:
             first = self._reading.places.line(frame.keys[key])
-            message = f"`{key}` stands twice in this object: this one counts, the one of line {first} is dropped"
+            message = f"duplicate key `{key}`: this one is used, the one on line {first} is ignored"
             self._complain(token.start, message, severity="warning")
         frame.keys[key] = token.start
 
@@ -168,7 +168,7 @@ class _Scanner:
             self._reading.value_is_missing(frame, token.start)
         elif frame.expect in ("key", "value"):
             frame.expect = "comma"
-            # What is left out ("...") has been told already, and the comma goes with it.
+            # A placeholder ("...") was reported already, and its comma belongs to it.
             if not self._reading.text[frame.comma + 1 : token.start].lstrip().startswith(("..", "…")):
                 self._complain(frame.comma, f"a trailing comma before `{token.kind}`", "Delete it", certain=True)
         self._reading.close(token.end)
@@ -180,7 +180,7 @@ class _Scanner:
         self._complain(previous.end, "a comma is missing here", hint, certain=True)
 
     def _finish(self) -> None:
-        """The end of the text: what is still open is closed here."""
+        """Complain about what is still open at the end of the text."""
         text = self._reading.text
         last = max(len(text.rstrip(" \t\r\n")) - 1, 0)
         if len(self._reading.frames) > 1:

@@ -1,5 +1,7 @@
-"""Reading and changing a case in the spelling of its file: ADK takes `user_content` and `userContent`, and a change
-must not turn one into the other."""
+"""Reading and changing a case in the spelling of its file.
+
+ADK accepts `user_content` and `userContent`. An edit must not turn one into the other.
+"""
 
 from collections.abc import Callable, Container
 from functools import cache
@@ -16,42 +18,44 @@ _camel = cache(to_camel)
 
 
 def key_in(value: Any, name: str) -> str | None:
-    """Return how `value` spells the key `name` (given in snake_case), None if it has none or is no object. ADK prefers
-    the camelCase one where both stand there."""
+    """Return how `value` spells the key `name` (given in snake_case), or None if it has none or is not an object.
+
+    If both spellings are there, the camelCase one wins, as in ADK.
+    """
     members, camel = mapping(value), _camel(name)
     return camel if camel in members else name if name in members else None
 
 
 def spelled(name: str, *, camel: bool) -> str:
-    """Return a key in camelCase, or as it is."""
+    """Return a key in camelCase or unchanged."""
     return to_camel(name) if camel else name
 
 
 def key_for(value: Any, name: str, *, camel: bool) -> str:
-    """Return the key `name` in the spelling that stands there, or for a new key in the one that is asked for."""
+    """Return the key `name` as `value` spells it, or for a new key in the requested spelling."""
     return key_in(value, name) or spelled(name, camel=camel)
 
 
 def get(value: Any, name: str) -> Any:
-    """What stands at `name`, in either spelling; None if nothing does, or `value` is no object."""
+    """Return the value of the key `name` in either spelling, or None if `value` has no such key or is not an object."""
     key = key_in(value, name)
     return None if key is None else value[key]
 
 
 def put(value: Json, name: str, item: Any, *, camel: bool) -> None:
-    """Set `name`, under the key that `key_for` gives."""
+    """Set the key `name`, spelled as `key_for` says."""
     value[key_for(value, name, camel=camel)] = item
 
 
 def drop(value: Json, name: str) -> None:
-    """Takes `name` out, in whatever spelling."""
+    """Remove the key `name` in either spelling."""
     key = key_in(value, name)
     if key is not None:
         del value[key]
 
 
 def respelled(value: Any, spell: Callable[[str], str], opaque: Container[str] = OPAQUE) -> Any:
-    """Spell all keys of a value anew, but none inside what belongs to the user: the values of `opaque` keys."""
+    """Return a copy with all keys spelled anew, except inside the user's own data: the values of `opaque` keys."""
     if isinstance(value, list):
         return [respelled(item, spell, opaque) for item in value]
     if not isinstance(value, dict):
@@ -60,8 +64,10 @@ def respelled(value: Any, spell: Callable[[str], str], opaque: Container[str] = 
 
 
 def is_camel(case: Any) -> bool:
-    """Whether a case (or any part of one) is written in camelCase: the first key that shows it decides. Objects that
-    belong to the user, such as arguments and state, say nothing."""
+    """Return whether a case (or any part of one) is written in camelCase, decided by the first key that shows it.
+
+    User data such as arguments and state is ignored.
+    """
     waiting = [case]
     while waiting:
         value = waiting.pop()

@@ -1,19 +1,19 @@
-"""Which names a Jinja template uses, without rendering it."""
+"""Names that a Jinja template uses, found without rendering it."""
 
 from functools import lru_cache
 
 
 class TemplateFaultError(ValueError):
-    """A text that is no Jinja template; the message says why and on which of its lines."""
+    """A text is not a Jinja template. The message says why and on which of its lines."""
 
 
 TEMPLATE_NAMES = ("stop_signal", "conversation_plan", "conversation_history")
-"""What a simulator's own instructions must mention, in Jinja's braces."""
+"""Names that a simulator's custom instructions must use, in Jinja's braces."""
 
 
 @lru_cache(maxsize=64)
 def names_in(template: str) -> frozenset[str]:
-    """The names that must come from outside: what ADK looks at in a simulator's own instructions.
+    """Return the undeclared names of a template, which ADK checks in custom instructions.
 
     Raises:
         TemplateFaultError: the text cannot be parsed.
@@ -23,7 +23,7 @@ def names_in(template: str) -> frozenset[str]:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment()
-    # ADK has this filter for the texts of personas; what a filter does is of no concern here.
+    # ADK defines this filter for the texts of personas. Its effect does not matter here.
     environment.filters["render_string_filter"] = str
     try:
         return frozenset(meta.find_undeclared_variables(environment.parse(template)))
@@ -34,15 +34,17 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def instruction_faults(template: str, *, with_persona: bool = False) -> list[str]:
-    """Return in sentences what makes custom instructions unusable: they must be a template, and use the names without
-    which a simulated user could not do its part."""
+    """Return, as sentences, why custom instructions are unusable.
+
+    They must be a template and use the names that a simulated user needs.
+    """
     try:
         used = names_in(template)
     except TemplateFaultError as error:
-        return [f"the instructions are no Jinja template: {error}"]
+        return [f"the instructions are not a valid Jinja template: {error}"]
     wanted = [*TEMPLATE_NAMES, *(["persona"] if with_persona else [])]
     missing = ", ".join(f"{{{{ {name} }}}}" for name in wanted if name not in used)
     if not missing:
         return []
     why = " (the scenario has a persona)" if missing == "{{ persona }}" else ""
-    return [f"the instructions must mention {missing}{why}"]
+    return [f"the instructions must use {missing}{why}"]

@@ -1,4 +1,4 @@
-"""The bytes of a JSON file: what they are as text, and where a byte stands."""
+"""The bytes of a JSON file: their encoding, their text, and the line of each byte."""
 
 import re
 from codecs import BOM_UTF8
@@ -18,10 +18,10 @@ Encoding = Literal["utf-8", "surrogates", "broken"]
 
 
 class TextFile:
-    """A file as it was when it was read. Offsets into `data` are bytes, after a byte-order mark if there was one.
+    """The content of a file at the time of reading. Offsets into `data` are bytes, after any byte-order mark.
 
-    The whole file stays in memory, so that what was listed is what runs, whatever an editor writes meanwhile; a map
-    of the file would save that memory and die with the process when somebody truncates the file.
+    The whole file stays in memory, so that the listed content is what runs, whatever an editor writes meanwhile. A
+    memory map would save that memory, but the process would die if somebody truncated the file.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -31,31 +31,33 @@ class TextFile:
 
     @classmethod
     def read(cls, path: Path, limit: int = LARGEST) -> "TextFile":
-        """Return the file at `path`.
+        """Read the file at `path`.
 
         Raises:
-            OSError: it cannot be read, is no regular file, or is too large.
+            OSError: it cannot be read, is not a regular file, or is too large.
         """
         return cls(read_regular(path, limit))
 
     @cached_property
     def encoding(self) -> Encoding:
-        """Whether the bytes are UTF-8, are but for surrogates written as bytes, or are not."""
+        """The encoding: "utf-8", "surrogates" for UTF-8 except surrogates written as bytes, or "broken"."""
         return _encoding(self.data)
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """A piece of the file, never failing: bytes that are not UTF-8 become U+FFFD, surrogates written as bytes
-        become lone surrogates."""
+        """Return a piece of the file as text. Never fails.
+
+        Bytes that are not UTF-8 become U+FFFD. Surrogates written as bytes become lone surrogates.
+        """
         errors = {"utf-8": "strict", "surrogates": "surrogatepass", "broken": "replace"}[self.encoding]
         return self.data[start:end].decode("utf-8", errors)
 
     def places(self, start: int, end: int) -> Places:
-        """Lines and columns of the characters of `text(start, end)`."""
+        """Return the lines and columns of the characters of `text(start, end)`."""
         return Places(self.text(start, end), *self.at(start))
 
     def at(self, offset: int) -> tuple[int, int]:
-        """Line and column of the byte at `offset`, counted from 1, the column in characters."""
-        # Faults are asked for from the top down: counting goes on where it stopped. (Read once: there may be threads.)
+        """Return the line and column of the byte at `offset`, counted from 1, the column in characters."""
+        # Faults are located from the top down, so counting continues where it stopped. Read once, because of threads.
         known = self._last_line
         base, line = known if known[0] <= offset else (0, 1)
         line += (
@@ -73,11 +75,11 @@ class TextFile:
 
     @property
     def other_encoding(self) -> str | None:
-        """What the file says that it is, if that is not UTF-8."""
+        """The encoding that the file's byte-order mark names, if it is not UTF-8."""
         return next((name for mark, name in _OTHER_MARKS.items() if self.data.startswith(mark)), None)
 
     def undecodable(self) -> tuple[int, int, str] | None:
-        """Line and column of the first byte that is not UTF-8, and what is wrong; None where all are."""
+        """Return the line and column of the first byte that is not UTF-8, and what is wrong; None if all are UTF-8."""
         if self.encoding != "broken":
             return None
         if self.other_encoding:
@@ -103,14 +105,14 @@ def _encoding(data: bytes) -> Encoding:
 
 
 def unreadable(path: Path, error: OSError) -> Fault:
-    """The fault of a file that the system does not give."""
+    """Return the fault of a file that the system cannot read."""
     if isinstance(error, FileNotFoundError):
-        return Fault(path, 0, 0, "", "the link leads nowhere" if path.is_symlink() else "there is no such file")
+        return Fault(path, 0, 0, "", "the symbolic link is broken" if path.is_symlink() else "there is no such file")
     return Fault(path, 0, 0, "", f"the file cannot be read: {error.strerror or error}")
 
 
 def file_faults(path: Path, file: TextFile) -> Iterator[Fault]:
-    """What is wrong with the bytes: not UTF-8, or marked as what ADK cannot read."""
+    """Yield what is wrong with the bytes: not UTF-8, or a byte-order mark that ADK cannot read."""
     if file.has_bom:
         message = "the file begins with a byte-order mark: ADK cannot read it"
         yield Fault(path, 1, 1, "", message, "Save it as UTF-8 without BOM", "warning")

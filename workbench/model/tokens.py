@@ -1,4 +1,4 @@
-"""A token of JSON text, and the rules about blanks and surrogates that all who read one share."""
+"""Tokens of JSON text, and the rules for blanks and surrogates that all readers share."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Token(NamedTuple):
-    """`value` is what a string, number or word stands for; `quoted` tells a text in quotes from a bare word."""
+    """One token. `value` is the value of a string, number or word. `quoted` tells quoted text from a bare word."""
 
     kind: TokenKind
     start: int
@@ -21,24 +21,26 @@ class Token(NamedTuple):
 
 
 Complain = Callable[..., None]
-"""Called as complain(offset, message, hint="", severity="error", certain=False, last=False); see
-`open_frames.Reading.complain`."""
+"""Called as complain(offset, message, hint="", severity="error", certain=False, last=False).
+
+See `open_frames.Reading.complain`.
+"""
 
 
 def skip_space(text: str, position: int) -> int:
-    """The offset after JSON's white space."""
+    """Return the offset after JSON's white space."""
     match = _SPACE.match(text, position)
-    assert match is not None  # it matches nothing, too
+    assert match is not None  # it also matches the empty string
     return match.end()
 
 
 def has_lone_surrogate(value: str) -> bool:
-    """Return whether a text holds half of a surrogate pair."""
+    """Return whether a text contains half of a surrogate pair."""
     return _SURROGATE.search(value) is not None
 
 
 def lone_surrogate(value: str) -> tuple[str, str]:
-    """Message and hint for a text that holds half of a surrogate pair."""
+    """Return message and hint for a text with half of a surrogate pair."""
     match = _SURROGATE.search(value)
     code = f"\\u{ord(match.group()):04x}" if match else ""
-    return f"half a character ({code}, a lone surrogate): ADK cannot read this file", "Replace it"
+    return f"half a character ({code}, a lone surrogate), which ADK cannot read", "Replace it"

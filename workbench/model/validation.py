@@ -1,4 +1,4 @@
-"""Validate JSON text as ADK would: the value with snake_case keys, and in plain words what is wrong with it."""
+"""Validation of JSON text with ADK's rules: the value with snake_case keys, and what is wrong in plain words."""
 
 import re
 from typing import Any
@@ -9,17 +9,19 @@ from pydantic_core import from_json
 from workbench.model.breaches import Breach
 from workbench.model.case_rules import case_breaches
 from workbench.model.evalset_schema import EvalCase, adapter
-from workbench.model.schema_words import explain
+from workbench.model.schema_messages import explain
 
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
 _RAW_SURROGATES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _STAND_INS = 0x10F000
-"""Private-use characters that stand for U+D800 to U+DFFF while pydantic, which refuses those, looks at a value."""
+"""Private-use characters that replace U+D800 to U+DFFF during validation, because pydantic refuses surrogates."""
 
 
 def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """One eval case's JSON text → the case with snake_case keys, or None where ADK would reject it, and all that is
-    wrong or odd. `text` is JSON; lone surrogates, which ADK cannot read, are let through."""
+    """Return one eval case with snake_case keys (None if ADK would reject it) and all that is wrong or suspicious.
+
+    `text` is JSON. Lone surrogates, which ADK cannot read, are accepted.
+    """
     value, breaches = validate(EvalCase, text)
     if value is not None:
         breaches = list(case_breaches(value))
@@ -28,7 +30,7 @@ def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
 
 
 def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """JSON text as a `schema` → (the value, []) or (None, why not)."""
+    """Return JSON text as a `schema`: (the value, []) or (None, the breaches)."""
     validator = adapter(schema).validator
     try:
         value: dict[str, Any] = validator.validate_json(text)
@@ -40,7 +42,7 @@ def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Bre
 
 
 def _validate_shielded(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """The same for JSON that pydantic cannot read because of lone surrogates."""
+    """Validate JSON that pydantic cannot read because of lone surrogates."""
     try:
         value = adapter(schema).validator.validate_json(shielded(text))
     except ValidationError as error:
@@ -49,7 +51,7 @@ def _validate_shielded(schema: type, text: bytes) -> tuple[dict[str, Any] | None
 
 
 def read_json(text: bytes) -> Any:
-    """JSON text as Python data, lone surrogates included.
+    """Return JSON text as Python data, lone surrogates included.
 
     Raises:
         ValueError: it is not JSON.
@@ -61,7 +63,7 @@ def read_json(text: bytes) -> Any:
 
 
 def shielded(text: bytes) -> bytes:
-    """JSON text in which stand-ins replace the lone surrogates, so that pydantic reads it."""
+    """Return JSON text with stand-ins for lone surrogates, so that pydantic reads it."""
 
     def stand_in(match: re.Match[bytes]) -> bytes:
         half = match.group(1)
@@ -75,7 +77,7 @@ def shielded(text: bytes) -> bytes:
 
 
 def unshielded(value: Any) -> Any:
-    """Data read from `shielded` text, with the surrogates back in their places."""
+    """Return data read from `shielded` text with the surrogates restored."""
     if isinstance(value, str):
         return re.sub("[\U0010f000-\U0010f7ff]", lambda match: chr(ord(match.group()) - _STAND_INS + 0xD800), value)
     if isinstance(value, dict):

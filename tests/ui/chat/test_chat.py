@@ -255,7 +255,7 @@ async def test_a_file_that_cannot_be_written_leaves_the_review_as_it_is(project:
         broken = file.read_bytes()[:-5]
         file.write_bytes(broken)
         await pilot.press("s")
-        await screen.until(pilot, lambda: "the JSON is not in order" in screen.text)
+        await screen.until(pilot, lambda: "invalid JSON" in screen.text)
         assert isinstance(screen.app.screen, ReviewScreen)
         assert file.read_bytes() == broken
 

@@ -34,7 +34,7 @@ class CaseDraft:
 
     def after(self, value: Any) -> EvalsetFile:
         """The file with the case saying `value`; raises what `EvalsetFile.changed` does."""
-        return self.evalset.after(self.number, value)
+        return self.evalset.edited(self.number, value)
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
         """The same case in a newer content of the file; None if it is not there any more."""

@@ -1,4 +1,4 @@
-"""pydantic's verdicts in plain words: what stands there, what was expected, which key was meant."""
+"""pydantic's errors in plain words: the value found, the value expected, and the key that was meant."""
 
 import types
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from workbench.model.genai_types import Content, Part
 from workbench.model.places import Location
 
 _MOST_ERRORS = 2_000
-"""More errors of one value are counted and not named."""
-# What pydantic's error types want, in the words of JSON.
+"""If one value has more errors, they are counted and not listed."""
+# The types that pydantic's errors name, in the words of JSON.
 _WANTED = {
     "string": "text",
     "int": "a whole number",
@@ -29,7 +29,7 @@ _WANTED = {
     "bytes": "base64 text",
     "finite": "a finite number",
 }
-# Keys of the old formats, where somebody writes them into the new one.
+# Keys of the old formats that people use in the current one by mistake.
 _OLD_KEYS = {
     "query": "user_content",
     "reference": "final_response",
@@ -43,7 +43,10 @@ _OLD_KEYS = {
 
 
 def breaches_of(schema: Any, value: Any) -> list[Breach]:
-    """What makes Python data no `schema`; [] if it is one. For the few values that are not read from JSON text."""
+    """Return why Python data is not a valid `schema`, or [].
+
+    For the few values that are not read from JSON text.
+    """
     try:
         adapter(schema).validate_python(value)
     except ValidationError as error:
@@ -52,9 +55,9 @@ def breaches_of(schema: Any, value: Any) -> list[Breach]:
 
 
 def explain(schema: type, error: ValidationError) -> list[Breach]:
-    """All that `error` says about a value that should be a `schema`, one breach for each mistake a person made."""
+    """Return all that `error` says about a value of type `schema`, one breach for each mistake."""
     if error.error_count() > _MOST_ERRORS:
-        return [Breach((), f"{counted(error.error_count(), 'value')} in it are not what ADK's schema says")]
+        return [Breach((), f"{counted(error.error_count(), 'value')} in it do not match ADK's schema")]
     details = error.errors(include_url=False)
     unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
     breaches = []
@@ -69,7 +72,7 @@ def explain(schema: type, error: ValidationError) -> list[Breach]:
 
 
 def describe(value: Any) -> str:
-    """A JSON value in two or three words: `the number 5`, `a list`, `null`."""
+    """Return a JSON value in two or three words: `the number 5`, `a list`, `null`."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -82,19 +85,19 @@ def describe(value: Any) -> str:
 
 
 def known_keys(schema: Any) -> frozenset[str]:
-    """The keys of an object type in snake_case; none for other types."""
+    """Return the keys of an object type in snake_case; none for other types."""
     return frozenset(_fields(schema))
 
 
 def _fields(schema: Any) -> dict[str, Any]:
-    """The types of an object type's keys; {} for other types."""
+    """Return the types of an object type's keys; {} for other types."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return {name: field.annotation for name, field in schema.model_fields.items()}
     return get_type_hints(schema) if is_typeddict(schema) else {}
 
 
 def type_at(schema: Any, location: Location) -> Any:
-    """The type that the schema has at a location; None where it has none (or leaves it open)."""
+    """Return the schema's type at a location, or None if it has none or leaves it open."""
     current = _bare(schema)
     for step in location:
         arguments = get_args(current)
@@ -111,7 +114,7 @@ def type_at(schema: Any, location: Location) -> Any:
 
 
 def unread_keys(schema: Any, value: Any, location: Location = ()) -> Iterator[tuple[Location, frozenset[str]]]:
-    """Yield the keys that a schema neither knows nor forbids, each with the known ones that are not there."""
+    """Yield the keys that a schema neither knows nor forbids, each with the known keys that are missing."""
     current = _bare(schema)
     fields = _fields(current)
     if isinstance(value, dict) and fields:
@@ -133,14 +136,14 @@ def _config(schema: Any) -> ConfigDict:
 
 
 def _bare(hint: Any) -> Any:
-    """A type without Required and None around it."""
+    """Return a type without Required and None around it."""
     while get_origin(hint) in (Required, Union, types.UnionType):
         hint = next(argument for argument in get_args(hint) if argument is not type(None))
     return hint
 
 
 def _misspelled(schema: type, item: ErrorDetails) -> str | None:
-    """The unknown key by which the missing one was probably meant."""
+    """Return the unknown key that was probably meant to be the missing one."""
     given = item["input"]
     if not isinstance(given, dict):
         return None
@@ -156,7 +159,7 @@ def _missing(item: ErrorDetails, meant_by: str | None) -> Breach:
     if isinstance(field, int):
         return Breach(tuple(parent), "this list has too few items", 'Expected ["author", [{"text": "…"}]]')
     if meant_by is not None:
-        hint = f"Did you mean `{field}` by `{meant_by}`?"
+        hint = f"Did you mean `{field}` instead of `{meant_by}`?"
         return Breach((*parent, meant_by), f"`{field}` is missing", hint, on_key=True)
     return Breach(tuple(parent), f"`{field}` is missing")
 
@@ -179,7 +182,7 @@ def _breach(schema: type, item: ErrorDetails) -> Breach:
 
 
 def wanted(item: ErrorDetails) -> str:
-    """What one of pydantic's errors wants, in the words of JSON or of the validator that raised it."""
+    """Return what one of pydantic's errors expects, in the words of JSON or of the validator that raised it."""
     said = item["msg"].removeprefix("Input should be ")
     return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", said))
 
@@ -192,16 +195,14 @@ def _unknown_key(schema: type, location: Location) -> Breach:
     key = str(location[-1])
     known = known_keys(type_at(schema, location[:-1]))
     if key in known or (snake(key) in known and key == to_camel(snake(key))):
-        return Breach(
-            location, f"`{key}` stands here in both spellings, snake_case and camelCase", "Keep one", on_key=True
-        )
+        return Breach(location, f"`{key}` is here in both snake_case and camelCase", "Keep one", on_key=True)
     meant = _today(key, known) or nearest(key, known)
-    hint = f"Did you mean `{meant}`?" if meant else f"Known here: {', '.join(sorted(known))}"
+    hint = f"Did you mean `{meant}`?" if meant else f"Known keys: {', '.join(sorted(known))}"
     return Breach(location, f"unknown key `{key}`: ADK rejects the file", hint, on_key=True)
 
 
 def _today(key: str, known: frozenset[str]) -> str | None:
-    """What a key of the old formats is called today, as seen from where it stands."""
+    """Return the current name of a key of the old formats, relative to its place."""
     path = _OLD_KEYS.get(key, "")
     first, last = path.split(".")[0], path.split(".")[-1]
     return path if first in known else last if last in known else None
@@ -217,5 +218,5 @@ def _type_hint(wanted: Any, given: Any) -> str:
     if wanted == list[Part]:
         return 'Write [{"text": "…"}]'
     if get_origin(wanted) is dict and given.lstrip().startswith("{"):
-        return "It is an object written as text: leave out the quotes around it"
+        return "This is an object written as text: remove the quotes around it"
     return ""
