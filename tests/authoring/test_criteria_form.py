@@ -31,7 +31,7 @@ from workbench.authoring.criteria_change import (
     without,
 )
 from workbench.authoring.criteria_form import FormRow, rows_of
-from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, presets_table, with_preset
+from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, presets_list, with_preset
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.value_edit import moved
 from workbench.judge.options import JudgeModelOptions
@@ -245,7 +245,7 @@ def test_a_preset_is_a_config_that_runs(preset: Any) -> None:
 
 def test_the_documented_presets_are_those_of_the_descriptions(repository: Path) -> None:
     documented = (repository / "docs" / "criteria-editing.md").read_text(encoding="utf-8")
-    assert presets_table() in documented, "put there what this prints: python -m workbench.authoring.criteria_presets"
+    assert presets_list() in documented, "put there what this prints: python -m workbench.authoring.criteria_presets"
 
 
 def test_a_preset_leaves_what_is_there() -> None:

@@ -1,6 +1,6 @@
 """Adding a criterion, guided: what it costs and needs, and sets of criteria for a purpose.
 
-python -m workbench.authoring.criteria_presets prints the table of presets in docs/criteria-editing.md.
+python -m workbench.authoring.criteria_presets prints the list of presets in docs/criteria-editing.md.
 """
 
 import sys
@@ -120,18 +120,19 @@ def proposed(name: str) -> str:
     return f"≥ {first_threshold(name):g}"
 
 
-def presets_table() -> str:
-    """Return the presets as a Markdown table: their criteria with threshold and match type, and who is asked."""
-    rows = ["| preset | criteria | asks |", "|---|---|---|"]
+def presets_list() -> str:
+    """Return the presets as a Markdown list: who is asked, and the criteria with threshold and match type."""
+    lines = []
     for preset in PRESETS:
-        criteria = ", ".join(_in_words(name, value) for name, value in preset.criteria.items())
         who = {info.asks.who: None for name in preset.criteria if (info := known()[name]).asks is not None}
         asked = [_WHO_IS_ASKED[one] for one in who]
+        items = [_in_words(name, value) for name, value in preset.criteria.items()]
         if preset.simulator is not None:
-            criteria += "; " + ", ".join(f"`{key}` {value}" for key, value in preset.simulator.items())
             asked.append("the simulated user's model")
-        rows.append(f"| {preset.name} | {criteria} | {', '.join(asked) or 'nobody'} |")
-    return "\n".join(rows) + "\n"
+            items += [f"`{key}` {value}" for key, value in preset.simulator.items()]
+        lines.append(f"- **{preset.name}** asks {' and '.join(asked) or 'nobody'}.")
+        lines += [f"  - {item}" for item in items]
+    return "\n".join(lines) + "\n"
 
 
 _WHO_IS_ASKED = {"judge": "a judge", "service": "Google's evaluation service"}
@@ -143,4 +144,4 @@ def _in_words(name: str, value: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(presets_table())
+    sys.stdout.write(presets_list())

@@ -47,7 +47,7 @@ class NotAvailableError(Exception):
 class Question:
     """One question to a judge. `prompt` is all that a model reads; `schema` the JSON schema of the answer, for models
     that offer structured output (None: free text); `data` what the prompt was made from, for judges that do not read
-    prompts (its shape for each `kind` stands in docs/judges.md)."""
+    prompts (its shape for each `kind` stands in docs/python-functions.md)."""
 
     kind: QuestionKind
     prompt: str

@@ -1,0 +1,98 @@
+"""The `sh` blocks of the pages in `docs/`: each command runs in a copy of the sample agents."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parent.parent
+_BLOCKS = {
+    page: re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    for page in _ROOT.glob("docs/*.md")
+}
+_PAGES = sorted(page for page, blocks in _BLOCKS.items() if blocks)
+_COMMANDS = "run|eval|score|check|status|migrate|freeze|history|compare|export|--version|--help"
+_NEVER_ENDS = re.compile(rf"--watch|^agent-workbench(?! ({_COMMANDS}))")
+_WITHIN = 60.0
+
+
+def _commands(block: str) -> list[str]:
+    """Split a block into its commands, without comments."""
+    lines = block.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample agents after two runs of some cases; the first is the baseline and in two reports."""
+    folder = tmp_path_factory.mktemp("docs") / "project"
+    shutil.copytree(_ROOT / "sample_agents", folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    (folder / ".git").mkdir()
+    (folder / "strict.json").write_text('{"criteria": {"response_match_score": 0.95}}', "utf-8")
+    old = '[{"query": "hello", "expected_tool_use": [], "reference": "Hello"}]'
+    (folder / "order_desk/old.test.json").write_text(old, "utf-8")
+    for command in (
+        "agent-workbench run order_desk/refunds.evalset.json --json main.json",
+        "agent-workbench history pin last",
+        "agent-workbench run order_desk/refunds.evalset.json --json report.json",
+    ):
+        code, output = _run(command, folder)
+        assert code in (0, 3), output
+    return folder
+
+
+@pytest.fixture
+def project(samples: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(samples, tmp_path / "project", symlinks=True))
+
+
+def _environment() -> dict[str, str]:
+    programs = str(Path(sys.executable).parent)
+    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary.md"}
+
+
+def _run(command: str, folder: Path) -> tuple[int, str]:
+    """Run a command to its end; return its exit code and its output."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=_WITHIN,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode()
+
+
+def _start_and_end(command: str, folder: Path) -> tuple[int, str]:
+    """Start a command in a terminal, and end it once it has written something."""
+    ours, theirs = pty.openpty()
+    environment = {**_environment(), "TERM": "xterm-256color"}
+    words = ["bash", "-c", f"exec {command}"]
+    output = b""
+    with subprocess.Popen(words, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        assert select.select([ours], [], [], _WITHIN)[0], f"{command} wrote nothing"
+        process.send_signal(signal.SIGTERM)
+        with suppress(OSError):  # the other end of the terminal is closed
+            while select.select([ours], [], [], _WITHIN)[0] and (read := os.read(ours, 65536)):
+                output += read
+        os.close(ours)
+        return process.wait(_WITHIN), output.decode(errors="replace")
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
+def test_each_command_of_a_page_runs(page: Path, project: Path) -> None:
+    for block in _BLOCKS[page]:
+        for command in _commands(block):
+            code, output = (_start_and_end if _NEVER_ENDS.search(command) else _run)(command, project)
+            assert code not in (2, 126, 127), f"{command} ended with {code}:\n{output}"
