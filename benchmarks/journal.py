@@ -22,8 +22,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from benchmarks import figures
-from workbench.engine.plan.plan import make_plan
 from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.target_parser import parse_targets
 from workbench.engine.processes.children import Children

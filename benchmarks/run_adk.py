@@ -264,8 +264,8 @@ def waiting_models(root: Path, rounds: int, cases: int) -> None:
 
 async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, float]:
     """Seconds of the second of two runs, and its CPU over all processes."""
-    from workbench.engine.plan.plan import make_plan
     from workbench.engine.plan.run_options import RunOptions
+    from workbench.engine.plan.run_plan import make_plan
     from workbench.engine.plan.selection import open_selection
     from workbench.engine.plan.target_parser import Selection, Target
     from workbench.engine.processes.children import Children

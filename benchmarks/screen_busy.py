@@ -60,7 +60,11 @@ def main() -> None:
         refs = [
             CaseRef("shop", entry.relative, document.eval_set_id, case.eval_id) for case in document.cases[:PLANNED]
         ]
-        return lambda publish: Busy(publish, refs, str(sys.argv[1]))
+
+        async def busy(publish: Publish) -> Busy:
+            return Busy(publish, refs, str(sys.argv[1]))
+
+        return busy
 
     themes = Themes()
     settings = config.Settings(Path("none.toml"))

@@ -110,7 +110,11 @@ def main() -> None:
         entry = session.workspace.evalsets[evalset]
         document = entry.document
         ref = CaseRef("shop", entry.relative, document.eval_set_id, document.cases[case].eval_id)
-        return lambda publish: Judged(publish, happened(ref, sys.argv[1], int(sys.argv[2])))
+
+        async def judged(publish: Publish) -> Judged:
+            return Judged(publish, happened(ref, sys.argv[1], int(sys.argv[2])))
+
+        return judged
 
     themes = Themes()
     settings = config.Settings(Path("none.toml"))

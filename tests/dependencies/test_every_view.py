@@ -16,8 +16,9 @@ from tests.dependencies.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVA
 from tests.ui.controllers.conftest import FakeView
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies.change import Change, Input, describe_few, words
-from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.target_parser import Selection, Target
 from workbench.engine.watch.changes import Batch
 from workbench.engine.watch.watcher import Watcher

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.target_parser import Selection, Target
 from workbench.engine.processes.children import Children

@@ -304,7 +304,7 @@ class Screen:
             name = document.cases[case].eval_id
             refs += [CaseRef(agent, entry.relative, document.eval_set_id, name, n) for n in range(1, runs + 1)]
 
-        def build(publish: Publish) -> FakeRun:
+        async def build(publish: Publish) -> FakeRun:
             if self.refusal is not None:
                 raise self.refusal
             self.runs.append(FakeRun(publish, refs, str(self.workspace.root)))

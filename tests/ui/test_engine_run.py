@@ -178,8 +178,8 @@ def test_whole_evalsets_are_not_named_and_parts_are(shop: Workspace) -> None:
 
 
 def test_the_plan_has_the_cases_that_were_meant(make_workspace: MakeWorkspace) -> None:
-    from workbench.engine.plan.plan import make_plan
     from workbench.engine.plan.run_options import RunOptions
+    from workbench.engine.plan.run_plan import make_plan
 
     shop = make_workspace()
     plan = make_plan(
@@ -196,8 +196,8 @@ def test_the_plan_has_the_cases_that_were_meant(make_workspace: MakeWorkspace) -
 
 
 def test_a_broken_file_among_whole_ones_does_not_stop_the_others(make_workspace: MakeWorkspace) -> None:
-    from workbench.engine.plan.plan import make_plan
     from workbench.engine.plan.run_options import RunOptions
+    from workbench.engine.plan.run_plan import make_plan
 
     bad = json.dumps({"eval_set_id": "bad", "eval_cases": [{"eval_id": "x", "conversation": [{"nonsense": 1}]}]})
     workspace = make_workspace({"agent": {"bad": bad, "good": ["y"]}})

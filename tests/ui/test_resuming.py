@@ -7,8 +7,8 @@ import pytest
 from tests.engine.recorded_inputs import Recorded
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
-from workbench.engine.plan.plan import make_plan
 from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.selection import select_cases
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted

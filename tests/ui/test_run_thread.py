@@ -3,11 +3,12 @@
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from workbench.events import CaseRef, Noticed
-from workbench.ui.run_thread import Ended, News, Publish, Refused, RunThread
+from workbench.ui.run_thread import Build, Ended, News, Publish, Refused, RunThread
 
 
 class Run:
@@ -30,6 +31,18 @@ class Run:
 
     def stop(self) -> None:
         self.calls.append("stop")
+
+
+def made(make: Callable[[Publish], Run], runs: list[Run] | None = None) -> Build:
+    """Build a run at once, and keep it in `runs`."""
+
+    async def build(publish: Publish) -> Run:
+        run = make(publish)
+        if runs is not None:
+            runs.append(run)
+        return run
+
+    return build
 
 
 class Listener:
@@ -59,7 +72,7 @@ REF = CaseRef("agent", "file", "set", "case")
 def test_news_come_in_order_and_the_end_last() -> None:
     listener = Listener()
     runs: list[Run] = []
-    listener.thread.start(lambda publish: runs.append(Run(publish)) or runs[-1])  # type: ignore[func-returns-value]
+    listener.thread.start(made(Run, runs))
     news = listener.wait_for(3)
     assert [item.message for item in news if isinstance(item, Noticed)] == ["0", "1", "2"]
     listener.thread.cancel([REF])
@@ -78,7 +91,7 @@ def test_nobody_is_woken_twice_before_the_news_are_taken() -> None:
             await super().execute()
             done.set()
 
-    listener.thread.start(lambda publish: Noisy(publish, 1000))
+    listener.thread.start(made(lambda publish: Noisy(publish, 1000)))
     listener.called.wait(5)
     listener.thread.cancel(None)
     assert done.wait(5)
@@ -91,7 +104,7 @@ def test_what_building_raises_is_a_refusal_with_its_way_out() -> None:
     class WrongError(Exception):
         hint = "the way out"
 
-    def build(publish: Publish) -> Run:
+    async def build(publish: Publish) -> Run:
         raise WrongError("nothing is selected")
 
     listener = Listener()
@@ -111,7 +124,7 @@ def test_closing_ends_the_run_the_children_and_the_thread() -> None:
     thread.close()
     assert not ended, "nothing was started"
     runs: list[Run] = []
-    thread.start(lambda publish: runs.append(Run(publish)) or runs[-1])  # type: ignore[func-returns-value]
+    thread.start(made(Run, runs))
     thread.close()
     assert ended == ["children"]
     assert (None, True) in runs[0].calls
@@ -131,7 +144,7 @@ def test_what_does_not_end_is_left_behind_in_time(stubborn: str) -> None:
         await asyncio.sleep(60 if stubborn == "children" else 0)
 
     thread = RunThread(lambda: None, at_end)
-    thread.start(Stubborn)
+    thread.start(made(Stubborn))
     began = time.monotonic()
     thread.close(timeout=0.2)
     assert time.monotonic() - began < 2
@@ -140,7 +153,7 @@ def test_what_does_not_end_is_left_behind_in_time(stubborn: str) -> None:
 def test_a_thread_that_was_closed_can_run_again() -> None:
     listener = Listener()
     for _ in range(2):
-        listener.thread.start(lambda publish: Run(publish, 1))
+        listener.thread.start(made(lambda publish: Run(publish, 1)))
         assert isinstance(listener.wait_for(1)[0], Noticed)
         listener.thread.close()
         listener.wait_for(1)
@@ -150,10 +163,7 @@ def test_a_run_that_is_asked_for_before_the_one_before_has_ended_waits_for_its_e
     listener = Listener()
     runs: list[Run] = []
 
-    def build(publish: Publish) -> Run:
-        runs.append(Run(publish, 1))
-        return runs[-1]
-
+    build = made(lambda publish: Run(publish, 1), runs)
     listener.thread.start(build)
     assert len(listener.wait_for(1)) == 1
     listener.thread.start(build)
@@ -165,3 +175,20 @@ def test_a_run_that_is_asked_for_before_the_one_before_has_ended_waits_for_its_e
     listener.thread.cancel(None)
     assert listener.wait_for(1) == [Ended(2)]
     listener.thread.close()
+
+
+def test_closing_does_not_wait_for_a_run_that_is_still_being_built() -> None:
+    building = threading.Event()
+
+    async def build(publish: Publish) -> Run:
+        building.set()
+        await asyncio.Event().wait()
+        return Run(publish)
+
+    thread = RunThread(lambda: None)
+    thread.start(build)
+    assert building.wait(5)
+    began = time.monotonic()
+    thread.close(timeout=4.0)
+    assert time.monotonic() - began < 3
+    assert thread.take() == [Ended(1)]

@@ -20,7 +20,7 @@ from workbench.engine.plan.plan import Plan
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseName, CaseRef, RunFinished
 from workbench.project.project import Project
-from workbench.project.watch import News, Waiting, Watch
+from workbench.project.watch import News, RunningWatch, Waiting
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Start
 from workbench.rendering.faces import COUNTED
@@ -49,7 +49,7 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
     settings = config.read_settings()
     async with Project(state_dir=request.targets.state_dir, settings=settings) as project:
         lines = _Lines(project)
-        watch = lines.watch = Watch(project, request.targets, workspace, plan, lines.take)
+        watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, lines.take)
         watch.changes.on_polling = lambda: lines.say(f"polling: {one_line(watch.changes.polling)}")
         watch.changes.on_gone = lambda: lines.say(_where_it_is(plan.root, gone=watch.changes.gone))
         for fault in settings.faults:
@@ -62,7 +62,7 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
 class _Lines:
     """The lines of `run --watch`."""
 
-    watch: Watch
+    watch: RunningWatch
 
     def __init__(self, project: Project) -> None:
         self._store, self._prices = project.store, project.settings.prices
@@ -96,7 +96,7 @@ class _Lines:
 
     def say_of_run(self, line: str) -> None:
         """Write a line that matters only while cases run."""
-        if self.watch.is_running:
+        if self.watch.busy:
             self.say(line)
 
     def _tell(self, event: RunFinished) -> None:
@@ -120,7 +120,7 @@ def _where_it_is(folder: Path, *, gone: bool) -> str:
 
 
 @contextlib.contextmanager
-def _keys(watch: Watch) -> Iterator[None]:
+def _keys(watch: RunningWatch) -> Iterator[None]:
     """While it is entered, enter allows what costs too much."""
     loop = asyncio.get_running_loop()
     listening = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()

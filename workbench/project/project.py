@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,11 +20,13 @@ from workbench.engine.places.kinds import place_at
 from workbench.engine.places.place import Place
 from workbench.engine.plan.plan import Plan, agent_setting
 from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_plan import plan_cases
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
+from workbench.events import CaseName
 from workbench.history.journal import Journal
 from workbench.history.latest import latest_runs
 from workbench.history.resuming import resume
@@ -34,7 +36,7 @@ from workbench.history.state_dir import state_dir as state_of
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
-from workbench.project.watch import News, Watch
+from workbench.project.watch import News, RunningWatch
 from workbench.store import Store
 from workbench.stored_records import register_details
 
@@ -187,14 +189,22 @@ class Project:
         self,
         *words: str | os.PathLike[str],
         options: RunOptions | None = None,
+        workspace: Workspace | None = None,
+        names: Iterable[CaseName] = (),
         **named: Unpack[NamedTargets],
     ) -> Plan:
         """Return the plan that runs targets, which are named as for `targets`.
 
+        With `workspace`, it runs the cases `names` of that workspace, whose entries may have other criteria than their
+        files: nothing is read again, and a fault in one file does not refuse the others.
+
         Raises:
             UsageFaultError: a target does not exist, or a file or config that was named is wrong.
         """
-        return await asyncio.to_thread(self.targets(*words, **named).plan, options or RunOptions())
+        options = options or RunOptions()
+        if workspace is not None:
+            return await asyncio.to_thread(plan_cases, workspace, names, options)
+        return await asyncio.to_thread(self.targets(*words, **named).plan, options)
 
     async def score(
         self,
@@ -243,7 +253,7 @@ class Project:
         targets = self.targets(*words, **named)
         workspace = await asyncio.to_thread(targets.open)
         plan = await asyncio.to_thread(targets.plan, options or RunOptions(), workspace)
-        async with aclosing(Watch(self, targets, workspace, plan).follow()) as news:
+        async with aclosing(RunningWatch(self, targets, workspace, plan).follow()) as news:
             async for item in news:
                 yield item
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from workbench.agents.workspace import Workspace
-from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.plan.selection import select_cases
+from workbench.engine.plan.run_plan import plan_cases
 from workbench.events import RunStarted
 from workbench.history.resuming import newest_interrupted, options_of
 from workbench.project.project import Project
@@ -20,7 +20,7 @@ def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
     announced = newest_interrupted(state)
     if announced is None:
         raise UsageFaultError("the newest run was not interrupted", "r runs what is marked or under the cursor")
-    plan = make_plan(*select_cases(workspace, _names(workspace, announced)), options_of(announced))
+    plan = plan_cases(workspace, _names(workspace, announced), options_of(announced))
     found = project.resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"

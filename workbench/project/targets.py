@@ -89,9 +89,9 @@ class Targets:
         files: not for an event loop's thread.
 
         Raises:
-            UsageFaultError: as `open` and `workbench.engine.plan.plan.make_plan`.
+            UsageFaultError: as `open` and `workbench.engine.plan.run_plan.make_plan`.
         """
-        from workbench.engine.plan.plan import make_plan
+        from workbench.engine.plan.run_plan import make_plan
 
         return make_plan(workspace or self.open(), self.selection(), options)
 

@@ -1,7 +1,7 @@
-"""A watch without a screen: runs targets, and after each save the cases that it can affect."""
+"""The driver of a watch: takes in each save, and starts what it makes stale. Surfaces consume its news."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -15,7 +15,7 @@ from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseRef, Event, Noticed
 from workbench.project.running import Followed, Running
 from workbench.project.targets import Targets
-from workbench.project.watching import Start, Watched, watch_over
+from workbench.project.watching import Start, Watched, Watching, watch_over
 from workbench.text import one_line
 
 
@@ -28,25 +28,137 @@ class Waiting:
 
 
 News: TypeAlias = Event | Saved | Start | Waiting
-"""What a watch tells: events of its runs as the store has them, saves, and what it starts or would start."""
+"""What a watch tells: saves, notices, and what it starts or would start. One that runs its cases itself also tells
+the events of its runs, as the store has them."""
 
 
 class Runner(Watched, Protocol):
-    """The project, as far as a watch that runs cases needs it: `workbench.project.project.Project`."""
+    """The project, as far as a watch that runs its cases itself needs it: `workbench.project.project.Project`."""
 
     tasks: set[asyncio.Task[None]]
 
     def run(self, plan: Plan, publish: Callable[[Event], None] | None = None) -> Running: ...
 
-    def renew(self) -> None: ...
 
-    def look_back(self, workspace: Workspace) -> None: ...
+class Runs(Protocol):
+    """The place where the runs of a watch happen. It hands their events to `Watching.admit` before the store takes
+    them, and calls `Watch.run_ended` after each run, also after those that the user started."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is going on or asked for."""
+
+    def start_plan(self, make: Callable[[], Plan]) -> None:
+        """Start the run whose plan `make` returns. A plan that is refused ends at once, too."""
+
+    def supersede(self, refs: Sequence[CaseRef]) -> None:
+        """Kill these executions, and start no others of their run."""
+
+
+async def _nothing() -> None:
+    """Wait for nothing."""
 
 
 class Watch(Followed[News]):
-    """Executes `plan`, then what saves make stale, until `stop`. Only named cases are watched if `targets` names some.
+    """Takes in saves until `stop`, and has `runs` do what they make stale. `prepare` is awaited before the first save
+    is taken in."""
 
-    `targets` and `workspace` are those that the plan was made of.
+    def __init__(
+        self,
+        project: Watched,
+        watching: Watching,
+        runs: Runs,
+        take: Callable[[News], None],
+        tasks: set[asyncio.Task[None]],
+        prepare: Callable[[], Awaitable[None]] = _nothing,
+    ) -> None:
+        super().__init__(take, tasks)
+        self.watching = watching
+        self.changes = watching.watcher.changes
+        self.ended = False
+        self._project = project
+        self._runs = runs
+        self._prepare = prepare
+        self._watcher = watching.watcher
+        self._told: Estimate | None = None
+        """The cost that waits to be allowed, and was told."""
+
+    async def _do(self) -> None:
+        try:
+            await asyncio.to_thread(self._project.look_back, self._watcher.snapshot.workspace)
+            await self._prepare()
+            async for saved in self._watcher.saves():
+                await self.watching.announced.wait()
+                if self.ended:
+                    return
+                self._take_save(saved)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._watcher.close()
+
+    def stop(self) -> None:
+        """Take in no more saves, and start nothing more."""
+        self.ended = True
+        self._watcher.close()
+        self.watching.announced.set()
+
+    def allow(self) -> None:
+        """Start what waits because of its cost."""
+        self.watching.board.allow()
+        self._go_on(self._next())
+
+    def run_ended(self) -> None:
+        """Take note that a run has ended: learn which files it read, and start what waits for its end."""
+        if not self.ended:
+            task = asyncio.create_task(self._learn())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            self._go_on(self._next())
+
+    def _take_save(self, saved: Saved) -> None:
+        if saved.environments:
+            self._project.renew()
+        obsolete = [] if saved.trouble else self.watching.take(saved)
+        if obsolete:
+            self._runs.supersede(obsolete)
+        start = self._next()  # Who is told of the save sees what waits.
+        self._tell(saved)
+        for notice in self.watching.notices(saved):
+            self._publish(notice)
+        self._go_on(start)
+
+    def _next(self) -> Start | None:
+        return None if self.ended else self.watching.next(self._runs.busy)
+
+    def _go_on(self, start: Start | None) -> None:
+        waiting = self.watching.board.waiting
+        if start is not None:
+            self.watching.started(start.job)
+            self._tell(start)
+            self._runs.start_plan(lambda: self.watching.plan(start.job))
+        elif waiting is not None and waiting != self._told:
+            self._tell(Waiting(waiting, len(self._watcher.snapshot.workspace.case_names)))
+        self._told = waiting
+
+    async def _learn(self) -> None:
+        try:
+            await asyncio.to_thread(self._watcher.learn)
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._publish(Noticed("error", f"the watch failed: {error!r}"))
+        self.stop()
+
+    def _publish(self, event: Event) -> None:
+        self._tell(event)
+
+
+class RunningWatch(Watch):
+    """Executes `plan`, then what saves make stale, all in the event loop of the watch, until `stop`.
+
+    Only named cases are watched if `targets` names some. `targets` and `workspace` are those that the plan was made of.
     """
 
     def __init__(
@@ -57,45 +169,26 @@ class Watch(Followed[News]):
         plan: Plan,
         take: Callable[[News], None] = lambda news: None,
     ) -> None:
-        super().__init__(take, project.tasks)
-        self._project = project
-        self._plan = plan
         selection = targets.selection()
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
         armed = frozenset(entry.ref.name for entry in plan.entries if named)
-        self.watching = watch_over(
+        watching = watch_over(
             project, workspace, lambda: targets.open(self._watcher.snapshot.workspace), plan.options, armed
         )
-        self._watcher = self.watching.watcher
-        self.changes = self._watcher.changes
+        super().__init__(project, watching, self, take, project.tasks)
+        self._runner = project
+        self._plan = plan
         self._task: asyncio.Task[None] | None = None
         self._current: Running | None = None
-        self._wanted = asyncio.Event()
-        self.ended = False
-        self._told: Estimate | None = None
-        """The cost that waits to be allowed, and was told."""
 
     @property
-    def is_running(self) -> bool:
+    def busy(self) -> bool:
         """Whether cases are running or being scored."""
-        return self._task is not None and not self._task.done()
-
-    async def _do(self) -> None:
-        watching = asyncio.create_task(self._take_saves())
-        try:
-            self._execute(self._plan)
-            while not self.ended:
-                await self._step()
-        finally:
-            self._watcher.close()
-            if self.is_running and not self.ended:
-                self.cancel(kill=True)
-            await asyncio.gather(watching, *([self._task] if self._task is not None else []), return_exceptions=True)
+        return self._task is not None
 
     def stop(self) -> None:
         """Start nothing more; the watch ends when what runs has ended."""
-        self.ended = True
-        self._wanted.set()
+        super().stop()
         if self._current is not None:
             self._current.stop()
 
@@ -104,77 +197,47 @@ class Watch(Followed[News]):
         if self._current is not None:
             self._current.cancel(ref, kill=kill)
 
-    def allow(self) -> None:
-        """Start what waits because of its cost."""
-        self.watching.board.allow()
-        self._wanted.set()
-
     def name(self, path: Path) -> str:
         """Return a path as it is shown: relative to the root, if it is in it."""
         return one_line(relative_to(path, self._plan.root))
 
-    async def _step(self) -> None:
-        """Wait until there may be something to start, and start it."""
-        await self._wanted.wait()
-        self._wanted.clear()
-        if self._task is not None and self._task.done():
-            self._task, self._current = None, None
-            await asyncio.to_thread(self._watcher.learn)
-        if self._task is not None or self.ended:
-            return
-        start, waiting = self.watching.next(busy=False), self.watching.board.waiting
-        if start is not None:
-            self._tell(start)
-            self._begin(start)
-        elif waiting is not None and waiting != self._told:
-            self._tell(Waiting(waiting, len(self._watcher.snapshot.workspace.case_names)))
-        self._told = waiting
-
-    def _begin(self, start: Start) -> None:
-        self.watching.started(start.job)
+    def start_plan(self, make: Callable[[], Plan]) -> None:
+        """Start the run whose plan `make` returns. A plan that is refused ends at once, too."""
         try:
-            plan = self.watching.plan(start.job)
+            self._execute(make())
         except UsageFaultError as fault:
-            self._wanted.set()  # What else is stale may still be started.
             self._publish(Noticed("error", str(fault), fault.hint))
-            return
-        self._execute(plan)
+            asyncio.get_running_loop().call_soon(self.run_ended)
+
+    def supersede(self, refs: Sequence[CaseRef]) -> None:
+        """Kill these executions, and start no others of their run."""
+        if self._current is not None:
+            self._current.stop()
+            for ref in refs:
+                self._current.cancel(ref, kill=True)
+
+    async def _do(self) -> None:
+        try:
+            self._execute(self._plan)
+            await super()._do()
+        finally:
+            if self.busy and not self.ended:
+                self.cancel(kill=True)
+            await asyncio.gather(*([self._task] if self._task is not None else []), return_exceptions=True)
 
     def _execute(self, plan: Plan) -> None:
-        run = self._current = self._project.run(plan, self._admit)
+        run = self._current = self._runner.run(plan, self._admit)
 
         async def whole() -> None:
             try:
                 await run.execute()
+            except Exception as error:
+                self._publish(Noticed("error", f"the run failed: {error!r}"))
             finally:
-                self.watching.end_start()
-                self._wanted.set()
+                self._task = self._current = None
+                self.run_ended()
 
         self._task = asyncio.create_task(whole())
-
-    async def _take_saves(self) -> None:
-        try:
-            await asyncio.to_thread(self._project.look_back, self._watcher.snapshot.workspace)
-            async for saved in self._watcher.saves():
-                await self.watching.announced.wait()
-                self._take_save(saved)
-        except Exception as error:
-            self._publish(Noticed("error", f"the watch failed: {error!r}"))
-            self.stop()
-
-    def _take_save(self, saved: Saved) -> None:
-        if saved.environments:
-            self._project.renew()
-        obsolete = () if saved.trouble else self.watching.take(saved)
-        if obsolete and self._current is not None:
-            self._current.stop()
-            for ref in obsolete:
-                self._current.cancel(ref, kill=True)
-        if not saved.trouble:
-            self._tell(saved)
-        for notice in self.watching.notices(saved, self.name):
-            self._publish(notice)
-        self._wanted.set()
 
     def _admit(self, event: Event) -> None:
         admitted = self.watching.admit(event)
@@ -183,4 +246,4 @@ class Watch(Followed[News]):
 
     def _publish(self, event: Event) -> None:
         self._project.store.apply(event)
-        self._tell(event)
+        super()._publish(event)

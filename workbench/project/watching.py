@@ -57,6 +57,10 @@ class Watched(Protocol):
 
     def touched(self) -> dict[Path, Touched]: ...
 
+    def renew(self) -> None: ...
+
+    def look_back(self, workspace: Workspace) -> None: ...
+
 
 def watch_over(
     project: Watched,
@@ -106,8 +110,8 @@ class Watching:
     # Saves
 
     def take(self, saved: Saved) -> list[CaseRef]:
-        """Takes in a save; gives the executions that it made obsolete: they are to be cancelled, and no new ones of
-        that run started."""
+        """Take in a save. Return the executions that it made obsolete: they are to be cancelled, and no others of
+        their run started."""
         self._ignore_what_recurs(saved)
         obsolete = self.board.take(saved)
         active = [record.ref for record in self.store.current_records() if not record.finished]
@@ -123,8 +127,8 @@ class Watching:
         self.watcher.ignored |= found
         self.ignored = sorted(relative(path, self.watcher.snapshot.workspace) for path in found)
 
-    def notices(self, saved: Saved, name: Callable[[Path], str]) -> list[Noticed]:
-        """Return what the user must know about a save that was taken; `name` shows a path."""
+    def notices(self, saved: Saved) -> list[Noticed]:
+        """Return what the user must know about a save that was taken."""
         stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
         if saved.trouble:
             gone = self.watcher.changes.gone  # That is told already.
@@ -134,7 +138,7 @@ class Watching:
             for ignored in self.ignored
         ]
         for fault in saved.faults:
-            place = name(fault.path) + (f":{fault.line}" if fault.line else "")
+            place = relative(fault.path, saved.snapshot.workspace) + (f":{fault.line}" if fault.line else "")
             found.append(Noticed("error", f"{place}: {fault.message}", stay))
         return found
 

@@ -1,5 +1,6 @@
 """The engine as the screen uses it: what is marked becomes a plan, a journal and a run."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.config import Settings
     from workbench.engine.chat.chat import Chat, ChatEvent
+    from workbench.engine.plan.plan import Plan
     from workbench.engine.plan.run_options import RunOptions
-    from workbench.engine.watch.board import Job
     from workbench.project.project import Project, TrialImport
-    from workbench.project.watching import Watching
+    from workbench.project.watch import News as WatchNews
+    from workbench.project.watch import Runs, Watch
     from workbench.ui.session import Session
 
 
@@ -56,27 +58,24 @@ class Engine:
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
 
-        def build(publish: Publish) -> Runnable:
-            from workbench.engine.plan.plan import make_plan
-            from workbench.engine.plan.selection import select_cases
-
+        async def plan() -> "Plan":
             options = self._options(
                 runs=times.runs, until_sure=times.until_sure, all_votes=self._settings.all_votes or times.all_votes
             )
-            return self._project.run(make_plan(*select_cases(chosen, names), options), publish)
+            return await self._project.plan(options=options, workspace=chosen, names=names)
 
-        return build
+        return self._build(plan)
 
     def resume(self) -> Build:
         """Goes on with the newest run, which was interrupted."""
         workspace, state_dir = self._workspace, self._session.state_dir
 
-        def build(publish: Publish) -> Runnable:
+        def plan() -> "Plan":
             from workbench.project.resuming import find_resumable
 
-            return self._project.run(find_resumable(self._project, workspace, state_dir), publish)
+            return find_resumable(self._project, workspace, state_dir)
 
-        return build
+        return self.planned(plan)
 
     def resumable(self) -> str:
         """Return what the newest run has, in words, or "" if it cannot be resumed. Reads files: for a thread."""
@@ -97,12 +96,21 @@ class Engine:
         records = [record for pair in targets for record in session.verdicts.records(*pair)]
         cases = sorted(set(targets))
 
-        def build(publish: Publish) -> Runnable:
+        def plan() -> "Plan":
             from workbench.project.scoring import plan_of_cases
 
             options = self._options(use_cache=not fresh)
-            plan = plan_of_cases(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
-            return self._project.run(plan, publish)
+            return plan_of_cases(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
+
+        return self.planned(plan)
+
+    def planned(self, make: "Callable[[], Plan]") -> Build:
+        """A run of the plan that `make` returns, which is called in a thread of its own."""
+        return self._build(lambda: asyncio.to_thread(make))
+
+    def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
+        async def build(publish: Publish) -> Runnable:
+            return self._project.run(await plan(), publish)
 
         return build
 
@@ -117,18 +125,21 @@ class Engine:
 
         return make
 
-    def watch(self, marked: set[tuple[int, int]]) -> "Watching":
+    def watch(
+        self,
+        marked: set[tuple[int, int]],
+        runs: "Runs",
+        take: "Callable[[WatchNews], None]",
+        prepare: Callable[[], Awaitable[None]],
+    ) -> "Watch":
         """A watch over the session's workspace, for the marked cases or (none) all. Reads files: for a thread."""
+        from workbench.project.watch import Watch
         from workbench.project.watching import watch_over
 
         session, workspace, project = self._session, self._workspace, self._project
-        project.look_back(workspace)
         armed = frozenset(workspace.case_name(*pair) for pair in marked)
-        return watch_over(project, workspace, session.read, self._options(), armed, self.screen_files())
-
-    def watched(self, watching: "Watching", job: "Job") -> Build:
-        """A job of the watch."""
-        return lambda publish: self._project.run(watching.plan(job), publish)
+        watching = watch_over(project, workspace, session.read, self._options(), armed, self.screen_files())
+        return Watch(project, watching, runs, take, set(), prepare)
 
     def warm(self) -> "Callable[[], Awaitable[None]]":
         """Starts what runs of the workspace will need; to be called in the run's thread."""

@@ -26,7 +26,7 @@ class Runnable(Protocol):
 
 
 Publish: TypeAlias = Callable[[Event], None]
-Build: TypeAlias = Callable[[Publish], Runnable]
+Build: TypeAlias = Callable[[Publish], Awaitable[Runnable]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,8 @@ class RunThread:
         if self._run is not None:
             self._run.stop()
             self._run.cancel(None, kill=True)
+        elif self._task is not None:  # It is still being built.
+            self._task.cancel()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout)
             self._task.cancel()
@@ -180,7 +182,7 @@ class RunThread:
             if self._closing.done():
                 return
         try:
-            self._run = build(self._publish)
+            self._run = await build(self._publish)
             await self._run.execute()
         except Exception as error:
             # Whatever went wrong in a run must not end the screen: it is shown there.

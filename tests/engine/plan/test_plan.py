@@ -8,8 +8,9 @@ import pytest
 
 from tests.engine.project import Project, evalset, turn
 from workbench.engine.plan import plan as planning
-from workbench.engine.plan.plan import make_plan, new_run_id
+from workbench.engine.plan.plan import new_run_id
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.plan.target_parser import Selection, Target

@@ -241,8 +241,8 @@ class WordEngine(Engine):
     def resume(self) -> Any:
         return "resume"
 
-    def watched(self, watching: Any, job: Any) -> Any:
-        return "watched", job
+    def planned(self, make: Any) -> Any:
+        return "planned", make
 
     def warm(self) -> Any:
         return "warm"

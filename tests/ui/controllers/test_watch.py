@@ -12,6 +12,7 @@ from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.watch.board import Board
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseFinished, CaseStatus, RunFinished
+from workbench.project.watch import Watch
 from workbench.project.watching import Watching
 from workbench.ui.run_thread import Ended
 
@@ -24,7 +25,7 @@ async def _no_saves() -> AsyncIterator[Saved]:
         yield saved
 
 
-def arm(bench: Bench, depth: Effect = "run") -> Watching:
+def arm(bench: Bench, depth: Effect = "run") -> Watch:
     """Arm a watch with one stale case."""
     snapshot = SimpleNamespace(workspace=bench.workspace)
     watcher = SimpleNamespace(
@@ -36,8 +37,11 @@ def arm(bench: Bench, depth: Effect = "run") -> Watching:
         learn=lambda: None,
     )
     board = Board(depths={KEY: depth})
-    bench.session.watching = watching = Watching(bench.session.store, cast(Any, watcher), board, RunOptions())
-    return watching
+    watching = Watching(bench.session.store, cast(Any, watcher), board, RunOptions())
+    project = SimpleNamespace(look_back=lambda workspace: None, renew=lambda: None)
+    watch = Watch(cast(Any, project), watching, bench.run, bench.watch.take, set())
+    bench.watch.adopt(watch)
+    return watch
 
 
 def finish(bench: Bench, number: int, status: CaseStatus, run_id: str) -> None:
@@ -53,24 +57,24 @@ def test_a_watch_asked_for_before_there_is_a_folder_begins_later(bench: Bench) -
 
 
 async def test_a_save_starts_its_job_and_the_store_knows_that_the_watch_did(bench: Bench) -> None:
-    arm(bench)
-    bench.watch.go_on()
+    watch = arm(bench)
+    watch.run_ended()
     activity = bench.session.store.activity
     assert (activity.phase, activity.watch_job) == ("starting", "run")
     bench.started(("refunds", "late_parcel"))
     activity = bench.session.store.activity
     assert (activity.phase, activity.watch_job, activity.unfinished) == ("running", "run", 1)
-    bench.watch.go_on()
+    watch.run_ended()
     assert len(bench.thread.built) == 1
     bench.tell(RunFinished(1.0, interrupted=False), Ended(1))
     assert bench.session.store.activity.watch_job == ""
     await bench.view.settled()
 
 
-def test_a_run_of_the_user_is_none_of_the_watch(bench: Bench) -> None:
-    arm(bench)
+async def test_a_run_of_the_user_is_none_of_the_watch(bench: Bench) -> None:
+    watch = arm(bench)
     bench.session.store.request_run()
-    bench.watch.go_on()
+    watch.run_ended()
     assert bench.thread.built == []
     bench.started(("refunds", "late_parcel"))
     assert bench.session.store.activity.watch_job == ""
@@ -88,12 +92,14 @@ def test_w_once_more_ends_the_watch(bench: Bench) -> None:
 
 @pytest.mark.parametrize("times", range(1, 6))
 async def test_each_w_counts_while_the_watch_is_being_armed(bench: Bench, times: int) -> None:
-    watching, bench.session.watching = arm(bench), None
-    bench.engine.watch = lambda marked: watching  # type: ignore[method-assign]
+    watch = arm(bench)
+    bench.watch.disarm()
+    watch.ended = False
+    bench.engine.watch = lambda *given: watch  # type: ignore[method-assign]
     for _ in range(times):
         bench.watch.watch()
     await bench.view.settled()
-    assert (bench.session.watching is watching) == bool(times % 2)
+    assert (bench.session.watching is watch.watching) == bool(times % 2)
 
 
 def test_w_twice_before_there_is_a_folder_begins_no_watch(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,12 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.drivers import driver_files
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
-from workbench.agents.targets import project_around
-from workbench.agents.walk import STATE_FOLDER, relative_to
-from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.agents.walk import relative_to
 from workbench.counting import counted
-from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.plan.interrupted import InterruptedRun
-from workbench.engine.plan.owner_notes import (
-    OwnersToKeep,
-    foreign_agent_notices,
-    look_alike_notices,
-    owner_notices,
-    owners_to_keep,
-)
+from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.engine.plan.selection import Chosen, choose
-from workbench.engine.plan.source import AgentSource, Source
-from workbench.engine.plan.target_parser import Selection
-from workbench.engine.plan.until_sure import too_few
+from workbench.engine.plan.source import Source
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
@@ -105,96 +93,11 @@ class Plan:
         return PlannedCase(entry.ref, self.config_file(entry), criteria.reason, criteria.changed, entry.matched_by)
 
 
-def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
-    """The plan for what is selected. Reads and checks the files, so it takes its time for large ones: not for an event
-    loop's thread. Test files come before evalsets: they are meant to be fast.
-
-    Raises:
-        UsageFaultError: a config or an evalset that was named is wrong, a named evalset belongs to no agent, an id does
-            not exist, or nothing is selected.
-    """
-    chosen = sorted(choose(workspace, selection), key=lambda item: item.entry.document.kind != "test")
-    configs = ConfigFaults(workspace.root)
-    configs.refuse_given(item.entry.criteria for item in chosen)
-    for item in chosen:
-        item.entry.document.check()
-    named = [item.entry for item in chosen if item.named]
-    refuse_named(named, workspace.root)
-    made = [(item.entry, tuple(_entries(item, options.runs, configs))) for item in chosen]
-    entries = tuple(entry for _, own in made for entry in own)
-    if not entries:
-        raise UsageFaultError(
-            f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing"
-        )
-    startable = (evalset for evalset, own in made if any(entry.blocked is None for entry in own))
-    running = list({evalset.file: evalset for evalset in startable}.values())
-    agents = {
-        entry.agent.name: agent_setting(entry.agent, workspace.root, options)
-        for entry in running
-        if entry.agent is not None
-    }
-    notices = (
-        *_root_notices(workspace.root),
-        *look_alike_notices(workspace),
-        *fault_notices(_warnings(running, configs), workspace.root),
-        *agent_notices(agents.values()),
-        *owner_notices(running),
-        *(foreign_agent_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
-        *_repeat_notices(options),
-    )
-    owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
-    plan = Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
-    return replace(plan, project_agents=workspace.agents)
-
-
-def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:
-    """What is odd in the files that are going to run: configs first, each once."""
-    entries = list(running)
-    used = {entry.criteria.config.path: entry.criteria.config for entry in entries}
-    faults = [fault for config in used.values() for fault in configs.of(config)]
-    faults += [fault for entry in entries for fault in entry.document.faults]
-    return [fault for fault in faults if fault.severity == "warning"]
-
-
 def new_run_id() -> str:
     """`2026-11-21T10-30-00-3f2a`, UTC: sorts by time also within a second, of which the last four digits are the part
     that had passed, in 65,536ths."""
     now = datetime.now(UTC)
     return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
-
-
-def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
-    entry, document = item.entry, item.entry.document
-    agent = entry.agent_name
-    matched_by = "" if entry.agent is None else entry.owned.rule
-    broken = why_broken(entry, configs.root)
-    if broken is not None:
-        ref = CaseRef(agent, entry.relative, document.eval_set_id, "")
-        yield PlanEntry(ref, entry.criteria, AgentSource(entry, None), broken, matched_by)
-        return
-    blocked = why_blocked(entry, configs)
-    wanted = None if item.indexes is None else set(item.indexes)
-    for case in document.cases:
-        if wanted is None or case.index in wanted:
-            source = AgentSource(entry, case.index)
-            for repeat in range(1, runs + 1):
-                ref = CaseRef(agent, entry.relative, document.eval_set_id, case.eval_id, repeat)
-                yield PlanEntry(ref, entry.criteria, source, blocked, matched_by)
-
-
-def _root_notices(root: Path) -> Iterator[Noticed]:
-    """That an older `.workbench` inside the project is used."""
-    around = project_around(root) if (root / STATE_FOLDER).is_dir() else None
-    if around is not None:
-        folder = relative_to(root / STATE_FOLDER, around)
-        hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"
-        yield Noticed("info", f"{folder} was there before, and is used for {relative_to(root, around)}", hint)
-
-
-def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:
-    notice = None if options.until_sure is None else too_few(options.until_sure, options.runs)
-    if notice is not None:
-        yield notice
 
 
 def agent_setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentSetting:

@@ -72,24 +72,25 @@ class Changes:
         """The batches, until `close`."""
         pump = asyncio.create_task(self._pump())
         closing = asyncio.create_task(self._stop.wait())
+        getting = asyncio.create_task(self._queue.get())
         try:
             while not self._stop.is_set():
-                getting = asyncio.create_task(self._queue.get())
                 await asyncio.wait([getting, closing, pump], return_when=asyncio.FIRST_COMPLETED)
                 if not getting.done():
-                    getting.cancel()
                     if pump.done():
                         pump.result()
                     return
                 batch = await self._settled(getting.result())
+                getting = asyncio.create_task(self._queue.get())
                 if batch.paths or batch.all_files:
                     yield batch
                 self.look_again()
         finally:
             self._stop.set()
             closing.cancel()
+            getting.cancel()
             self._again.set()
-            await asyncio.gather(pump, closing, return_exceptions=True)
+            await asyncio.gather(pump, closing, getting, return_exceptions=True)
 
     async def _settled(self, batch: Batch) -> Batch:
         """The batch with what still comes and belongs to it."""

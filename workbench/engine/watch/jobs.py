@@ -9,10 +9,10 @@ from workbench.dependencies.case_inputs import criteria_bundle
 from workbench.dependencies.change import Change, strongest
 from workbench.dependencies.record import Record, compare, criterion_of
 from workbench.engine.plan.blocking import lost_in
-from workbench.engine.plan.plan import Plan, PlanEntry, make_plan
+from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.rescore_plan import make_rescore_plan
 from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.plan.selection import select_cases
+from workbench.engine.plan.run_plan import plan_cases
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseName, CaseRef, MetricResult
@@ -26,9 +26,9 @@ def run_plan(workspace: Workspace, keys: Sequence[CaseName], options: RunOptions
     """A run of these cases, in this order.
 
     Raises:
-        UsageFaultError: as `make_plan`.
+        UsageFaultError: as `plan_cases`.
     """
-    plan = make_plan(*select_cases(workspace, keys), options)
+    plan = plan_cases(workspace, keys, options)
     places = {key: place for place, key in enumerate(keys)}
     order = sorted(plan.entries, key=lambda entry: places.get(entry.ref.name, len(places)))
     return replace(plan, entries=tuple(order))

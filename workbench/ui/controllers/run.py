@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, RunFinished, RunStarted
@@ -13,6 +13,9 @@ from workbench.ui.draft import Draft
 from workbench.ui.engine_run import Engine
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.times import Times
+
+if TYPE_CHECKING:
+    from workbench.engine.plan.plan import Plan
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as (evalset, case)."""
@@ -111,9 +114,20 @@ class Run(Controller):
             self.view.show_facts()
             self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)
 
-    def start_watched(self, build: Build) -> None:
-        """Start a job of the watch, which has asked for it."""
-        self.session.store.hand_over(self.thread.start(build))
+    # For the watch
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is going on or asked for."""
+        return self.session.store.activity.busy
+
+    def start_plan(self, make: "Callable[[], Plan]") -> None:
+        """Start the run whose plan `make` returns. The store knows already that the watch asked for it."""
+        self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
+
+    def supersede(self, refs: Sequence[CaseRef]) -> None:
+        """Kill these executions, and start no others of their run."""
+        self.thread.cancel(list(refs), kill=True, stop=True)
 
     async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
         rows = self.view.rows

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import CaseFinished, Event, RunStarted
+from workbench.events import CaseFinished, Event, Noticed, RunStarted
 from workbench.rendering.changed import Change, file_changes
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
@@ -16,7 +16,8 @@ from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.engine.watch.watcher import Saved
-    from workbench.project.watching import Watching
+    from workbench.project.watch import News as WatchNews
+    from workbench.project.watch import Watch as ProjectWatch
     from workbench.store import CaseRecord
 
 _CHANGE_PANE = "Change"
@@ -42,6 +43,8 @@ class Watch(Controller):
         """Whether the watch was asked for before there was a folder to watch."""
         self._arming = False
         """Whether a watch is being made in a thread."""
+        self._watch: ProjectWatch | None = None
+        """What drives the session's `watching`."""
         self._same_save = False
         """Whether what is started belongs to the same save as what ran last."""
 
@@ -55,12 +58,10 @@ class Watch(Controller):
 
     def watch(self) -> None:
         """Arm the watch, run what waits for its cost, or disarm it."""
-        watching = self.session.watching
         if not self._is_wanted:
             self.arm()
-        elif watching is not None and watching.board.waiting is not None:
-            watching.board.allow()
-            self.go_on()
+        elif self._watch is not None and self._watch.watching.board.waiting is not None:
+            self._watch.allow()
         else:
             self.disarm()
 
@@ -112,48 +113,48 @@ class Watch(Controller):
             return
         self._arming, self.arm_when_read = True, False
         marked = set(self.view.rows.marks)
-        self.view.work(self._watch(marked), "watch")
+        self.view.work(self._drive(marked), "watch")
         self._run.thread.also(self._engine.warm())
         self.view.say(f"watching {cases(len(marked)) if marked else 'all cases'}: a save runs what it can affect")
 
     def disarm(self) -> None:
         """Watch nothing."""
-        watching, self.session.watching = self.session.watching, None
+        watch, self._watch, self.session.watching = self._watch, None, None
         self._arming = self.arm_when_read = False
-        if watching is not None:
-            watching.watcher.close()
-            watching.announced.set()
+        if watch is not None:
+            watch.stop()
         self.session.last_watch = ""
         self.show_flags()
         self.view.show_facts()
         self.view.say("the watch is off")
 
-    async def _watch(self, marked: "set[tuple[int, int]]") -> None:
-        watching = await asyncio.to_thread(self._engine.watch, marked)
+    async def _drive(self, marked: "set[tuple[int, int]]") -> None:
+        """Make a watch, and let it work until it is disarmed or fails."""
+        watch = await asyncio.to_thread(self._engine.watch, marked, self._run, self.take, self._prepare)
         if not self._arming:
             return
-        self._arming, self.session.watching = False, watching
-        watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
-        watching.watcher.changes.on_gone = lambda: self._says_gone(gone=watching.watcher.changes.gone)
+        self._arming = False
+        self.adopt(watch)
+        await watch.execute()
+        if watch.ended and self._watch is watch:
+            self.disarm()
+
+    def adopt(self, watch: "ProjectWatch") -> None:
+        """Show what this watch does from now on."""
+        self._watch, self.session.watching = watch, watch.watching
+        watch.changes.on_polling = lambda: self._says_polling(watch.changes.polling)
+        watch.changes.on_gone = lambda: self._says_gone(gone=watch.changes.gone)
         self.view.show_facts()
+
+    async def _prepare(self) -> None:
+        """Take note of the files with which the verdicts of now were made."""
         await self._staleness.compared()
-        current = await asyncio.to_thread(watching.earlier_moments, set(self.session.stale))
-        self.session.changed.moment_of |= current
+        watching = self.session.watching
+        if watching is not None:
+            current = await asyncio.to_thread(watching.earlier_moments, set(self.session.stale))
+            self.session.changed.moment_of |= current
         self.show_flags()
         self.view.show_facts()
-        try:
-            async for saved in watching.watcher.saves():
-                await watching.announced.wait()
-                if self.session.watching is not watching:
-                    return
-                self._saved(watching, saved)
-        except Exception as error:
-            # The screen goes on without it.
-            self.view.notify(one_line(f"the watch ended: {error!r}"), severity="error", timeout=10, markup=False)
-            if self.session.watching is watching:
-                self.disarm()
-        finally:
-            watching.watcher.close()
 
     def _says_gone(self, *, gone: bool) -> None:
         if gone:
@@ -162,48 +163,39 @@ class Watch(Controller):
         else:
             self.view.notify("The folder is there again", markup=False)
 
-    def _says_polling(self, watching: "Watching") -> None:
-        self.view.notify(f"The watch looks again and again: {one_line(watching.watcher.changes.polling)}", markup=False)
+    def _says_polling(self, why: str) -> None:
+        self.view.notify(f"The watch looks again and again: {one_line(why)}", markup=False)
         self.view.show_facts()
 
     # What happens
 
-    def _saved(self, watching: "Watching", saved: "Saved") -> None:
+    def take(self, news: "WatchNews") -> None:
+        """Show what the watch does."""
+        from workbench.engine.watch.watcher import Saved
+        from workbench.project.watching import Start
+
+        if isinstance(news, Saved):
+            self._saved(news)
+        elif isinstance(news, Start):
+            self.session.last_watch = news.job.depth
+        elif isinstance(news, Noticed):
+            told = "\n".join(map(one_line, filter(None, (news.message, news.hint))))
+            severity: Literal["warning", "error"] = "error" if news.level == "error" else "warning"
+            self.view.notify(told, severity=severity, timeout=10, markup=False)
+        self.view.show_facts()
+
+    def _saved(self, saved: "Saved") -> None:
         if saved.impact.screen_only:
             self._look_again()
         self.session.trouble = saved.trouble
         if saved.trouble:
-            self.view.show_facts()
             return
-        obsolete = watching.take(saved)
-        for notice in watching.notices(saved, lambda path: self._folder.below_root(str(path))):
-            told = "\n".join(map(one_line, filter(None, (notice.message, notice.hint))))
-            severity: Literal["warning", "error"] = "error" if notice.level == "error" else "warning"
-            self.view.notify(told, severity=severity, timeout=10, markup=False)
         if saved.snapshot.workspace is not self.session.workspace:
             self._folder.load(saved.snapshot.workspace)
-        if obsolete:
-            self._run.thread.cancel(obsolete, kill=True, stop=True)
-        if saved.impact.depths and not self.session.store.activity.busy:
+        if saved.impact.depths and not self._run.busy:
             # Else what the present round changed was not seen yet: it stays listed beside what comes.
             self._same_save = False
-        if saved.environments:
-            self._engine.renew()
         self._staleness.compare()
-        self.go_on()
-
-    def go_on(self) -> None:
-        """Start what is to be done next, if anything is."""
-        watching = self.session.watching
-        if watching is None:
-            return
-        start = watching.next(self.session.store.activity.busy)
-        if start is not None:
-            self.session.last_watch = start.job.depth
-            watching.started(start.job)
-            self._run.start_watched(self._engine.watched(watching, start.job))
-        self.show_flags()
-        self.view.show_facts()
 
     def admit(self, event: Event) -> Event | None:
         """Return the event as the store is to have it, or None."""
@@ -220,16 +212,13 @@ class Watch(Controller):
 
     def after_news(self, ended: bool) -> None:
         """Show what the news changed for the watch. `ended`: a run ended with them; start what waits."""
-        watching = self.session.watching
-        if watching is not None:
-            if not self.session.store.activity.starting:
-                watching.end_start()
-            for ref in watching.restored:
+        if self._watch is not None:
+            for ref in self._watch.watching.restored:
                 self.session.verdicts.look_again(ref)
-            watching.restored.clear()
+            self._watch.watching.restored.clear()
             if ended:
-                self.view.work(asyncio.to_thread(watching.watcher.learn), "learn", exclusive=False)
-                self.go_on()
+                self._watch.run_ended()
+                self.view.show_facts()
         if ended:
             self.show_flags()
 
