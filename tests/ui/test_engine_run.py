@@ -52,7 +52,10 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
-        yield app, session, screen, pilot
+        try:
+            yield app, session, screen, pilot
+        finally:
+            await asyncio.to_thread(app.runs.close, 10.0)  # With its processes, unless the test has quit.
 
 
 async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project: Path) -> None:

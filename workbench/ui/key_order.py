@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Pressed: TypeAlias = Key | Paste
 
 BACKGROUND = frozenset(
-    {"read", "start", "leave", "watch", "learn", "recall", "earlier", "check", "triage"}
+    {"read", "start", "leave", "watch", "recall", "earlier", "check", "triage"}
     | {"look", "preview", "case", "pictures", "staleness"}
 )
 """Groups of workers that keys do not wait for: they may take long, and lead to no place for the next key."""
