@@ -99,7 +99,7 @@ def test_a_key_wanted_twice_goes_to_whom_the_user_gave_it_and_the_loser_is_named
     keys = keymap({"run": ["n"]})
     assert keys.keys["run"] == ("n",)
     assert keys.keys["next_problem"] == ()
-    assert keys.faults == ("n is run: next problem (next_problem) has lost it",)
+    assert keys.faults == ("n now means run; next problem (next_problem) lost it",)
 
 
 def test_two_actions_may_change_places() -> None:
@@ -111,7 +111,7 @@ def test_what_is_wrong_in_a_keymap_is_said_and_the_default_stays() -> None:
     keys = keymap({"runn": ["R"], "sort": ["no such key!"], "pane": ["1"]})
     assert keys.keys["sort"] == ("s",)
     assert keys.keys["pane"] == tuple("123456789")
-    assert "the nearest is run" in keys.faults[0]
+    assert "Did you mean run?" in keys.faults[0]
     assert len(keys.faults) == 3
 
 

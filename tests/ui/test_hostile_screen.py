@@ -63,8 +63,8 @@ async def test_everything_that_opens_on_top(open_screen: OpenScreen, make_worksp
             ["'"],
             ["X"],
             ["o", "j", "j", "j", "m", "space", "+"],
-            [":", *"what was ignored", "enter", "down", "down"],
-            ["G", ":", *"choose the agent", "enter"],
+            [":", *"ignored files", "enter", "down", "down"],
+            ["G", ":", *"choose agent", "enter"],
             ["/", "[", "/", "o"],
         ):
             await pilot.press(*keys)

@@ -63,7 +63,7 @@ async def test_the_offer_is_seen_and_taken_from_the_palette(open_screen: OpenScr
         (offer,) = screen.app._notifications
         assert offer.message.endswith(": 1 of 2 cases have results\nIn the palette (:) resume goes on with it")
         assert not screen.runs, "it is never begun unasked"
-        await pilot.press(":", *"resume the", "enter")
+        await pilot.press(":", *"resume run", "enter")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.store.activity.running)
         assert screen.started == [([(0, 1)], 1)]
         screen.runs[0].end()

@@ -197,7 +197,7 @@ async def test_the_whole_run_is_cancelled_from_the_palette(open_screen: OpenScre
         await started(screen, pilot)
         run = screen.runs[0]
         run.begin(run.refs[0])
-        await pilot.press(":", *"cancel the run", "enter")
+        await pilot.press(":", *"cancel run", "enter")
         await screen.until(pilot, lambda: not screen.session.store.activity.running)
         assert run.stopped
         assert "cancelled" in screen.text

@@ -24,7 +24,7 @@ async def test_it_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, 
     async with screen.open(size) as pilot:
         assert "order_desk" in screen.text
         assert "late_parcel" in screen.text
-        assert "? keys" in screen.text
+        assert "? help" in screen.text
         assert "8 cases in 3 evalsets of 2 agents" in screen.text
         await pilot.press("j", "j", "j", "enter")
         await screen.until(pilot, lambda: "order_desk › refunds › on_time" in screen.text)
@@ -236,8 +236,8 @@ async def test_help_lists_the_keys_that_work_and_does_what_is_picked(open_screen
     screen = open_screen(overrides={"sort": ("S",), "hide_tree": ("n",)})
     async with screen.open() as pilot:
         await pilot.press("?")
-        assert "n is hide tree: next problem" in screen.text
-        await pilot.press(*"by file, status", "enter")
+        assert "n now means hide tree; next problem" in screen.text
+        await pilot.press(*"sort by file", "enter")
         await pilot.pause()
         assert "by status" in screen.text
         await pilot.press("S")
@@ -249,7 +249,7 @@ async def test_help_lists_the_keys_that_work_and_does_what_is_picked(open_screen
 async def test_panes_picked_from_the_list_of_keys_ask_for_a_digit(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
-        await pilot.press("question_mark", *"panecase", "enter")
+        await pilot.press("question_mark", *"panenumber", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, JumpScreen))
 
 
@@ -257,7 +257,7 @@ async def test_a_clash_of_keys_is_said_once(open_screen: OpenScreen) -> None:
     screen = open_screen(overrides={"sort": ("r",)})
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j")
-        assert [notice.message for notice in screen.app._notifications] == ["r is sort: run (run) has lost it"]
+        assert [notice.message for notice in screen.app._notifications] == ["r now means sort; run (run) lost it"]
 
 
 async def test_nothing_to_run(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
@@ -349,7 +349,7 @@ async def test_what_was_ignored(open_screen: OpenScreen, make_workspace: MakeWor
     ignored = (Ignored(workspace.root / "venv", "a virtual environment"),)
     screen = open_screen(dataclasses.replace(workspace, ignored=ignored))
     async with screen.open() as pilot:
-        await pilot.press(":", *"what was ignored", "enter")
+        await pilot.press(":", *"ignored files", "enter")
         await pilot.pause()
         assert "passed over: 1" in screen.text
         assert "a virtual environment" in screen.text

@@ -1,4 +1,4 @@
-"""`python -m workbench.actions > docs/keys.md`"""
+"""The keys page on standard output: `python -m workbench.actions > docs/keys.md`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What an action of the screen is, where its keys work, and the groups of the help."""
+"""An action of the screen, the places where keys work, and the groups of the help."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +21,18 @@ Where: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`does` is the call behind it: `controller.method('argument')` on the main screen; on another one, `method` for
-    its `action_<method>`. `keys_typed` are separated by spaces; without any it is in the palette only. `label` is for
-    footer and palette (two or three words), `help` is one sentence. `footer` > 0 puts it into the footer, small numbers
-    first. `id` names it in the keymap of the user's settings; by default it is the name of the method."""
+    """An action with its keys and texts.
+
+    Attributes:
+        does: The call behind it. On the main screen: `controller.method('argument')`. On other screens: `method`, which
+            calls `action_<method>`.
+        keys_typed: Its keys, separated by spaces. Empty: it is in the palette only.
+        label: Two or three words for the footer and the palette.
+        help: One sentence.
+        group: Its group in the help, which also says where the keys work.
+        footer: Its place in the footer, smallest first; 0 keeps it out.
+        id: Its name in the keymap of the user's settings. Default: the name of the method.
+    """
 
     does: str
     keys_typed: str
@@ -39,42 +47,42 @@ class Action:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Its keys before the user's settings."""
+        """Default keys, before the user's settings."""
         return tuple(self.keys_typed.split())
 
     @property
     def by(self) -> str:
-        """The name of the controller, "" outside of the main screen."""
+        """Name of the controller, or "" outside of the main screen."""
         return self.does.partition("(")[0].rpartition(".")[0]
 
     @property
     def call(self) -> str:
-        """The method with its arguments."""
+        """Method with its arguments."""
         return self.does.removeprefix(f"{self.by}.")
 
     @property
     def where(self) -> Where:
-        """The place whose keys these are."""
+        """Screen or dialog where the keys work."""
         return _PLACES.get(self.group, "main")
 
     @property
     def method(self) -> str:
-        """The name of the method that does it."""
+        """Name of the method."""
         return self.call.partition("(")[0]
 
 
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
 EDIT = "Edit"
 EDITOR = "In the editor"
-CHAT = "In a conversation, outside the message"
-REVIEW = "Before a conversation is kept"
-CONFLICT = "Where somebody else changed the file"
-ACCEPT = "Where what the agent did is accepted"
-CRITERIA = "In the editor of criteria"
-TRIAGE = "Where a verdict is triaged"
+CHAT = "In a conversation, outside the message field"
+REVIEW = "Reviewing a conversation before it becomes a case"
+CONFLICT = "Resolving a conflict with the file on disk"
+ACCEPT = "Accepting actual as expected"
+CRITERIA = "In the criteria editor"
+TRIAGE = "In the triage dialog"
 HISTORY = "In the history"
-STORED = "In a run of the history"
-COMPARE = "Where two runs are compared"
+STORED = "In a stored run"
+COMPARE = "Comparing two runs"
 _PLACES: Mapping[str, Where] = {
     EDITOR: "editor",
     CHAT: "chat",
@@ -87,5 +95,5 @@ _PLACES: Mapping[str, Where] = {
     STORED: "stored",
     COMPARE: "compare",
 }
-"""Groups of the help whose keys work outside of the main screen."""
+"""Groups of the help whose keys work outside of the main screen, with their place."""
 DIGITS = tuple("123456789")

@@ -1,4 +1,4 @@
-"""Keys have two names: the one by which the terminal library reports them, and the one people write."""
+"""The two names of a key: Textual's, and the one that people write."""
 
 import string
 import unicodedata
@@ -15,7 +15,7 @@ _SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", 
 
 
 def key_name(key: str) -> str:
-    """The name under which the terminal library reports `key`: `?` is `question_mark`, letters are themselves."""
+    """Return Textual's name of a key. `?` is `question_mark`; letters keep their name."""
     if len(key) != 1 or key.isalnum():
         return key
     name = unicodedata.name(key, key).lower().replace(" ", "_").replace("-", "_")
@@ -26,5 +26,5 @@ _SIGNS = {key_name(sign): sign for sign in string.punctuation}
 
 
 def key_label(key: str) -> str:
-    """`key` as people write it: `question_mark` is `?`, `escape` is `esc`."""
+    """Return the name that people write: `?` for `question_mark`, `esc` for `escape`."""
     return _SHOWN.get(key, _SIGNS.get(key, key))

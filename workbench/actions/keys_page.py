@@ -6,14 +6,15 @@ from workbench.actions.table import ACTIONS
 
 
 def document() -> str:
-    """The text of `docs/keys.md`."""
+    """Return the text of `docs/keys.md`."""
     lines = [
         "# Keys",
         "",
-        "Made from `workbench/actions/` by `python -m workbench.actions > docs/keys.md`. Letters act outside text "
-        "fields; nothing needs a mouse.",
+        "After reading this page you know every key of the screen, and how to change it. Letters act",
+        "outside of text fields. Nothing needs a mouse.",
         "",
-        "Your own keys stand in the settings file (`agent-workbench --help` names it), by the name in the last column:",
+        "You can change keys in the settings file. `agent-workbench --help` names it. Use the names in the",
+        "last column:",
         "",
         "```toml",
         "[keys]",
@@ -21,7 +22,8 @@ def document() -> str:
         'next_problem = ["n", "ctrl+n"]',
         "```",
         "",
-        "A key given to two actions goes to the one you named; the screen says once which action lost it.",
+        "If you give a key to an action, another action can lose it. The screen then says once which one.",
+        "This page is written by `python -m workbench.actions > docs/keys.md`.",
     ]
     for group in dict.fromkeys(action.group for action in ACTIONS):
         lines += ["", f"## {group}", "", "| key | action | name |", "|---|---|---|"]
@@ -31,7 +33,7 @@ def document() -> str:
 
 def _document_row(action: Action) -> str:
     keys = "1 … 9" if action.keys == DIGITS else " ".join(_code(key_label(key)) for key in action.keys)
-    return f"| {keys or 'palette only'} | {action.help.replace('|', chr(92) + '|')} | `{action.id}` |"
+    return f"| {keys or 'palette'} | {action.help.replace('|', chr(92) + '|')} | `{action.id}` |"
 
 
 def _code(key: str) -> str:

@@ -1,4 +1,4 @@
-"""All actions as one table, what the footer shows of it, and the keys after the user's settings."""
+"""All actions in one table, those in the footer, and the keys after the user's settings."""
 
 import difflib
 import re
@@ -16,23 +16,23 @@ _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 
 
 def footer(where: Where = "main") -> list[Action]:
-    """The actions that the footer shows, in its order."""
+    """Return the actions of the footer, in order."""
     return sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
 
 
 @dataclass(frozen=True, slots=True)
 class Keymap:
-    """Which keys each action has after the user's settings: `keys[action id]`, and what was wrong with them."""
+    """The keys of each action ID after the user's settings, and the faults in the settings."""
 
     keys: Mapping[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
 
 
 def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
-    """The keys of all actions: the table's, with the user's `overrides` (action id → keys) in place of them.
+    """Return the keys of all actions, replaced by the user's `overrides` (action ID → keys).
 
-    A key wanted twice in one place goes to the action the user gave it to (the first of two), and the other one loses
-    it; each such case, each unknown action and each key that is none is a sentence in `faults`.
+    If two actions in one place want a key, the one from the settings gets it, or the first of two. Each lost key, each
+    unknown action and each unknown key is a sentence in `faults`.
     """
     faults: list[str] = []
     wanted = dict(_valid_overrides(overrides or {}, faults))
@@ -45,7 +45,7 @@ def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
             if owner == action.id:
                 free.append(key)
             else:
-                faults.append(f"{key_label(key)} is {BY_ID[owner].label}: {action.label} ({action.id}) has lost it")
+                faults.append(f"{key_label(key)} now means {BY_ID[owner].label}; {action.label} ({action.id}) lost it")
         keys[action.id] = tuple(free)
     return Keymap(keys, tuple(faults))
 
@@ -55,11 +55,11 @@ def _valid_overrides(
 ) -> Iterable[tuple[str, tuple[str, ...]]]:
     for name, keys in overrides.items():
         if name == "pane":
-            faults.append("the panes keep their digits")
+            faults.append("the keys of panes cannot be changed")
             continue
         if name not in BY_ID:
             near = difflib.get_close_matches(name, BY_ID, n=1)
-            faults.append(f"no action is called {name}" + (f"; the nearest is {near[0]}" if near else ""))
+            faults.append(f"{name} is not an action" + (f". Did you mean {near[0]}?" if near else ""))
             continue
         named = [key_name(key) for key in keys]
         odd = [key for key in named if not _KEY.fullmatch(key)]

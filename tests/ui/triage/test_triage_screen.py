@@ -75,7 +75,7 @@ async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
         await pilot.press("a", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
         await pilot.resize_terminal(40, 12)
-        choices = ["agent bug", "expectation wrong", "judge wrong", "flaky", "won't fix", "right", "a note", "unsay"]
+        choices = ["agent bug", "expectation wrong", "judge wrong", "flaky", "won't fix", "right", "a note", "clear"]
         await screen.until(pilot, lambda: all(word in screen.text for word in choices))
         await pilot.resize_terminal(120, 30)
         await pilot.press("r")

@@ -250,7 +250,7 @@ class Files(Controller):
 
     def say_old_format(self) -> None:
         """Say why a file of an old format is not changed, and how to convert it."""
-        words = "it is in an old format: “migrate the evalset” in the palette makes one of today's schema of it"
+        words = "it is in an old format: “migrate evalset” in the palette makes one of today's schema of it"
         self.view.notify(words, timeout=8, markup=False)
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "Chosen":
