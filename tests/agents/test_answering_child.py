@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from workbench.agents.answering_child import AnsweringChild, AnswerOverdueError, CallRefusedError, ChildLostError
+from workbench.agents.answering_child import AnsweringChild, CallRefusedError, CallTimeoutError, ChildLostError
 from workbench.agents.child_process import ChildProcess, Command
 
 SOURCE = """
@@ -118,7 +118,7 @@ async def test_one_that_takes_too_long_to_start(make: Make, monkeypatch: pytest.
 async def test_a_call_has_its_time(make: Make, pipe: Path) -> None:
     child = make()
     reading = asyncio.create_task(begun(pipe))
-    with pytest.raises(AnswerOverdueError):
+    with pytest.raises(CallTimeoutError):
         await child.call({"do": "wait", "pipe": str(pipe)}, within=1)
     # It could be stopped, so the same child goes on.
     assert await child.call({"do": "pid"}) == await reading

@@ -74,7 +74,7 @@ async def test_a_frame_may_come_byte_by_byte() -> None:
     [
         (struct.pack(">I", 2**31) + b"x", "at most"),
         (struct.pack(">I", 3) + b"{x}", "cannot be read"),
-        (struct.pack(">I", 2) + b"[]", "no object"),
+        (struct.pack(">I", 2) + b"[]", "not an object"),
         (struct.pack(">I", 400_000) + b"[" * 400_000, "cannot be read"),
     ],
 )

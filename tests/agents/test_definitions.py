@@ -125,7 +125,7 @@ def test_what_this_python_cannot_parse_may_still_run_in_a_newer_one(tmp_path: Pa
     definition, unreadable = find_definition(tmp_path, {"agent.py"})
     assert definition is not None
     assert definition.attribute == "root_agent"
-    assert "taken as an agent" in unreadable[0].reason
+    assert "treated as an agent" in unreadable[0].reason
 
 
 @pytest.mark.parametrize(

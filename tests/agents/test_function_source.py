@@ -57,8 +57,8 @@ MISSING = [
     ("desk.own.brif", "own.py has no function brif"),
     ("agent.own.brif", "own.py has no function brif"),
     ("desk.owm.brief", "there is no module desk.owm: "),
-    ("brief", "brief names no function: package.module.function does"),
-    ("", "an empty name names no function"),
+    ("brief", "brief does not name a function; use package.module.function"),
+    ("", "an empty name does not name a function"),
 ]
 
 

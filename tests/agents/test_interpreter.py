@@ -50,7 +50,7 @@ def test_broken_environments_are_passed_over_with_a_warning(tree: Tree, tmp_path
     (project / ".venv" / "bin" / "python").symlink_to("/nonexistent/python3.9")
     chosen = choose_interpreter(project / "agent", project, None, {"VIRTUAL_ENV": str(tmp_path / "gone")})
     assert chosen.path == Path(sys.executable)
-    assert chosen.warning == f"no Python can be run in {project / '.venv'}, VIRTUAL_ENV={tmp_path / 'gone'}"
+    assert chosen.warning == f"no usable Python in {project / '.venv'}, VIRTUAL_ENV={tmp_path / 'gone'}"
 
 
 def test_a_link_to_an_interpreter_is_not_resolved(tree: Tree) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.owners import KeptOwners, LastOwner
+from workbench.agents.owners import LastOwner, StoredOwners
 from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace, owners_of
 
 IMPORTS = "from . import agent\n"
@@ -16,12 +16,12 @@ def _project(tree: Tree, *agents: str, **files: str) -> Path:
 
 
 def _entry(project: Path, relative: str, last: dict[str, LastOwner] | None = None) -> EvalsetEntry:
-    workspace = open_workspace(project, kept_owners=KeptOwners({}, last or {}))
+    workspace = open_workspace(project, stored_owners=StoredOwners({}, last or {}))
     return next(entry for entry in workspace.evalsets if entry.relative == relative)
 
 
 def _reopened(project: Path, *, before: Workspace, **answers: str) -> dict[str, EvalsetEntry]:
-    workspace = open_workspace(project, kept_owners=KeptOwners(answers), previous=before)
+    workspace = open_workspace(project, stored_owners=StoredOwners(answers), previous=before)
     return {entry.relative: entry for entry in workspace.evalsets}
 
 
@@ -73,8 +73,8 @@ def test_a_file_that_names_another_agent_than_before_has_chosen(tree: Tree) -> N
 def test_an_answer_settles_a_loss_and_holds_after_the_next_run(tree: Tree) -> None:
     project = _project(tree, "b", "c", **{"b/x.evalset.json": evalset()})
     for last in (LastOwner("b/inner", ""), LastOwner("c", "")):
-        kept = KeptOwners({"b/x.evalset.json": "c"}, {"b/x.evalset.json": last})
-        (entry,) = open_workspace(project, kept_owners=kept).evalsets
+        kept = StoredOwners({"b/x.evalset.json": "c"}, {"b/x.evalset.json": last})
+        (entry,) = open_workspace(project, stored_owners=kept).evalsets
         assert entry.agent is not None
         assert (entry.agent.name, entry.owned.rule) == ("c", "choice")
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.owners import KeptOwners, LastOwner, OwnersFileError, keep_last_owners, keep_owner, read_owners
+from workbench.agents.owners import LastOwner, OwnersFileError, StoredOwners, read_owners, save_last_owners, save_owner
 
 
 def test_answers_come_back(tmp_path: Path) -> None:
     root = tmp_path / "project"
-    assert read_owners(tmp_path) == KeptOwners()
-    keep_owner(tmp_path, "evals/b.evalset.json", root / "agents" / "desk", root)
-    keep_owner(tmp_path, "evals/a.evalset.json", tmp_path / "elsewhere", root)
-    keep_owner(tmp_path, "evals/b.evalset.json", root, root)
+    assert read_owners(tmp_path) == StoredOwners()
+    save_owner(tmp_path, "evals/b.evalset.json", root / "agents" / "desk", root)
+    save_owner(tmp_path, "evals/a.evalset.json", tmp_path / "elsewhere", root)
+    save_owner(tmp_path, "evals/b.evalset.json", root, root)
     assert read_owners(tmp_path).answers == {
         "evals/a.evalset.json": (tmp_path / "elsewhere").as_posix(),
         "evals/b.evalset.json": ".",
@@ -29,7 +29,7 @@ def test_a_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, text:
     with pytest.raises(OwnersFileError, match=r"owners\.json"):
         read_owners(tmp_path)
     with pytest.raises(OwnersFileError):
-        keep_owner(tmp_path, "a", tmp_path, tmp_path)
+        save_owner(tmp_path, "a", tmp_path, tmp_path)
     assert file.read_text() == text
 
 
@@ -41,26 +41,26 @@ def test_answers_of_the_wrong_shape(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OwnersFileError, match="gone"):
-        keep_owner(tmp_path / "gone", "a", tmp_path, tmp_path)
+        save_owner(tmp_path / "gone", "a", tmp_path, tmp_path)
 
 
 def test_a_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_owner(tmp_path, "a", tmp_path, tmp_path)
+    save_owner(tmp_path, "a", tmp_path, tmp_path)
 
     def full(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OwnersFileError, match="No space"):
-        keep_owner(tmp_path, "b", tmp_path, tmp_path)
+        save_owner(tmp_path, "b", tmp_path, tmp_path)
     assert read_owners(tmp_path).answers == {"a": "."}
     assert [path.name for path in tmp_path.iterdir()] == ["owners.json"]
 
 
 def test_last_owners_come_back_beside_the_answers(tmp_path: Path) -> None:
-    keep_owner(tmp_path, "evals/a.evalset.json", tmp_path / "desk", tmp_path)
-    keep_last_owners(tmp_path, {"evals/a.evalset.json": LastOwner("desk", "")})
-    keep_last_owners(tmp_path, {"evals/b.evalset.json": LastOwner("bots/shop", "shop")})
+    save_owner(tmp_path, "evals/a.evalset.json", tmp_path / "desk", tmp_path)
+    save_last_owners(tmp_path, {"evals/a.evalset.json": LastOwner("desk", "")})
+    save_last_owners(tmp_path, {"evals/b.evalset.json": LastOwner("bots/shop", "shop")})
     kept = read_owners(tmp_path)
     assert kept.answers == {"evals/a.evalset.json": "desk"}
     assert kept.last == {
@@ -71,9 +71,9 @@ def test_last_owners_come_back_beside_the_answers(tmp_path: Path) -> None:
 
 
 def test_last_owners_that_are_known_write_nothing(tmp_path: Path) -> None:
-    keep_last_owners(tmp_path, {"a": LastOwner("desk", None)})
+    save_last_owners(tmp_path, {"a": LastOwner("desk", None)})
     before = (tmp_path / "last_owners.json").stat().st_ino
-    keep_last_owners(tmp_path, {"a": LastOwner("desk", None)})
+    save_last_owners(tmp_path, {"a": LastOwner("desk", None)})
     assert (tmp_path / "last_owners.json").stat().st_ino == before
 
 

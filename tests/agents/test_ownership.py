@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.owners import KeptOwners
+from workbench.agents.owners import StoredOwners
 from workbench.agents.workspace import EvalsetEntry, open_workspace
 
 
-def _entry(project: Path, relative: str, kept: KeptOwners | None = None) -> EvalsetEntry:
-    workspace = open_workspace(project, kept_owners=kept)
+def _entry(project: Path, relative: str, kept: StoredOwners | None = None) -> EvalsetEntry:
+    workspace = open_workspace(project, stored_owners=kept)
     return next(entry for entry in workspace.evalsets if entry.relative == relative)
 
 
@@ -18,10 +18,16 @@ def _entry(project: Path, relative: str, kept: KeptOwners | None = None) -> Eval
     ("agents", "file", "app_name", "owner", "reason"),
     [
         # The folder that holds it, whatever app_name says.
-        (["desk", "other"], "desk/x.evalset.json", "other", "desk", "its folder holds"),
-        (["desk", "other"], "desk/eval/data/x.evalset.json", None, "desk", "its folder holds"),
-        (["desk", "desk/sub_agents/bill"], "desk/sub_agents/bill/eval/x.test.json", "desk", "bill", "its folder holds"),
-        (["."], "tests/eval/x.evalset.json", None, "project", "its folder holds"),
+        (["desk", "other"], "desk/x.evalset.json", "other", "desk", "its folder contains"),
+        (["desk", "other"], "desk/eval/data/x.evalset.json", None, "desk", "its folder contains"),
+        (
+            ["desk", "desk/sub_agents/bill"],
+            "desk/sub_agents/bill/eval/x.test.json",
+            "desk",
+            "bill",
+            "its folder contains",
+        ),
+        (["."], "tests/eval/x.evalset.json", None, "project", "its folder contains"),
         # Beside the agent, next to its package: the only agent under the nearest common folder.
         (
             ["shop/shop_agent"],
@@ -49,11 +55,17 @@ def _entry(project: Path, relative: str, kept: KeptOwners | None = None) -> Eval
         # The name of the project, if the agent is the only one in it.
         (["app"], "tests/eval/evalsets/x.evalset.json", "Project", "app", "app_name names it"),
         (["one/app", "two/app"], "evals/x.evalset.json", "two", "two/app", "app_name names it"),
-        # An app_name that is no agent here decides nothing.
-        (["b"], "evals/x.evalset.json", "c", "b", 'only agent under project/ (session_input.app_name "c" is no agent'),
+        # An app_name that is not an agent here decides nothing.
+        (
+            ["b"],
+            "evals/x.evalset.json",
+            "c",
+            "b",
+            'only agent under project/ (session_input.app_name "c" is not an agent',
+        ),
         (["one/b", "two/d"], "one/evals/x.evalset.json", "c", "b", 'only agent under one/ (session_input.app_name "c"'),
         # None, and why.
-        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", which is no agent here, and there are 2 agents'),
+        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", which is not an agent here, and there are 2 agents'),
         (["a", "b"], "evals/x.evalset.json", None, None, "no session_input.app_name, and there are 2 agents"),
         (["one/app", "two/app"], "evals/x.evalset.json", "app", None, 'is "app", and there are 2 agents'),
         (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents near it: a, b, c, d, e, f, g"),
@@ -70,7 +82,7 @@ def test_rules(tree: Tree, agents: list[str], file: str, app_name: str | None, o
 def test_an_answer_is_used_where_the_files_do_not_decide(tree: Tree) -> None:
     files = {f"{agent}/agent.py": AGENT for agent in ("a", "b")}
     project = tree({".git/": "", "evals/x.evalset.json": evalset(), "evals/y.evalset.json": evalset("a"), **files})
-    kept = KeptOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
+    kept = StoredOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
     chosen = _entry(project, "evals/x.evalset.json", kept)
     assert chosen.agent is not None
     assert (chosen.agent.name, chosen.agent_reason) == ("b", "chosen by you (.workbench/owners.json)")
@@ -82,9 +94,9 @@ def test_an_answer_is_used_where_the_files_do_not_decide(tree: Tree) -> None:
 @pytest.mark.parametrize("agents", [("a", "b"), ("a",)])
 def test_an_answer_whose_agent_is_gone_is_told(tree: Tree, agents: tuple[str, ...]) -> None:
     project = tree({".git/": "", "evals/x.evalset.json": evalset(), **{f"{one}/agent.py": AGENT for one in agents}})
-    entry = _entry(project, "evals/x.evalset.json", KeptOwners({"evals/x.evalset.json": "gone"}))
+    entry = _entry(project, "evals/x.evalset.json", StoredOwners({"evals/x.evalset.json": "gone"}))
     assert entry.agent is None
-    assert entry.agent_reason == f"the agent chosen for it, gone, is not there any more. Near it: {', '.join(agents)}"
+    assert entry.agent_reason == f"the agent chosen for it, gone, no longer exists. Near it: {', '.join(agents)}"
 
 
 def test_an_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:

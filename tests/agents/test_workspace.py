@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.owners import KeptOwners, keep_owner
+from workbench.agents.owners import StoredOwners, save_owner
 from workbench.agents.targets import find_agent, find_root, project_around
 from workbench.agents.workspace import Workspace, assign_agent, duplicate_set_ids, open_workspace
 
@@ -139,7 +139,7 @@ def test_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nothing is not there"):
+    with pytest.raises(FileNotFoundError, match="nothing does not exist"):
         open_workspace(tmp_path / "nothing")
 
 
@@ -209,11 +209,11 @@ def test_answers_kept_in_the_project_are_read(tree: Tree) -> None:
     files = {"a/agent.py": AGENT, "b/agent.py": AGENT, "evals/x.evalset.json": evalset(), ".workbench/": ""}
     project = tree(files)
     assert open_workspace(project).evalsets[0].agent is None
-    keep_owner(project / ".workbench", "evals/x.evalset.json", project / "b", project)
+    save_owner(project / ".workbench", "evals/x.evalset.json", project / "b", project)
     chosen = open_workspace(project).evalsets[0].agent
     assert chosen is not None
     assert chosen.name == "b"
-    assert open_workspace(project, kept_owners=KeptOwners()).evalsets[0].agent is None
+    assert open_workspace(project, stored_owners=StoredOwners()).evalsets[0].agent is None
 
 
 def test_a_config_holds_for_all(tree: Tree) -> None:

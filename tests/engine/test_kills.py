@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Outcome, Project, execute
-from workbench.agents.left_behind import kill_marked, kill_stale, new_mark
+from workbench.agents.orphans import kill_marked, kill_stale, new_mark
 from workbench.agents.worker.processes import MARK
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children

@@ -136,7 +136,7 @@ def test_what_adk_s_converter_fails_on_is_an_error_at_its_place(opened: Open, te
     assert document.broken
     errors = [line for line in _told(document) if line.startswith("error")]
     assert errors[0].startswith(f"error {place} {told}")
-    if "twice" not in told:
+    if "duplicate" not in told:
         with pytest.raises(BrokenCaseError):
             document.case(0)
 

@@ -1,1 +1,1 @@
-"""Find agents without running them; the worker that runs one."""
+"""Agents and evalsets, found without running them, and the worker that runs an agent."""

@@ -1,4 +1,4 @@
-"""A child process that is asked many things at once, each with an answer of its own (`worker/serving.py`)."""
+"""A child process that answers many calls at once (`worker/serving.py`)."""
 
 import asyncio
 import itertools
@@ -13,28 +13,30 @@ from workbench.agents.child_process import ChildProcess, Command
 from workbench.agents.worker.frames import MAX_FRAME, FrameTooLargeError, encode
 
 _READY_WITHIN = 120.0
-"""Seconds that a child may take to start: it imports large packages, cold, on a slow disk."""
+"""Seconds that a child may take to start: it may import large packages from a cold, slow disk."""
 _STOPPED_WITHIN = 1.0
-"""Seconds that the child is given to stop what was cancelled, before it gets no more to do."""
+"""Seconds that the child has to stop a cancelled call before it gets no more work."""
 _PART = MAX_FRAME // 4
-"""Characters of a payload that go in one frame: escaped once more they take at most twice that."""
+"""Characters of a payload in one frame. JSON escapes at most double them."""
 
 
 class ChildLostError(Exception):
-    """The child ended, or did not start (`began` is False); the text says how, as what follows a subject ("was killed
-    by SIGKILL")."""
+    """The child ended, or did not start (`began` is False).
+
+    The message completes a sentence whose subject is the child: "was killed by SIGKILL".
+    """
 
     def __init__(self, how: str, *, began: bool = True) -> None:
         super().__init__(how)
         self.began = began
 
 
-class AnswerOverdueError(Exception):
-    """There was no answer within the time given."""
+class CallTimeoutError(Exception):
+    """There was no answer within the time limit."""
 
 
 class CallRefusedError(Exception):
-    """The child says that the call failed; `error` is what it tells of that."""
+    """The child reports that the call failed; `error` is its report."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(str(error.get("message", "")))
@@ -43,8 +45,11 @@ class CallRefusedError(Exception):
 
 @dataclass(eq=False)
 class _Running:
-    """One started child. `calls` wait for the frame that answers them; `stopping` were cancelled. `lifeline` is the end
-    of a pipe that the child dies with, -1 once it is closed."""
+    """One started child.
+
+    `calls` are futures for answers by call number. `stopping` holds the numbers of cancelled calls. `lifeline` is the
+    end of a pipe; the child dies when it is closed. It is -1 once closed.
+    """
 
     process: ChildProcess
     lifeline: int
@@ -52,22 +57,23 @@ class _Running:
     calls: "dict[int, asyncio.Future[Frame]]" = field(default_factory=dict)
     stopping: set[int] = field(default_factory=set)
 
-    def let_go(self) -> None:
-        """Closes the lifeline: the child kills what it has started, and itself, even if it does not listen."""
+    def close_lifeline(self) -> None:
+        """Close the lifeline. The child then kills itself and what it started, even if it does not listen."""
         if self.lifeline >= 0:
             os.close(self.lifeline)
             self.lifeline = -1
 
     async def end(self) -> None:
-        """One that still starts does not listen yet: it is not asked to end and waited for."""
-        self.let_go()
+        """End the child. One that is still starting does not listen yet, so it gets no time to quit."""
+        self.close_lifeline()
         await (self.process.close() if self.ready.is_set() else self.process.close(grace=0.0))
 
 
 class AnsweringChild:
-    """The child is started when it is first asked, again when it has gone, and ends with this process, however that
-    ends. One that does not stop what was cancelled gets nothing more to do, and is killed when the other calls that it
-    works on are answered."""
+    """A child that starts with the first call, restarts after it ended, and never outlives this process.
+
+    A child that does not stop a cancelled call gets no new calls. It is killed when its other calls are answered.
+    """
 
     def __init__(self, command: Command, *, ready_within: float = _READY_WITHIN) -> None:
         self._command = command
@@ -79,7 +85,7 @@ class AnsweringChild:
         self._retired: set[_Running] = set()
 
     async def start(self) -> None:
-        """Until there is a child that can be asked.
+        """Wait until a child is ready.
 
         Raises:
             ChildLostError: it does not start.
@@ -90,24 +96,24 @@ class AnsweringChild:
             raise ChildLostError(_how(running, running.process.ended.result()), began=False)
 
     async def call(self, payload: Any, within: float | None = None) -> Any:
-        """What the child answers to `payload` (JSON data) within so many seconds, not counting its start.
+        """Return the child's answer to `payload` (JSON data). `within` is in seconds and excludes the start.
 
         Raises:
-            ChildLostError: it ended before it had answered, or cannot be started.
-            AnswerOverdueError: the time is over.
-            CallRefusedError: it says that it cannot answer.
+            ChildLostError: the child ended before it answered, or cannot be started.
+            CallTimeoutError: the time is over.
+            CallRefusedError: the child says that it cannot answer.
         """
         while (frame := await self._ask(payload, within))["op"] == "moved":
             continue
         return _value(frame)
 
     def renew(self) -> None:
-        """The next call goes to a new child; those that the present one works on are answered by it."""
+        """Use a new child for the next call. The current child still finishes its calls."""
         if self._current is not None:
             self._retire(self._current)
 
     async def close(self) -> None:
-        """Ends all, also what is being worked on; from now on there is nobody to ask."""
+        """End all children and their calls. No call is possible afterwards."""
         self._closed = True
         running = {*self._retired, *([self._current] if self._current is not None else [])}
         self._current = None
@@ -116,11 +122,11 @@ class AnsweringChild:
 
     @property
     def pid(self) -> int | None:
-        """The child that the next call goes to, if it is running."""
+        """The child that gets the next call, if it is running."""
         return self._current.process.pid if self._current is not None else None
 
     async def _ask(self, payload: Any, within: float | None) -> Frame:
-        """The frame that ends the call: an answer, or what `_lost` and `_stop` put in its place."""
+        """Return the frame that ends the call: an answer, or the substitute from `_lost` or `_stop`."""
         running = self._current or self._start()
         number = next(self._numbers)
         answer = running.calls[number] = asyncio.get_running_loop().create_future()
@@ -134,9 +140,9 @@ class AnsweringChild:
             return frame
         except TimeoutError:
             self._stop(running, number)
-            raise AnswerOverdueError from None
+            raise CallTimeoutError from None
         except asyncio.CancelledError:
-            # Waiting for the answer was cancelled, and with it the answer; where it has come, there is nothing to stop.
+            # Cancelling the wait cancels the future too. If the answer came first, there is nothing to stop.
             if sent and answer.cancelled():
                 self._stop(running, number)
             raise
@@ -147,15 +153,15 @@ class AnsweringChild:
     def _start(self) -> _Running:
         if self._closed:
             raise ChildLostError("was closed", began=False)
-        lifeline, kept = os.pipe()
+        childs_lifeline, lifeline = os.pipe()
         try:
-            process = ChildProcess(self._command, lifeline, lambda frame: self._take(running, frame))
+            process = ChildProcess(self._command, childs_lifeline, lambda frame: self._take(running, frame))
         except OSError as error:
-            os.close(kept)
+            os.close(lifeline)
             raise ChildLostError(f"cannot be started: {error.strerror or error}", began=False) from None
         finally:
-            os.close(lifeline)
-        running = self._current = _Running(process, kept)
+            os.close(childs_lifeline)
+        running = self._current = _Running(process, lifeline)
         process.ended.add_done_callback(lambda ended: self._lost(running, ended.result()))
         return running
 
@@ -177,7 +183,7 @@ class AnsweringChild:
             answer.set_result(frame)
 
     def _lost(self, running: _Running, how: str) -> None:
-        running.let_go()
+        running.close_lifeline()
         self._retired.discard(running)
         if self._current is running:
             self._current = None
@@ -191,16 +197,16 @@ class AnsweringChild:
         running.process.channel.send({"op": "cancel", "id": number})
         running.stopping.add(number)
 
-        def look_again() -> None:
+        def check_again() -> None:
             if number not in running.stopping or running.process.ended.done():
                 return
             self._retire(running)
-            # What came later may never be looked at: where the call blocks the child's loop, it has not even begun.
+            # Later calls move to the next child: if this call blocks the child's loop, they have not even begun.
             for other, answer in running.calls.items():
                 if other > number and not answer.done():
                     answer.set_result({"op": "moved"})
 
-        asyncio.get_running_loop().call_later(_STOPPED_WITHIN, look_again)
+        asyncio.get_running_loop().call_later(_STOPPED_WITHIN, check_again)
 
     def _retire(self, running: _Running) -> None:
         if self._current is running:
@@ -217,7 +223,7 @@ class AnsweringChild:
 
 
 def _how(running: _Running, how: str) -> str:
-    last = running.process.last_words
+    last = running.process.last_line
     return f"{how}: {last}" if last else how
 
 

@@ -28,14 +28,20 @@ _NAMED = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """The kinds of values that are allowed (`text`, `integer`, `number`, `true/false`, `list`, `object`, `null`), and
-    single values besides (those of a `Literal`)."""
+    """The values that a parameter allows.
+
+    `kinds` are `text`, `integer`, `number`, `true/false`, `list`, `object` and `null`. `values` are single values, such
+    as those of a `Literal`.
+    """
 
     kinds: frozenset[str]
     values: tuple[str | int | bool, ...] = ()
 
     def allows(self, value: Any) -> bool:
-        """Whether a JSON value fits. An integer fits a number, and so does a number without a fraction an integer."""
+        """Return whether a JSON value fits.
+
+        An integer fits a number. A number without a fraction fits an integer.
+        """
         return bool(_kinds_of(value) & self.kinds) or any(
             type(value) is type(item) and value == item for item in self.values
         )
@@ -48,7 +54,7 @@ class ArgumentType:
 
 
 def argument_type(annotation: ast.expr | None) -> ArgumentType | None:
-    """Return what an annotation allows; None where that is not certain (no annotation, a class, an alias)."""
+    """Return what an annotation allows, or None if that is uncertain (no annotation, a class, an alias)."""
     match annotation:
         case ast.Constant(value=None):
             return ArgumentType(frozenset({"null"}))
@@ -87,7 +93,7 @@ def _generic(name: str, inner: ast.expr) -> ArgumentType | None:
 
 
 def either(*types: ArgumentType | None) -> ArgumentType | None:
-    """Return what one of several types allows; None if one of them is not certain."""
+    """Return what any of several types allows, or None if one of them is uncertain."""
     known = [item for item in types if item is not None]
     if len(known) < len(types):
         return None

@@ -1,4 +1,4 @@
-"""The parent's end of a socket that carries frames, driven by the event loop."""
+"""The parent's end of a frame socket, driven by the event loop."""
 
 import asyncio
 import json
@@ -12,19 +12,19 @@ from workbench.agents.worker.frames import Decoder, FrameTooLargeError, encode
 
 _READ = 256 * 1024
 _SENT_TOGETHER = 64 * 1024
-"""Bytes of frames that are joined, so that each sending costs one call of the system."""
-_DECODED_ASIDE = 256 * 1024
-"""Bytes of a frame from which on it is decoded in a thread."""
+"""Frames are joined up to this many bytes, so that they need one system call."""
+_DECODED_IN_THREAD = 256 * 1024
+"""Frames from this size in bytes on are decoded in a thread."""
 
 Frame: TypeAlias = dict[str, Any]
 
 
 class Channel:
-    """Frames from and to a child process, in order.
+    """Frames to and from a child process, in order.
 
-    `on_frame(frame)` is called for each one that comes, `on_end(reason)` once when no more can come: the other side
-    closed its end (reason ""), or sent what is no frame. Neither must raise. Nothing here waits: what the other side
-    does not take yet is kept.
+    `on_frame(frame)` is called for each frame received. `on_end(reason)` is called once, when no more can come: the
+    other side closed its end (reason ""), or sent something that is not a frame. Neither may raise. Nothing here
+    blocks: data that the other side does not accept yet is queued.
     """
 
     def __init__(self, sock: socket.socket, on_frame: Callable[[Frame], None], on_end: Callable[[str], None]) -> None:
@@ -36,18 +36,19 @@ class Channel:
         self._decoder = Decoder()
         self._loop = asyncio.get_running_loop()
         self._received: deque[bytes] = deque()
-        self._aside: asyncio.Task[None] | None = None
+        self._decoding: asyncio.Task[None] | None = None
         self._waits_to_write = False
         self._unsent: deque[tuple[bytes | memoryview, Sequence[int]]] = deque()
         self._open = True
         self._end_reason: str | None = None
         self.frame_bytes = 0
-        """Size of the frame that is being handed on."""
+        """Size in bytes of the frame being delivered."""
         self._loop.add_reader(self._number, self._readable)
 
     def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> None:
-        """Sends frames, the first with file descriptors that this call takes over and closes. After the end nothing
-        is sent.
+        """Send frames, the first one with file descriptors, which this call takes over and closes.
+
+        After the end of the channel, nothing is sent.
 
         Raises:
             FrameTooLargeError: a message is over 16 MiB; none is sent.
@@ -57,7 +58,7 @@ class Channel:
             _close(descriptors)
             return
         if not self._unsent:
-            # Each sending wakes the other side: what is sent in one turn of the event loop goes together.
+            # Each send wakes the other side, so frames of one event loop iteration go together.
             self._loop.call_soon(self._writable)
         before, with_it = self._unsent[-1] if self._unsent else (b"", ())
         if self._unsent and not descriptors and len(before) + len(data) <= _SENT_TOGETHER:
@@ -66,19 +67,19 @@ class Channel:
             self._unsent.append((data, descriptors))
 
     def drain_at_once(self) -> bool:
-        """Takes in what has arrived already, without waiting for more; False if `drain` has to finish that."""
-        while self._aside is None and self._read_once():
+        """Process what has arrived, without waiting. Return False if `drain` has to finish it."""
+        while self._decoding is None and self._read_once():
             continue
-        return self._aside is None
+        return self._decoding is None
 
     async def drain(self) -> None:
-        """Takes in what has arrived already."""
+        """Process what has arrived."""
         while not self.drain_at_once():
-            if self._aside is not None:
-                await self._aside
+            if self._decoding is not None:
+                await self._decoding
 
     def close(self) -> None:
-        """Closes this end; nothing is called any more."""
+        """Close this end. No callback is called afterwards."""
         if not self._open:
             return
         self._loop.remove_reader(self._number)
@@ -92,7 +93,7 @@ class Channel:
         self._read_once()
 
     def _read_once(self) -> bool:
-        """Reads once; False if there was nothing to read."""
+        """Read once. Return False if there was nothing to read."""
         if not self._open or self._end_reason is not None:
             return False
         try:
@@ -111,22 +112,22 @@ class Channel:
         return True
 
     def _deliver(self) -> None:
-        """Hands on what was received. A large frame is decoded in a thread while the ones behind it wait."""
-        while self._received and self._aside is None:
+        """Deliver what was received. A large frame is decoded in a thread while later frames wait."""
+        while self._received and self._decoding is None:
             payload = self._received.popleft()
-            if len(payload) >= _DECODED_ASIDE:
+            if len(payload) >= _DECODED_IN_THREAD:
                 self._loop.remove_reader(self._number)
-                self._aside = self._loop.create_task(self._deliver_aside(payload))
+                self._decoding = self._loop.create_task(self._deliver_from_thread(payload))
                 return
             self._take(_decode(payload), len(payload))
-        if self._end_reason is not None and self._open and self._aside is None:
+        if self._end_reason is not None and self._open and self._decoding is None:
             reason = self._end_reason
             self.close()
             self._on_end(reason)
 
-    async def _deliver_aside(self, payload: bytes) -> None:
+    async def _deliver_from_thread(self, payload: bytes) -> None:
         frame = await asyncio.to_thread(_decode, payload)
-        self._aside = None
+        self._decoding = None
         if self._open:
             self._loop.add_reader(self._number, self._readable)
             self._take(frame, len(payload))
@@ -150,7 +151,7 @@ class Channel:
                 self._waits_to_write = True
                 return
             except OSError:
-                # The other side is gone: reading says so, and tells the rest.
+                # The other side is gone; the reader notices and reports it.
                 self._drop_unsent()
                 break
             _close(descriptors)
@@ -172,12 +173,12 @@ class Channel:
 
 
 def _decode(payload: bytes) -> Frame | ValueError:
-    """The frame's JSON, or why it cannot be taken."""
+    """Return the frame's JSON, or the reason why it is unusable."""
     try:
         frame = json.loads(payload.decode("ascii"))
     except (ValueError, RecursionError) as error:
         return ValueError(f"a message cannot be read: {error}")
-    return frame if isinstance(frame, dict) else ValueError("a message is no object")
+    return frame if isinstance(frame, dict) else ValueError("a message is not an object")
 
 
 def _close(descriptors: Sequence[int]) -> None:

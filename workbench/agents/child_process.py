@@ -1,4 +1,4 @@
-"""A child with a control channel, in a process group of its own, and how it ended."""
+"""A child process with a control channel and a process group of its own."""
 
 import asyncio
 import contextlib
@@ -12,19 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.channel import Channel, Frame
-from workbench.agents.left_behind import kill_marked, new_mark
+from workbench.agents.orphans import kill_marked, new_mark
 from workbench.agents.output import OutputPipe
 from workbench.agents.worker.processes import MARK
 
-_WORDS_KEPT = 4000
+_OUTPUT_KEPT = 4000
 _REAPED_WITHIN = 5.0
-"""Seconds that a child whose socket has closed is given to end."""
+"""Seconds that a child has to end after its socket was closed."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """What is executed: `arguments` without those that name the control socket and the lifeline; `environment` is the
-    whole one; `folder` the working directory."""
+    """A command to run.
+
+    `arguments` lacks those that name the control socket and the lifeline. `environment` is complete. `folder` is the
+    working directory.
+    """
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
@@ -32,9 +35,11 @@ class Command:
 
 
 def own_python(module: str, environment: Mapping[str, str]) -> Command:
-    """Runs a module of ours in our own interpreter. The folder above the package is named only where Python would not
-    find it by itself, and the working directory is kept off the path: it belongs to the user, and may hold modules of
-    any name."""
+    """Return the command that runs one of our modules in our own interpreter.
+
+    PYTHONPATH names the folder above the package only if Python would not find it. The working directory stays off the
+    path, because the user's folder may hold modules of any name.
+    """
     home = Path(__file__).parents[2]
     values = dict(environment)
     if home.name not in ("site-packages", "dist-packages"):
@@ -43,8 +48,10 @@ def own_python(module: str, environment: Mapping[str, str]) -> Command:
 
 
 class ChildProcess:
-    """A started child; `on_frame` gets what it says. `ended` is done when it is gone and reaped: how it ended, in
-    words that follow a subject ("was killed by SIGKILL").
+    """A started child. `on_frame` gets its messages.
+
+    `ended` is done when the child is gone and reaped. Its result completes a sentence about the child: "was killed by
+    SIGKILL".
 
     Raises:
         OSError: the program cannot be started.
@@ -75,29 +82,28 @@ class ChildProcess:
         loop = asyncio.get_running_loop()
         self.pid = self._child.pid
         self.stalled = False
-        """Whether it is replaced because it stood still."""
+        """Whether it is being replaced because it stopped responding."""
         self.ended: asyncio.Future[str] = loop.create_future()
-        self._words = ""
+        self._printed = ""
         self._output = OutputPipe(output, self._keep, lambda count: None)
         self._reaper: asyncio.Task[None] | None = None
         self.channel = Channel(control, on_frame, lambda reason: self._lost())
 
     @property
-    def last_words(self) -> str:
-        """The last line of what it printed, such as why the interpreter did not start."""
-        lines = self._words.strip().splitlines()
+    def last_line(self) -> str:
+        """The last line of its output, such as the reason why the interpreter did not start."""
+        lines = self._printed.strip().splitlines()
         return lines[-1] if lines else ""
 
     def signal_group(self, number: int) -> None:
-        """Sends a signal to the child and all that is in its group; nothing if it is reaped, as its number may be
-        another's then."""
+        """Send a signal to the child and its process group, unless it is reaped and its number may be reused."""
         if self._child.returncode is None:
-            # The group is empty, or (as macOS says it) holds only what waits to be reaped.
+            # The group is empty, or (on macOS) holds only processes that wait to be reaped.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     async def close(self, *, grace: float = 2.0) -> None:
-        """Asks the child to end, kills it if it does not within `grace` seconds, and reaps it."""
+        """Ask the child to end, kill it after `grace` seconds, and reap it."""
         if not self.ended.done():
             self.channel.send({"op": "quit"})
             await asyncio.wait([self.ended], timeout=grace)
@@ -107,15 +113,17 @@ class ChildProcess:
         await asyncio.shield(self.ended)
 
     def _keep(self, text: str) -> None:
-        self._words = (self._words + text)[-_WORDS_KEPT:]
+        self._printed = (self._printed + text)[-_OUTPUT_KEPT:]
 
     def _lost(self) -> None:
         if self._reaper is None:
             self._reaper = asyncio.get_running_loop().create_task(self._reap())
 
     def _wait(self) -> None:
-        """Until the child has ended. Its number stays its own, so that its group can still be killed by it; macOS has
-        no such thing before Python 3.13."""
+        """Wait until the child has ended, without reaping it.
+
+        It keeps its process ID, so its group can still be killed. macOS cannot do this before Python 3.13.
+        """
         if hasattr(os, "waitid"):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         else:
@@ -124,7 +132,7 @@ class ChildProcess:
     async def _reap(self) -> None:
         waiting = asyncio.create_task(asyncio.to_thread(self._wait))
         await asyncio.wait([waiting], timeout=_REAPED_WITHIN)
-        # It, if it still runs, or what it left behind.
+        # Kills the child if it still runs, and what it left behind.
         self.signal_group(signal.SIGKILL)
         await waiting
         code = self._child.wait()
@@ -136,7 +144,7 @@ class ChildProcess:
 
 
 def how_it_ended(code: int) -> str:
-    """The exit code of a child (negative: the number of a signal) as words that follow a subject."""
+    """Return an exit code (negative: a signal number) as words: "was killed by SIGKILL"."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -1,4 +1,4 @@
-"""Which criteria hold for an evalset, and why."""
+"""The choice of the criteria for an evalset, and its reason."""
 
 import os
 from dataclasses import dataclass, replace
@@ -12,26 +12,26 @@ CONFIG_NAMES = ("test_config.json", "eval_config.json")
 
 @dataclass(frozen=True)
 class CriteriaChoice:
-    """The criteria of an evalset and in words where they come from, such as "test_config.json beside the evalset".
+    """The criteria of an evalset and their origin in words, such as "test_config.json beside the evalset".
 
-    A file without `criteria` keeps what else it says (a user simulator, custom metrics) and gets the default criteria.
-    `given`: the user named the file, for all evalsets.
+    A file without `criteria` keeps its other settings (a user simulator, custom metrics) and gets the default criteria.
+    `given` means that the user named the file, for all evalsets.
     """
 
     config: CriteriaConfig
     reason: str
     changed: tuple[str, ...] = ()
-    """What the user changed for one run and the file does not say, in words: a sentence for each criterion."""
+    """The user's changes for one run that are not in the file: one sentence for each criterion."""
     given: bool = False
 
 
 class CriteriaChooser:
-    """Chooses for the evalsets of one workspace, reading each config once.
+    """Chooses criteria for the evalsets of one workspace and reads each config once.
 
-    `config` is the file that the user gave for all of them; then no other counts. Otherwise the first of
-    `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root` (for an evalset outside `root`:
-    in its folder only). Without any, the defaults. A config that is missing or broken is chosen all the same, and has
-    faults: falling back to something else would give verdicts that nobody asked for.
+    `config` is a file that the user named for all evalsets; then no other file counts. Otherwise it is the first of
+    `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root`. For an evalset outside `root`,
+    only its own folder counts. Without any file, the defaults apply. A missing or broken config is still chosen, with
+    faults. Using another one instead would give verdicts that nobody asked for.
     """
 
     def __init__(self, root: Path, config: Path | None) -> None:
@@ -42,7 +42,7 @@ class CriteriaChooser:
         self._found: dict[Path, CriteriaChoice] = {}
 
     def choose(self, evalset: Path) -> CriteriaChoice:
-        """The criteria for the file `evalset` (absolute)."""
+        """Return the criteria for the file `evalset` (an absolute path)."""
         if self._given is not None:
             return self._given
         folder = evalset.parent
@@ -67,8 +67,10 @@ class CriteriaChooser:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether something stands at `path` that is meant as a config, also if it cannot be read: a link that leads
-    nowhere, a pipe or a device. A folder is not."""
+    """Return whether `path` is meant as a config, even if it cannot be read.
+
+    So broken links, pipes and devices count. Folders do not.
+    """
     return os.path.lexists(path) and not path.is_dir()
 
 

@@ -1,4 +1,4 @@
-"""In which folder an agent runs: what its relative paths are relative to."""
+"""The working directory of an agent, which its relative paths refer to."""
 
 from pathlib import Path
 
@@ -6,9 +6,12 @@ _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 def current_folder(agent_folder: Path, root: Path, here: Path) -> Path:
-    """`here`, the folder the workbench was started in, if that lies in the agent's project, as with `adk eval`; else
-    the project's own folder. The project is the nearest folder above the agent with a `pyproject.toml`, `setup.py`,
-    `setup.cfg` or `requirements.txt`, and at most `root`."""
+    """Return the working directory of the agent in `agent_folder`.
+
+    That is `here`, where the workbench was started, if it is inside the agent's project, as with `adk eval`. Otherwise
+    it is the project's folder: the nearest folder above the agent with a `pyproject.toml`, `setup.py`, `setup.cfg` or
+    `requirements.txt`, and at most `root`.
+    """
     project = root
     for folder in agent_folder.parents:
         if not folder.is_relative_to(root):

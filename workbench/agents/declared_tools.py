@@ -1,9 +1,9 @@
-"""Which tools an agent declares, read from its sources: nothing is imported and nothing runs.
+"""The tools that an agent declares, read from its sources. Nothing is imported or run.
 
-Only what is certain counts. A tool is a function that stands by name in the list `tools=[…]` of a call that makes an
-agent (`LlmAgent(…)`, `Agent(…)`), and is defined in that module or imported from another one of the project. As soon
-as there is something else in such a list (a toolset, an object, what another expression gives), or an agent comes from
-elsewhere, there may be more tools than are known.
+Only certain facts count. A tool is a function named in the list `tools=[…]` of a call that makes an agent
+(`LlmAgent(…)`, `Agent(…)`). It must be defined in that module or imported from another module of the project. If such a
+list contains anything else (a toolset, an object, another expression), or an agent comes from elsewhere, there may be
+more tools than are known.
 """
 
 import ast
@@ -23,8 +23,11 @@ _MODULES_READ = 20
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """A tool's arguments by name: `required` those without a default, `types` what their annotations allow, as far as
-    that is certain. `open`: it takes any."""
+    """A tool's arguments by name.
+
+    `required` are those without a default. `types` are what their annotations allow, where that is certain. `open`
+    means that the tool accepts any argument.
+    """
 
     name: str
     arguments: tuple[str, ...]
@@ -35,8 +38,10 @@ class DeclaredTool:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTools:
-    """The tools of an agent and its sub-agents by name; `complete`: it can have no others. `models` are the models
-    that its agents name as text."""
+    """The tools of an agent and its sub-agents by name.
+
+    `complete` means that there are no others. `models` are the models that the agents name as text.
+    """
 
     tools: dict[str, DeclaredTool]
     complete: bool
@@ -44,7 +49,7 @@ class DeclaredTools:
 
 
 def declared_tools(agent: AgentFolder) -> DeclaredTools:
-    """What the sources of an agent say; nothing where they cannot be read."""
+    """Return the tools that an agent's sources declare; none if the sources cannot be read."""
     if agent.kind != "python":
         return DeclaredTools({}, complete=False)
     reading = _Reading(agent.folder)
@@ -53,7 +58,7 @@ def declared_tools(agent: AgentFolder) -> DeclaredTools:
         return DeclaredTools({}, complete=False)
     try:
         reading.agents_of(module)
-    except RecursionError:  # of a chain of modules, or an annotation that is nested too deeply
+    except RecursionError:  # a long chain of modules, or a deeply nested annotation
         return DeclaredTools({}, complete=False)
     complete = reading.complete and reading.agents > 0
     return DeclaredTools(reading.tools, complete, frozenset(reading.models))
@@ -80,14 +85,14 @@ class _Reading:
         self.agents = 0
 
     def module(self, file: Path) -> _Module | None:
-        """A file of the project, read once; None where that is not possible."""
+        """Return a file of the project, read once; None if it cannot be read."""
         if file not in self._modules:
             too_many = len(self._modules) >= _MODULES_READ
             self._modules[file] = None if too_many else _read_module(file, self._folder)
         return self._modules[file]
 
     def agents_of(self, module: _Module) -> None:
-        """Takes in every agent that the module makes, and those that it imports from the project."""
+        """Collect every agent that the module makes, and those it imports from the project."""
         if module.file in self._read:
             return
         self._read.add(module.file)
@@ -101,7 +106,7 @@ class _Reading:
                 self.agents += 1
                 self._sub_agents(module, _keyword(call, "sub_agents"))
         if self.agents == before:
-            # It only hands on what another module makes, as an `__init__.py` does.
+            # It only re-exports what another module makes, like an `__init__.py`.
             for origin in {file for file, _ in module.imported.values()}:
                 other = self.module(origin)
                 if other is not None:
@@ -133,7 +138,7 @@ class _Reading:
             else:
                 tool = _tool(function)
                 known = self.tools.get(tool.name)
-                # Two functions of one name: which of them is called depends on the agent.
+                # Two functions share a name; which one is called depends on the agent.
                 self.tools[tool.name] = (
                     tool if known in (None, tool) else DeclaredTool(tool.name, (), frozenset(), True)
                 )
@@ -163,7 +168,7 @@ class _Reading:
             return
         for item in given.elts:
             if isinstance(item, ast.Call) or (isinstance(item, ast.Name) and item.id in module.assigned):
-                continue  # Made in this module: all its agents are read.
+                continue  # It is made in this module, whose agents are all read.
             origin = module.imported.get(item.id) if isinstance(item, ast.Name) else None
             other = self.module(origin[0]) if origin is not None else None
             if other is None:
@@ -176,7 +181,7 @@ def _read_module(file: Path, folder: Path) -> _Module | None:
     try:
         tree = read_source(file)
     except (OSError, SyntaxError, ValueError):
-        return None  # Running the agent says it better.
+        return None  # Running the agent gives a better error.
     module = _Module(file)
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -193,7 +198,10 @@ def _read_module(file: Path, folder: Path) -> _Module | None:
 
 
 def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tuple[str, tuple[Path, str]]]:
-    """What an import binds, where that is a module of the project: relative, or by the name of the agent's folder."""
+    """Yield the names that an import binds from modules of the project.
+
+    Such an import is relative, or starts with the name of the agent's folder.
+    """
     parts = statement.module.split(".") if statement.module else []
     if statement.level:
         base = file.parent
@@ -242,14 +250,14 @@ def _tool(function: ast.FunctionDef | ast.AsyncFunctionDef) -> DeclaredTool:
 
 
 def _type(argument: ast.arg, default: ast.expr | None) -> ArgumentType | None:
-    """What an argument's annotation allows; a default of None allows null as well."""
+    """Return what an argument's annotation allows. A default of None also allows null."""
     if isinstance(default, ast.Constant) and default.value is None:
         return either(argument_type(argument.annotation), argument_type(default))
     return argument_type(argument.annotation)
 
 
 def _is_context(argument: ast.arg) -> bool:
-    """ADK passes these itself, and the model never sees them."""
+    """Return whether ADK passes the argument itself, so that the model never sees it."""
     annotation = ast.unparse(argument.annotation) if argument.annotation else ""
     return argument.arg in ("tool_context", "input_stream") or annotation.strip("'\"").endswith(
         ("ToolContext", "Context")

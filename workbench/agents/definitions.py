@@ -1,9 +1,9 @@
-"""Does a folder define an agent? Answered from its files, with `ast`, never by importing.
+"""Detection of agent definitions in a folder's files, with `ast` and without importing.
 
 An agent is `root_agent`, `app` or `get_agent_async` as a top-level name of `agent.py` or `__init__.py`: assigned,
-imported or defined, also inside `if`, `try` and `with`; or a `root_agent.yaml`. Of the names ADK takes the first of
-`app`, `root_agent`, `get_agent_async`, and so do we. `app` is also what web frameworks call their object: it counts
-only where it can be ADK's.
+imported or defined, also inside `if`, `try` and `with`; or a `root_agent.yaml`. ADK takes the first of `app`,
+`root_agent` and `get_agent_async`, and so do we. Web frameworks also use the name `app`, so it counts only if it can be
+ADK's.
 """
 
 import ast
@@ -19,7 +19,7 @@ PYTHON_FILES = ("agent.py", "__init__.py")
 YAML_FILE = "root_agent.yaml"
 _ATTRIBUTES = ("app", "root_agent", "get_agent_async")
 _MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")
-# For files that this Python cannot parse; the agent's own, when it is newer, may well.
+# For files that this Python cannot parse; the agent's own Python may be newer.
 _LINE = re.compile(
     r"^(?:(?P<assigned>app|root_agent|get_agent_async)\b[^=\n]*=(?!=)|(?:async\s+)?def\s+(?P<defined>root_agent|get_agent_async)\b"
     r"|from\s[^\n]*\bimport\b[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
@@ -37,14 +37,14 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file that could have defined an agent and could not be read, with the reason in words."""
+    """A file that may define an agent but could not be read, with the reason in words."""
 
     file: Path
     reason: str
 
 
 def find_definition(folder: Path, files: Collection[str]) -> tuple[Definition | None, list[Unreadable]]:
-    """The definition in `folder`, which holds `files`, and what could not be read on the way.
+    """Return the definition in `folder`, which holds `files`, and the files that could not be read.
 
     `agent.py` comes before `__init__.py`, which usually only imports it, and Python before YAML.
     """
@@ -69,7 +69,7 @@ def _attribute(file: Path, unreadable: list[Unreadable]) -> str:
         names = _names(parse_source(source), file)
     except (SyntaxError, ValueError, RecursionError) as error:
         guess = _guess(source)
-        taken = f"; taken as an agent because a line of it defines {guess}" if guess else ""
+        taken = f"; treated as an agent because one line defines {guess}" if guess else ""
         unreadable.append(Unreadable(file, f"not valid Python{_place(error)}{taken}"))
         return guess
     return next((name for name in _ATTRIBUTES if name in names), "")
@@ -87,7 +87,7 @@ def _guess(source: bytes) -> str:
 
 
 def _names(module: ast.Module, file: Path) -> set[str]:
-    """Which of the attributes the module has at its top level once it is imported."""
+    """Return the attributes that the module has at its top level after import."""
     statements = list(_top_level(module.body))
     imports = {bound: origin for statement in statements for bound, origin in _imported(statement)}
     names = {bound for bound, origin in imports.items() if bound != "app" or _imports_app(origin, file)}
@@ -117,7 +117,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _never_when_imported(test: ast.expr) -> bool:
-    """`if TYPE_CHECKING` and `if __name__ == "__main__"`."""
+    """Return whether this is `if TYPE_CHECKING` or `if __name__ == "__main__"`."""
     words = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     words |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
     return isinstance(test, ast.Name | ast.Attribute | ast.Compare) and bool(words & {"TYPE_CHECKING", "__name__"})
@@ -134,7 +134,7 @@ def _bound(target: ast.expr) -> Iterator[str]:
 
 
 def _imported(statement: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Each name that an import binds, with the dotted path it comes from; relative paths keep their leading dots."""
+    """Yield each name that an import binds, with its dotted path. Relative paths keep their leading dots."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             first = alias.name.partition(".")[0]
@@ -146,9 +146,11 @@ def _imported(statement: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
-    """Can `app = <value>` be ADK's App? Made by something from `google.adk.apps` or from the project itself: yes; by
-    something of this file: if the file has to do with ADK at all; by anything imported from another package, as
-    `FastAPI()` or `typer.Typer()` are: no."""
+    """Return whether `app = <value>` can be ADK's App.
+
+    Yes if something from `google.adk.apps` or the project makes it. If something in this file makes it, yes if the file
+    uses ADK at all. No for imports from other packages, such as `FastAPI()` or `typer.Typer()`.
+    """
     path = ""
     while isinstance(value, ast.Call | ast.Attribute | ast.Await):
         path = f".{value.attr}{path}" if isinstance(value, ast.Attribute) else path
@@ -162,8 +164,10 @@ def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
 
 
 def _imports_app(origin: str, file: Path) -> bool:
-    """Is the `app` that is imported from `origin` one that counts? Looked up in the module it names, when that lies
-    beside `file`; anything further away is somebody else's."""
+    """Return whether the `app` imported from `origin` counts.
+
+    The named module is read if it is beside `file`. An `app` from anywhere else belongs to somebody else.
+    """
     module, _, name = origin.rpartition(".")
     module = module.removeprefix(f"{file.parent.name}.").removeprefix(".")
     if name != "app" or not module.isidentifier():
@@ -172,5 +176,5 @@ def _imports_app(origin: str, file: Path) -> bool:
     try:
         return "app" in _names(read_source(source), source)
     except (OSError, SyntaxError, ValueError, RecursionError):
-        # The file is not the one that was asked about; importing it will say what is wrong with it.
+        # Importing the module will report what is wrong with it.
         return False

@@ -21,9 +21,9 @@ _HEADS_READ = 2000
 class AgentFolder:
     """A folder that defines an agent.
 
-    `name` is the folder's name; where two agents share it, their paths relative to the root. `folder` is absolute, as
-    found (links are not resolved). `definition` is the file that defines the agent, `attribute` the name in it that the
-    worker takes: `app`, `root_agent` or `get_agent_async`, "" for `root_agent.yaml`.
+    `name` is the folder's name, or the path relative to the root if two agents share it. `folder` is absolute, as found
+    (links are not resolved). `definition` is the file that defines the agent. `attribute` is the name in it that the
+    worker uses: `app`, `root_agent` or `get_agent_async`, "" for `root_agent.yaml`.
     """
 
     name: str
@@ -35,8 +35,10 @@ class AgentFolder:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Something that was found and not taken, with the reason in words. `evalset`: it looks like an evalset, and opens
-    if it is named."""
+    """Something that was found but not used, with the reason in words.
+
+    `evalset` means that it looks like an evalset and can be opened by name.
+    """
 
     path: Path
     reason: str
@@ -45,8 +47,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a walk found, each in the order of paths: agents, evalset files, and what was left out; and the folders it
-    went through."""
+    """The result of a walk: agents, evalset files, ignored paths (each sorted by path) and the folders visited."""
 
     agents: tuple[AgentFolder, ...]
     evalsets: tuple[Path, ...]
@@ -55,8 +56,11 @@ class Discovery:
 
 
 def discover(base: Path) -> Discovery:
-    """Everything in and below `base` (absolute). Agents are named by their folders: `name_agents` makes the names
-    distinct. A missing or unreadable `base` is one entry of `ignored`."""
+    """Return everything in and below `base` (absolute).
+
+    Agents are named by their folders; `name_agents` makes the names distinct. A missing or unreadable `base` is one
+    entry of `ignored`.
+    """
     walk = Walk(base)
     agents: list[AgentFolder] = []
     evalsets: list[Path] = []
@@ -71,9 +75,9 @@ def discover(base: Path) -> Discovery:
             agents += [agent] if agent else []
         for name in folder.files:
             if name.endswith(".json"):
-                _sort_out(folder, name, evalsets, others, ignored)
+                _classify(folder, name, evalsets, others, ignored)
     ignored += _look_alikes(base, others)
-    ignored += [Ignored(path, reason) for path, reason in walk.left_out]
+    ignored += [Ignored(path, reason) for path, reason in walk.skipped]
     return Discovery(
         tuple(sorted(agents, key=lambda agent: agent.folder.parts)),
         tuple(sorted(evalsets, key=lambda path: path.parts)),
@@ -83,7 +87,7 @@ def discover(base: Path) -> Discovery:
 
 
 def agent_at(folder: Path) -> tuple[AgentFolder | None, tuple[Ignored, ...]]:
-    """The agent that `folder` itself defines, if any, and which of its files could not be read."""
+    """Return the agent that `folder` itself defines, if any, and its files that could not be read."""
     files = {name for name in DEFINITION_FILES if (folder / name).is_file()}
     definition, unreadable = find_definition(folder, files)
     notes = tuple(Ignored(item.file, item.reason) for item in unreadable)
@@ -94,8 +98,11 @@ def agent_at(folder: Path) -> tuple[AgentFolder | None, tuple[Ignored, ...]]:
 
 
 def name_agents(agents: Iterable[AgentFolder], root: Path) -> tuple[AgentFolder, ...]:
-    """The agents with distinct names: the folder's name, on a clash the path relative to `root`, and where that
-    clashes too (a root that is an agent itself) relative to the folder above."""
+    """Return the agents with distinct names.
+
+    A name is the folder's name. If two agents share it, it is the path relative to `root`. If that clashes too (a root
+    that is an agent itself), it is the path relative to the folder above.
+    """
     found = list(agents)
     groups: dict[str, list[AgentFolder]] = defaultdict(list)
     for agent in found:
@@ -117,18 +124,18 @@ def _relative(folder: Path, root: Path) -> str:
 
 
 def _agent_in(folder: Folder) -> tuple[AgentFolder | None, list[Ignored]]:
-    """The agent of one folder of a walk; files that git ignores define nothing."""
-    kept_back = {
+    """Return the agent of one folder of a walk. Files that git ignores define nothing."""
+    ignored_files = {
         name: reason for name in DEFINITION_FILES.intersection(folder.files) if (reason := folder.ignored(name))
     }
-    if kept_back:
-        return None, [Ignored(folder.path / name, reason) for name, reason in kept_back.items()]
+    if ignored_files:
+        return None, [Ignored(folder.path / name, reason) for name, reason in ignored_files.items()]
     agent, unreadable = agent_at(folder.path)
     return agent, list(unreadable)
 
 
-def _sort_out(folder: Folder, name: str, evalsets: list[Path], others: list[Path], ignored: list[Ignored]) -> None:
-    """Put one JSON file where it belongs: evalsets, ignored, or others (which may look like evalsets)."""
+def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path], ignored: list[Ignored]) -> None:
+    """Add one JSON file to the right list: evalsets, ignored, or others (which may look like evalsets)."""
     path = folder.path / name
     if name.endswith(_RESULT_SUFFIX):
         ignored.append(Ignored(path, "results that ADK wrote, not an evalset"))
@@ -136,7 +143,7 @@ def _sort_out(folder: Folder, name: str, evalsets: list[Path], others: list[Path
     if not name.endswith(EVALSET_SUFFIXES):
         others.append(path)
         return
-    # A link to nothing, a pipe or a device is taken: opened, it is an error of its own, and not silently left out.
+    # Broken links, pipes and devices are kept: opening them gives an error instead of silence.
     reason = "a hidden file" if name.startswith(".") else folder.ignored(name)
     if reason:
         ignored.append(Ignored(path, reason))
@@ -145,17 +152,19 @@ def _sort_out(folder: Folder, name: str, evalsets: list[Path], others: list[Path
 
 
 def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
-    """Which of these JSON files look like evalsets under another name. Only so many are looked into, and only at their
-    beginning: a folder of data must not slow the opening."""
+    """Return the JSON files that look like evalsets under another name.
+
+    Only a limited number is checked, and only their beginnings, so that a folder of data does not slow down opening.
+    """
     found = [Ignored(path, _OTHER_NAME, True) for path in files[:_HEADS_READ] if looks_like_evalset(path)]
     if len(files) > _HEADS_READ:
-        reason = f"of {len(files):,} JSON files with other names only {_HEADS_READ:,} were looked into for evalsets"
+        reason = f"only {_HEADS_READ:,} of {len(files):,} JSON files with other names were checked for evalsets"
         found.append(Ignored(base, reason))
     return found
 
 
 _OTHER_NAME = (
-    "looks like an evalset, but its name ends neither in .evalset.json nor in .test.json: name it explicitly to open it"
+    "looks like an evalset, but its name does not end in .evalset.json or .test.json: name it explicitly to open it"
 )
 
 
@@ -167,9 +176,9 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def looks_like_evalset(path: Path) -> bool:
-    """Whether the file begins like an evalset of today's schema or of one of the two old formats.
+    """Return whether the file begins like an evalset in the current schema or an old format.
 
-    Only so many bytes are read. A file that cannot be read is none: nobody asked for it.
+    Only the first bytes are read. An unreadable file does not count: nobody asked for it.
     """
     try:
         with open_regular(path) as file:

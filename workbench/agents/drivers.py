@@ -1,6 +1,6 @@
-"""Driver files of agent kinds, found without importing the packages they come from.
+"""Driver files of agent kinds, found without importing their packages.
 
-A driver runs in the agent's interpreter, which may have nothing of the package: only its file is used there.
+A driver runs in the agent's interpreter, which may lack its package. Only the driver's file is used there.
 """
 
 import ast
@@ -16,7 +16,7 @@ _FUNCTIONS = {"recognise", "answer"}
 
 
 def driver_files() -> dict[str, str]:
-    """Return the driver files by name, as an AgentSpec has them. Broken ones are left out."""
+    """Return the driver files by name, in the form of an AgentSpec. Broken ones are left out."""
     return {extension.name: str(file) for extension, file in _found() if isinstance(file, Path)}
 
 
@@ -28,7 +28,7 @@ def driver_troubles() -> list[Trouble]:
 
 @cache
 def _found() -> tuple[tuple[Extension, Path | Trouble], ...]:
-    # ADK's driver and that of plain Python are objects, and always there.
+    # The drivers for ADK and plain Python are objects and always available.
     files = [one for one in installed().extensions if one.point == "agents" and not (one.is_own and ":" in one.value)]
     return tuple((one, _usable(one)) for one in files)
 
@@ -44,12 +44,14 @@ def _usable(extension: Extension) -> Path | Trouble:
         return Trouble(extension, f"{file} defines no {' and no '.join(lacking)}")
     foreign = sorted(name for node in module.body for name in _imported(node) if name not in sys.stdlib_module_names)
     if foreign:
-        return Trouble(extension, f"{file} imports {', '.join(foreign)} at its top, which agents may run without")
+        return Trouble(
+            extension, f"{file} imports {', '.join(foreign)} at its top, but an agent's interpreter may lack it"
+        )
     return file
 
 
 def _imported(node: ast.stmt) -> list[str]:
-    """Return the first names of what a statement imports; a dot for an import from the driver's own package."""
+    """Return the top-level names that a statement imports; "." for an import from the driver's own package."""
     if isinstance(node, ast.Import):
         return [alias.name.partition(".")[0] for alias in node.names]
     if isinstance(node, ast.ImportFrom):

@@ -1,8 +1,8 @@
-"""The environment variables an agent runs with: the process's, completed by its `.env` as ADK loads it.
+"""The environment variables of an agent: those of the process, completed from its `.env` as ADK does it.
 
-ADK (`cli/utils/envs.py`) takes the first `.env` from the agent's folder upwards to the root of the file system, loads
-it with `override=True`, which lets the file's own values win inside `${…}`, and then puts back every variable that the
-process had before. `ADK_DISABLE_LOAD_DOTENV` switches it off; `PYTHON_DOTENV_DISABLED` does too, in python-dotenv.
+ADK (`cli/utils/envs.py`) takes the first `.env` from the agent's folder up to the root of the file system. It loads the
+file with `override=True`, so the file's own values win inside `${…}`, and then restores every variable that the process
+had before. `ADK_DISABLE_LOAD_DOTENV` switches it off; so does `PYTHON_DOTENV_DISABLED`, in python-dotenv.
 """
 
 import hashlib
@@ -20,19 +20,21 @@ from workbench.regular_file import read_regular_text
 
 _LARGEST = 1 << 16
 _MOST_REFERENCES = 100
-"""In one value: each that is not closed costs a look at the rest of the value."""
+"""Maximum number of `${` in one value. Each unclosed one costs a scan of the rest of the value."""
 _LONGEST = 128 * 1024 - 1
-"""Bytes of the longest variable that Linux hands to a new process, with its name."""
+"""Bytes of the longest variable, name included, that Linux passes to a new process."""
 _ADK_TRUE = frozenset({"1", "true", "yes", "on"})
 _DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
 
 
 @dataclass(frozen=True)
 class AgentEnvironment:
-    """`values` is the whole environment to set: what was given, completed from `file` (None: no `.env`, or it is
-    switched off). `names` are the names that the file sets, in its order, whether or not the given environment won.
-    `fingerprint` changes when a value behind one of these names changes. `warnings` say what in the file cannot be
-    used, with its line."""
+    """The environment of an agent.
+
+    `values` is the complete environment: the given one, completed from `file` (None if there is no `.env`, or it is
+    switched off). `names` are the names that the file sets, in its order, even if the given environment wins.
+    `fingerprint` changes when the value of one of these names changes. `warnings` name unusable lines of the file.
+    """
 
     values: Mapping[str, str]
     file: Path | None
@@ -42,8 +44,10 @@ class AgentEnvironment:
 
 
 def agent_environment(agent_folder: Path, base: Mapping[str, str]) -> AgentEnvironment:
-    """What the agent in `agent_folder` runs with, on top of the process environment `base`. A `.env` that cannot be
-    read, and lines of it that cannot be understood, become warnings."""
+    """Return the environment of the agent in `agent_folder`, on top of the process environment `base`.
+
+    A `.env` that cannot be read, and lines that cannot be parsed, become warnings.
+    """
     file = None if _switched_off(base) else _nearest(agent_folder)
     warnings: list[str] = []
     loaded = _load(file, base, warnings) if file else {}
@@ -74,7 +78,7 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
     known: Mapping[str, str | None] = ChainMap(values, dict(base))
     for name, value, line in _bindings(text, file, warnings):
         if value is None:
-            values[name] = None  # a name without "=" sets nothing, and unsets what a line above it set
+            values[name] = None  # a name without "=" sets nothing and unsets an earlier value
             continue
         resolved = _resolved(value, known) if value.count("${") <= _MOST_REFERENCES else None
         if resolved is None:
@@ -89,7 +93,10 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
 
 
 def _resolved(value: str, known: Mapping[str, str | None]) -> str:
-    """Return the value with its `${…}` filled in, cut once it is too long: each line may double the one before."""
+    """Return the value with its `${…}` replaced.
+
+    It is cut once it is too long, because each line may double the one before.
+    """
     resolved = ""
     for atom in parse_variables(value):
         resolved += atom.resolve(known)
@@ -99,10 +106,10 @@ def _resolved(value: str, known: Mapping[str, str | None]) -> str:
 
 
 def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str, str | None, int]]:
-    """Name, value and line of each assignment; lines that python-dotenv cannot parse become warnings."""
+    """Yield name, value and line of each assignment. Lines that python-dotenv cannot parse become warnings."""
     for binding in parse_stream(StringIO(text)):
         original = binding.original.string
-        # python-dotenv counts the blank lines before an assignment to it.
+        # python-dotenv counts blank lines before an assignment as part of it.
         line = binding.original.line + original[: len(original) - len(original.lstrip())].count("\n")
         if binding.error:
             warnings.append(f"{file}, line {line}: not understood")

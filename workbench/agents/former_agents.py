@@ -1,4 +1,4 @@
-"""Signs that a folder was an agent's and is not one any more. Files are read, never run."""
+"""Signs that a folder used to be an agent's. Files are read, never run."""
 
 import ast
 import re
@@ -12,30 +12,30 @@ _MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 
 
 def lacks_its_agent(folder: Path) -> str:
-    """Say in words that the package in `folder` imports its module `agent`, which is missing; "" if it does not.
+    """Return in words that the package in `folder` imports its missing module `agent`, or "".
 
     ADK's agents are such packages. Nothing else explains the import, so this sign is certain.
     """
     if (folder / _MODULE).exists() or not _imports_agent_module(folder / _PACKAGE):
         return ""
-    return f"its {_PACKAGE} imports `agent`, and there is no {_MODULE}"
+    return f"its {_PACKAGE} imports `agent`, but there is no {_MODULE}"
 
 
 def may_have_been_agent(folder: Path) -> str:
-    """A sign in words that may also stand for something else; "" if there is none.
+    """Return, in words, an uncertain sign of a former agent; "" if there is none.
 
-    An `agent.py` that defines no agent, the compiled form of one that is gone, or the folder `.adk` in which ADK keeps
-    the results of an agent.
+    The signs: an `agent.py` that defines no agent, the compiled form of a deleted one, or the folder `.adk` in which
+    ADK stores an agent's results.
     """
     if (folder / _MODULE).is_file():
         return f"its {_MODULE} defines no root_agent"
     if any((folder / "__pycache__").glob("agent.*.pyc")):
-        return f"an {_MODULE} ran there, and is gone"
-    return f"ADK kept results in its {_OF_ADK}, and it defines no agent" if (folder / _OF_ADK).is_dir() else ""
+        return f"an {_MODULE} ran there but is gone"
+    return f"ADK stored results in its {_OF_ADK}, but it defines no agent" if (folder / _OF_ADK).is_dir() else ""
 
 
 def _imports_agent_module(package: Path) -> bool:
-    """Whether the `__init__.py` at `package` imports the module `agent` beside it."""
+    """Return whether the `__init__.py` at `package` imports the module `agent` beside it."""
     try:
         source = read_regular(package, LARGEST_SOURCE)
         if not _IMPORTS_AGENT.search(source):
@@ -47,7 +47,7 @@ def _imports_agent_module(package: Path) -> bool:
 
 
 def _is_of_agent(node: ast.stmt, own: str) -> bool:
-    """Whether a statement imports the module `agent` of the package called `own`."""
+    """Return whether a statement imports the module `agent` of the package called `own`."""
     if isinstance(node, ast.Import):
         return any(f".{alias.name}".endswith(f".{own}.agent") for alias in node.names)
     if not isinstance(node, ast.ImportFrom):

@@ -1,7 +1,7 @@
-"""Where a user's function stands, and whether it is there: found by looking at files, never by importing.
+"""The source files of a user's functions, found without importing anything.
 
-The places are those of `worker/functions.py`. What lies outside of the project, such as an installed package, is not
-looked for, and nothing is said of it.
+The places are those of `worker/functions.py`. Functions outside the project, such as those of installed packages, are
+not searched for, and nothing is reported about them.
 """
 
 import ast
@@ -12,8 +12,10 @@ from workbench.agents.python_source import module_at, read_source
 
 
 def function_file(path: str, root: Path, folder: Path) -> Path | None:
-    """The file that holds the function at `path` ("package.module.function", or with a colon before the function), for
-    the agent in `folder`; None if the project has none."""
+    """Return the file of the function at `path` for the agent in `folder`, or None if the project has none.
+
+    `path` is "package.module.function", or has a colon before the function.
+    """
     module, _ = split(path)
     parts = module.split(".")
     places = [(folder.parent, parts), (root, parts), (root / "src", parts), (folder, parts)]
@@ -23,11 +25,13 @@ def function_file(path: str, root: Path, folder: Path) -> Path | None:
 
 
 def missing_function(path: str, root: Path, folder: Path) -> str:
-    """Why `path` cannot be called, if that is certain from the project's files, as a sentence; "" if it may well be
-    there."""
+    """Return, as a sentence, why `path` cannot be called; "" if it may exist.
+
+    Only reasons that are certain from the project's files count.
+    """
     module, name = split(path)
     if not module or not name:
-        return f"{path or 'an empty name'} names no function: package.module.function does"
+        return f"{path or 'an empty name'} does not name a function; use package.module.function"
     file = function_file(path, root, folder)
     if file is None:
         package = module.rpartition(".")[0]
@@ -42,7 +46,7 @@ def missing_function(path: str, root: Path, folder: Path) -> str:
 
 
 def split(path: str) -> tuple[str, str]:
-    """Module and name of a dotted path."""
+    """Return module and name of a dotted path."""
     module, colon, name = path.partition(":")
     if not colon:
         module, _, name = path.rpartition(".")
@@ -50,16 +54,16 @@ def split(path: str) -> tuple[str, str]:
 
 
 def _names(file: Path) -> set[str] | None:
-    """What the module binds at its top level; None if that cannot be known without running it."""
+    """Return the names that the module binds at its top level, or None if only running it would tell."""
     try:
         names = set(_bound(read_source(file)))
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return None  # Calling it will say why.
+        return None  # The call will report why.
     return None if names & {"*", "__getattr__", "globals", "vars", "setattr", "exec"} else names
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """Names that a module's statements bind, and those of ways to bind names unseen."""
+    """Yield the names that a module's statements bind, and those of functions that bind names dynamically."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield child.name

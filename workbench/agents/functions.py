@@ -1,7 +1,7 @@
-"""The user's own Python functions, custom metrics and judges, called in the agent's interpreter and environment.
+"""The user's own Python functions (custom metrics and judges), called in the agent's interpreter and environment.
 
-Nothing of theirs runs here: a child process per agent imports and calls them (`worker/functions.py`). What goes wrong
-there is told as an error of the one call: an exception, a crash, a hang.
+A child process for each agent imports and calls them (`worker/functions.py`). Nothing of theirs runs in this process.
+Exceptions, crashes and hangs there become errors of the one call.
 """
 
 import asyncio
@@ -10,21 +10,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from workbench.agents.answering_child import AnsweringChild, AnswerOverdueError, CallRefusedError, ChildLostError
+from workbench.agents.answering_child import AnsweringChild, CallRefusedError, CallTimeoutError, ChildLostError
 from workbench.agents.child_process import Command
 from workbench.agents.worker import WORKER_DIR
 
 _ANSWER_WITHIN = 240.0
 _AT_ONCE = 64
-"""Calls that the child works on at the same time: each synchronous one takes a thread."""
+"""Maximum number of concurrent calls in the child; each synchronous one takes a thread."""
 _STALE = "stale"
 _RENEWALS = 3
 
 
 class FunctionFailedError(Exception):
-    """A call brought no result. `kind` is `import_failed`, `no_framework` (google-adk is missing there), `raised`,
-    `wrong_input`, `wrong_result`, `too_large`, `timeout` or `crashed`; `message` one sentence, `hint` the way out,
-    `traceback` the user's own lines, `printed` the end of what the call had printed."""
+    """A call gave no result.
+
+    `kind` is `import_failed`, `no_framework` (google-adk is missing there), `raised`, `wrong_input`, `wrong_result`,
+    `too_large`, `timeout` or `crashed`. `message` is one sentence and `hint` says how to fix it. `traceback` shows the
+    user's own lines. `printed` is the end of the call's output.
+    """
 
     def __init__(self, kind: str, message: str, hint: str = "", traceback: str = "", printed: str = "") -> None:
         super().__init__(message)
@@ -35,39 +38,50 @@ class FunctionFailedError(Exception):
         self.printed = printed
 
 
-class Surroundings(Protocol):
-    """Where an agent's functions run: `workbench.judge.environment.JudgeEnvironment` says it."""
+class CallEnvironment(Protocol):
+    """Where an agent's functions run; `workbench.judge.environment.JudgeEnvironment` implements it."""
 
     @property
-    def values(self) -> Mapping[str, str]: ...
+    def values(self) -> Mapping[str, str]:
+        """The environment variables."""
+
     @property
-    def interpreter(self) -> str: ...
+    def interpreter(self) -> str:
+        """The path of the Python interpreter."""
+
     @property
-    def root(self) -> str: ...
+    def root(self) -> str:
+        """The project's root."""
+
     @property
-    def folder(self) -> str: ...
+    def folder(self) -> str:
+        """The agent's folder."""
+
     @property
-    def cwd(self) -> str: ...
+    def cwd(self) -> str:
+        """The working directory."""
 
 
 class Functions:
-    """Functions of one agent. Each call has `within` seconds."""
+    """The functions of one agent. Each call has `within` seconds."""
 
-    def __init__(self, surroundings: Surroundings, *, within: float = _ANSWER_WITHIN) -> None:
+    def __init__(self, environment: CallEnvironment, *, within: float = _ANSWER_WITHIN) -> None:
         self._within = within
-        self._child = AnsweringChild(_command(surroundings))
-        self._apart = AnsweringChild(_command(surroundings))
-        self._alone = asyncio.Lock()
+        self._child = AnsweringChild(_command(environment))
+        self._retry_child = AnsweringChild(_command(environment))
+        self._retry_lock = asyncio.Lock()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
-        """What the function at `path` ("package.module.function", or with a colon before the function) returns, as JSON
-        data. `kind` "judge": it is called with `payload`. `kind` "metric": it is called as ADK calls a custom metric;
-        `payload` is `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`, and what comes back
-        `{"score", "status", "rubrics", "turns", "printed"}` (`worker/adk_metric.py`).
+        """Return, as JSON data, what the function at `path` returns.
+
+        `path` is "package.module.function", or has a colon before the function. With `kind` "judge", the function is
+        called with `payload`. With `kind` "metric", it is called like a custom metric of ADK. `payload` is then
+        `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`, and the result is `{"score", "status",
+        "rubrics", "turns", "printed"}` (`worker/adk_metric.py`).
 
         Raises:
-            FunctionFailedError: it could not be imported, raised, hung, or took the child down.
+            FunctionFailedError: it could not be imported, raised, hung, or crashed the child.
         """
         request = {"kind": kind, "path": path, "data": dict(payload)}
         async with self._at_once:
@@ -77,25 +91,28 @@ class Functions:
         return answer["value"]
 
     async def ready(self) -> None:
-        """Until there is a child that can be asked; that there is none is said by `call`."""
+        """Wait until a child is ready. If none starts, the next `call` reports it."""
         with contextlib.suppress(ChildLostError):
             await self._child.start()
 
     async def close(self) -> None:
-        """Ends the children."""
-        await asyncio.gather(self._child.close(), self._apart.close())
+        """End the children."""
+        await asyncio.gather(self._child.close(), self._retry_child.close())
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Any of the calls that a child worked on can have taken it down. Each is made once more, alone, in a child of
-        its own: what ends that one too is the culprit, and the others have their answers."""
+        """Answer a request, and find the culprit if the child crashes.
+
+        Any of the calls in progress may have crashed it. Each is repeated once, alone, in another child. A call that
+        crashes this child too is the culprit; the others get their answers.
+        """
         try:
             return await self._answer_by(self._child, request)
         except ChildLostError as lost:
             if not lost.began:
                 raise _crashed(request, lost) from None
-        async with self._alone:
+        async with self._retry_lock:
             try:
-                return await self._answer_by(self._apart, request)
+                return await self._answer_by(self._retry_child, request)
             except ChildLostError as lost:
                 raise _crashed(request, lost) from None
 
@@ -107,12 +124,12 @@ class Functions:
                 if refused.error.get("kind") != _STALE:
                     raise _failure(refused.error) from None
                 child.renew()
-            except AnswerOverdueError:
+            except CallTimeoutError:
                 message = f"{request['path']} took longer than {self._within:g} s"
                 raise FunctionFailedError("timeout", message) from None
             else:
                 return answer
-        raise FunctionFailedError("import_failed", f"{request['path']} is being changed all the time")
+        raise FunctionFailedError("import_failed", f"{request['path']} keeps changing")
 
 
 def _crashed(request: Mapping[str, Any], lost: ChildLostError) -> FunctionFailedError:
@@ -124,7 +141,7 @@ def _failure(error: dict[str, Any]) -> FunctionFailedError:
     return FunctionFailedError(*(str(error.get(name, "")) for name in fields))
 
 
-def _command(surroundings: Surroundings) -> Command:
-    places = ["--folder", surroundings.folder, "--root", surroundings.root]
-    arguments = [surroundings.interpreter, "-X", "utf8", "-u", WORKER_DIR, "functions", *places]
-    return Command(arguments, surroundings.values, Path(surroundings.cwd))
+def _command(environment: CallEnvironment) -> Command:
+    places = ["--folder", environment.folder, "--root", environment.root]
+    arguments = [environment.interpreter, "-X", "utf8", "-u", WORKER_DIR, "functions", *places]
+    return Command(arguments, environment.values, Path(environment.cwd))

@@ -1,9 +1,9 @@
-"""Which files git ignores, read from `.gitignore` files alone.
+"""The files that git ignores, according to `.gitignore` files alone.
 
-The rules are git's own (gitignore(5)): the last matching line wins, lines of a deeper file win over those above it, and
-nothing inside an ignored folder can be brought back. The walk asks about one entry at a time and never enters an
-ignored folder, so a pattern is matched against the entry itself and not against its parents. (pathspec answers for
-whole paths instead, and so calls a folder ignored under `*` with `!*/`.)
+The rules are git's (gitignore(5)): the last matching line wins, a deeper file overrides those above it, and nothing
+inside an ignored folder can be included again. The walk asks about one entry at a time and never enters an ignored
+folder. So a pattern is matched against the entry itself and not against its parents. (pathspec matches whole paths
+instead, and so ignores a folder under `*` with `!*/`.)
 """
 
 import re
@@ -15,7 +15,7 @@ from workbench.regular_file import read_regular
 
 _LARGEST = 1 << 20
 _LONGEST = 4096
-"""Characters of the longest rule that is used: as many as a path may have."""
+"""Characters of the longest rule that is used: the maximum length of a path."""
 _STAR = "[^/]*"
 _FOLDERS = "(?:.*/)?"
 _POSIX_CLASSES = {
@@ -33,8 +33,10 @@ _POSIX_CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One line of an ignore file. `anchored` patterns are matched against the path from the file's folder, others
-    against the last name only."""
+    """One line of an ignore file.
+
+    `anchored` patterns are matched against the path relative to the file's folder, others against the last name only.
+    """
 
     pattern: re.Pattern[str]
     negated: bool
@@ -46,14 +48,14 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """The rules of one file, for everything under `folder` (absolute, "/" at the end)."""
+    """The rules of one file, for everything under `folder` (absolute, with "/" at the end)."""
 
     source: Path
     folder: str
     rules: tuple[IgnoreRule, ...]
 
     def decide(self, path: str, name: str, *, is_folder: bool) -> IgnoreRule | None:
-        """The rule that decides about the entry at absolute `path`, None if no line of this file speaks of it."""
+        """Return the rule that decides about the entry at the absolute `path`, or None if no line matches."""
         relative = path[len(self.folder) :]
         for rule in reversed(self.rules):
             if rule.folders_only and not is_folder:
@@ -64,10 +66,12 @@ class IgnoreFile:
 
 
 def read_ignore_file(source: Path, folder: Path) -> IgnoreFile:
-    """The rules in `source` that hold under `folder` (for `.git/info/exclude` the two lie apart).
+    """Return the rules in `source` that apply under `folder` (for `.git/info/exclude` the two are apart).
+
+    Bytes that are not UTF-8 stay as they are, as in file names.
 
     Raises:
-        OSError: the file cannot be read. Bytes that are not UTF-8 are kept as they are, as file names are.
+        OSError: the file cannot be read.
     """
     text = read_regular(source, _LARGEST).decode("utf-8-sig", errors="surrogateescape")
     rules = (_rule(line, number) for number, line in enumerate(text.split("\n"), start=1))
@@ -78,8 +82,10 @@ def read_ignore_file(source: Path, folder: Path) -> IgnoreFile:
 def ignored_by(
     files: Sequence[IgnoreFile], path: str, name: str, *, is_folder: bool
 ) -> tuple[IgnoreFile, IgnoreRule] | None:
-    """The file and line that make git ignore the entry, None if it is not ignored. `files` go from the top of the
-    repository down to the entry's folder."""
+    """Return the file and line that make git ignore the entry, or None.
+
+    `files` go from the top of the repository down to the entry's folder.
+    """
     for file in reversed(files):
         rule = file.decide(path, name, is_folder=is_folder)
         if rule is not None:
@@ -103,7 +109,7 @@ def _rule(line: str, number: int) -> IgnoreRule | None:
 
 
 def _strip_end(line: str) -> str:
-    """`line` without the blanks at its end, of which one after a backslash stays."""
+    """Return `line` without the blanks at its end, except one that follows a backslash."""
     bare = line.rstrip(" ")
     blanks = len(line) - len(bare)
     odd_backslashes = (len(bare) - len(bare.rstrip("\\"))) % 2
@@ -111,8 +117,10 @@ def _strip_end(line: str) -> str:
 
 
 def _translate(pattern: str) -> re.Pattern[str] | None:
-    """Git's wild card pattern as a regular expression; None for one that can match nothing (an open bracket, a
-    backslash at the end)."""
+    """Return git's wildcard pattern as a regular expression.
+
+    None for a pattern that matches nothing (an open bracket, a backslash at the end).
+    """
     out: list[str] = []
     at = 0
     while at < len(pattern):
@@ -126,17 +134,17 @@ def _translate(pattern: str) -> re.Pattern[str] | None:
 def _without_backtracking(pieces: list[str]) -> str:
     """Join pieces so that matching does not try every way to divide a name among the stars.
 
-    What stands between two stars is best found as early as possible, so each is an atomic group. Only the last star of
-    a kind has to reach the end.
+    The text between two stars can always match as early as possible, so each part is an atomic group. Only the last
+    star of a kind has to reach the end.
     """
-    runs = [_early_stars(run) for run in _split(pieces, _FOLDERS)]
+    runs = [_lazy_stars(run) for run in _split(pieces, _FOLDERS)]
     if len(runs) == 1:
         return runs[0]
     middle = "".join(f"(?>(?:|.*?/){run})" for run in runs[1:-1])
     return f"{runs[0]}{middle}{_FOLDERS}{runs[-1]}"
 
 
-def _early_stars(pieces: list[str]) -> str:
+def _lazy_stars(pieces: list[str]) -> str:
     first, *rest = ["".join(part) for part in _split(pieces, _STAR)]
     if not rest:
         return first
@@ -179,7 +187,10 @@ def _stars(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _bracket(pattern: str, at: int) -> tuple[str | None, int]:
-    """A character class: `[a-z]`, `[!x]`, `[^x]`, `[[:digit:]]`; the first `]` after the opening is literal."""
+    """Translate a character class: `[a-z]`, `[!x]`, `[^x]`, `[[:digit:]]`.
+
+    The first `]` after the opening bracket is literal.
+    """
     end = at + 1
     negated = pattern[end : end + 1] in ("!", "^")
     end += negated
@@ -198,8 +209,10 @@ def _bracket(pattern: str, at: int) -> tuple[str | None, int]:
 
 
 def _member(pattern: str, at: int) -> tuple[str | None, int]:
-    """One member of a character class, as it stands inside a regular expression's brackets. Git takes the
-    lower end of a range for a member of its own, so a range that runs backwards has that one."""
+    """Return one member of a character class, escaped for a regular expression.
+
+    In git, the lower end of a range is a member by itself, so a backwards range consists of that one.
+    """
     named = re.compile(r"\[:(\w*):\]").match(pattern, at)
     if named:
         members = _POSIX_CLASSES.get(named.group(1))

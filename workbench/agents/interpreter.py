@@ -1,4 +1,4 @@
-"""The Python that runs an agent."""
+"""The Python interpreter that runs an agent."""
 
 import os
 import re
@@ -13,13 +13,16 @@ from workbench.home import expanded
 
 
 class InterpreterError(ValueError):
-    """The interpreter that was asked for is none."""
+    """The requested interpreter cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """`path` is called as it stands (a link into a virtual environment is not resolved, or it would leave the
-    environment); `reason` says in words why this one; `warning` what stood in the way of a nearer one, or ""."""
+    """An interpreter and why it was chosen.
+
+    `path` is called unresolved: resolving a link would leave a virtual environment. `reason` says in words why it was
+    chosen. `warning` says why a closer one is unusable, or is "".
+    """
 
     path: Path
     reason: str
@@ -29,12 +32,14 @@ class Interpreter:
 def choose_interpreter(
     agent_folder: Path, root: Path, explicit: Path | None, environ: Mapping[str, str] | None = None
 ) -> Interpreter:
-    """The interpreter for the agent in `agent_folder`: `explicit` (a path, or a command on PATH); else that of the
-    nearest `.venv` at or above the folder, up to `root`; else the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of
-    `environ`, by default ours); else our own.
+    """Return the interpreter for the agent in `agent_folder`.
+
+    The first match counts: `explicit` (a path, or a command on PATH); the nearest `.venv` at or above the folder, up to
+    `root`; the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of `environ`, by default ours); our own interpreter. A
+    broken environment is skipped with a warning, unless it is `explicit`.
 
     Raises:
-        InterpreterError: `explicit` cannot be run. A broken environment found otherwise is passed over with a warning.
+        InterpreterError: `explicit` cannot be run.
     """
     environ = os.environ if environ is None else environ
     if explicit is not None:
@@ -45,20 +50,20 @@ def choose_interpreter(
         if environment.is_dir():
             python = _python_of(environment)
             if python:
-                return Interpreter(python, f"the project's {environment}", _passed_over(broken))
+                return Interpreter(python, f"the project's {environment}", _warning(broken))
             broken.append(str(environment))
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         prefix = environ.get(name)
         if prefix:
             python = _python_of(Path(prefix))
             if python:
-                return Interpreter(python, f"the active environment ({name}={prefix})", _passed_over(broken))
+                return Interpreter(python, f"the active environment ({name}={prefix})", _warning(broken))
             broken.append(f"{name}={prefix}")
-    return Interpreter(Path(sys.executable), "the workbench's own interpreter", _passed_over(broken))
+    return Interpreter(Path(sys.executable), "the workbench's own interpreter", _warning(broken))
 
 
 def python_version(interpreter: Path) -> tuple[int, int] | None:
-    """Return major and minor version of an interpreter without starting it; None if its environment does not say."""
+    """Return major and minor version of an interpreter without starting it, or None if unknown."""
     if interpreter == Path(sys.executable):
         return sys.version_info[:2]
     try:
@@ -70,12 +75,12 @@ def python_version(interpreter: Path) -> tuple[int, int] | None:
 
 
 def package_folders(interpreter: Path) -> list[Path]:
-    """Return the folders of the packages that are installed beside an interpreter, sorted."""
+    """Return the sorted package folders that belong to an interpreter."""
     return sorted(interpreter.parent.parent.glob("lib/python*/*-packages"))
 
 
 def installed(interpreter: Path) -> tuple[int, ...]:
-    """Changes when the interpreter is replaced, or a package is installed or removed: modification times."""
+    """Return modification times that change when the interpreter is replaced, or a package is installed or removed."""
     found = []
     for path in (interpreter, *package_folders(interpreter)):
         try:
@@ -112,5 +117,5 @@ def _can_run(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def _passed_over(broken: list[str]) -> str:
-    return f"no Python can be run in {', '.join(broken)}" if broken else ""
+def _warning(broken: list[str]) -> str:
+    return f"no usable Python in {', '.join(broken)}" if broken else ""

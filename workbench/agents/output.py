@@ -1,4 +1,4 @@
-"""What a child prints, read as it comes and handed on in pieces."""
+"""The output of a child, read as it comes and passed on in pieces."""
 
 import asyncio
 import codecs
@@ -7,17 +7,19 @@ from collections.abc import Callable
 
 _READ = 64 * 1024
 _PIPE_READS = 17
-"""Reads that empty the largest pipe there is (1 MiB), however fast something goes on writing."""
+"""Reads that empty the largest possible pipe (1 MiB), even while something keeps writing."""
 _WAIT = 0.1
-"""Seconds that printed text may wait for more, so that a line a print does not become an event a print."""
+"""Seconds that output may wait for more, so that not every print becomes an event."""
 _LONGEST = 64 * 1024
-_SEAMS = ' \t",;'
-"""Where a line that is too long to wait for its end is cut, if it can be: a secret that stood across the cut would
-escape in two halves, and hardly any holds one of these."""
+_CUT_AFTER = ' \t",;'
+"""Characters after which an overlong line may be cut.
+
+Elsewhere, a cut could split a secret in two halves that escape redaction. Secrets hardly ever contain these.
+"""
 
 
 class Lines:
-    """Hands printed text on: `on_text(text)` gets whole lines where that is possible."""
+    """Passes printed text to `on_text`, in whole lines if possible."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
@@ -25,24 +27,24 @@ class Lines:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, text: str) -> None:
-        """Takes what was printed next."""
+        """Add the next printed text."""
         self._text += text
         if len(self._text) >= _LONGEST:
             self._flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_WAIT, self._flush)
 
-    def settle(self) -> None:
-        """Hands on what there is."""
+    def flush_all(self) -> None:
+        """Pass on all text."""
         self._stop_timer()
         self._hand_on(len(self._text))
 
     def _flush(self) -> None:
-        """Hands on the finished lines, or of a line that has become too long what stands before its last seam."""
+        """Pass on the finished lines, or a part of a line that has become too long."""
         self._stop_timer()
         end = self._text.rfind("\n") + 1
         if not end and len(self._text) >= _LONGEST:
-            end = max(self._text.rfind(seam) for seam in _SEAMS) + 1 or len(self._text)
+            end = max(self._text.rfind(mark) for mark in _CUT_AFTER) + 1 or len(self._text)
         self._hand_on(end)
 
     def _hand_on(self, end: int) -> None:
@@ -57,8 +59,11 @@ class Lines:
 
 
 class OutputPipe:
-    """Reads one pipe until it is closed. `on_text(text)` gets whole lines where that is possible. `on_bytes(count)` is
-    called for whatever is read, also when nobody wants the text any more (`mute`): a full pipe blocks the child."""
+    """Reads one pipe until it is closed.
+
+    `on_text(text)` gets whole lines if possible. `on_bytes(count)` is called for every read, even after `mute`. Reading
+    goes on then, because a full pipe blocks the child.
+    """
 
     def __init__(self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None]) -> None:
         os.set_blocking(descriptor, False)
@@ -72,19 +77,19 @@ class OutputPipe:
         self._loop.add_reader(descriptor, self._read_once)
 
     def mute(self) -> None:
-        """From now on what is printed is read and dropped."""
+        """Read and drop all further output."""
         self._muted = True
 
-    def settle(self) -> None:
-        """Takes what stands in the pipe now, and hands everything on."""
+    def flush_all(self) -> None:
+        """Read what is in the pipe now, and pass everything on."""
         for _ in range(_PIPE_READS):
             if not self._read_once():
                 break
-        self._lines.settle()
+        self._lines.flush_all()
 
     def finish(self) -> None:
-        """`settle`, and closes: something that outlives the child may hold the other end for ever."""
-        self.settle()
+        """Flush and close. Something that outlives the child may hold the other end for ever."""
+        self.flush_all()
         self._close()
 
     def _read_once(self) -> bool:
@@ -111,4 +116,4 @@ class OutputPipe:
         self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
         self._lines.add(self._decode(b"", True))
-        self._lines.settle()
+        self._lines.flush_all()

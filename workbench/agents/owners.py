@@ -1,10 +1,10 @@
-"""What is kept about owners of evalsets in the state folder: the user's answers, and with which agent each ran last.
+"""Stored owners of evalsets in the state folder: the user's answers, and the agent of each evalset's last run.
 
-`owners.json` holds the answers to "which agent does this evalset belong to?" as
-`{"schema": "agent-workbench/owners/1", "owners": {evalset: agent folder}}`. `last_owners.json` holds
-`{"schema": "agent-workbench/last-owners/1", "owners": {evalset: {"agent": agent folder, "app_name": name}}}`. They are
-two files because a run writes the second one, and must not lose an answer that is given meanwhile. All paths are
-relative to the root with "/"; an agent outside the root is kept with its whole path.
+`owners.json` holds the answers to "which agent does this evalset belong to?" as `{"schema": "agent-workbench/owners/1",
+"owners": {evalset: agent folder}}`. `last_owners.json` holds `{"schema": "agent-workbench/last-owners/1", "owners":
+{evalset: {"agent": agent folder, "app_name": name}}}`. They are separate files because a run writes the second one, and
+must not lose an answer given meanwhile. All paths are relative to the root with "/". An agent outside the root is
+stored with its whole path.
 """
 
 import json
@@ -22,28 +22,31 @@ _LAST = "last_owners.json", "agent-workbench/last-owners/1"
 
 
 class OwnersFileError(ValueError):
-    """A file with what is kept about owners is there and cannot be understood or written."""
+    """A file of stored owners cannot be read or written."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastOwner:
-    """The agent that an evalset belonged to the last time. `folder` is relative to the root. `app_name` is what the
-    file said in `session_input.app_name` then: "" for nothing, None if that is not known."""
+    """The agent of an evalset's last run.
+
+    `folder` is relative to the root. `app_name` was the file's `session_input.app_name` then: "" if it had none, None
+    if unknown.
+    """
 
     folder: str
     app_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOwners:
-    """What is kept about owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset."""
+class StoredOwners:
+    """Stored owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset."""
 
     answers: Mapping[str, str] = field(default_factory=dict)
     last: Mapping[str, LastOwner] = field(default_factory=dict)
 
 
-def read_owners(state_dir: Path) -> KeptOwners:
-    """Read what is kept. Empty if nothing was ever asked or run.
+def read_owners(state_dir: Path) -> StoredOwners:
+    """Read the stored owners. Empty if nothing was ever answered or run.
 
     Raises:
         OwnersFileError: a file cannot be read or is not ours.
@@ -55,25 +58,26 @@ def read_owners(state_dir: Path) -> KeptOwners:
     if not all(map(_is_last, last.values())):
         raise _not_ours(state_dir, *_LAST)
     owners = {evalset: LastOwner(item["agent"], item.get("app_name")) for evalset, item in last.items()}
-    return KeptOwners(answers, owners)
+    return StoredOwners(answers, owners)
 
 
-def keep_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) -> None:
-    """Keep the answer that `evalset` (relative to the root) belongs to the agent in `agent_folder`. The folder
-    `state_dir` must exist. The new file takes the old one's place at once, mode 0600.
+def save_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) -> None:
+    """Save the answer that `evalset` (relative to the root) belongs to the agent in `agent_folder`.
+
+    The folder `state_dir` must exist. The new file replaces the old one atomically, with mode 0600.
 
     Raises:
-        OwnersFileError: the answers kept so far cannot be read (they are not overwritten), or the file not written.
+        OwnersFileError: the stored answers cannot be read (they are not overwritten), or the file cannot be written.
     """
     answers = {**read_owners(state_dir).answers, evalset: relative_to(agent_folder, root)}
     _write(state_dir, *_ANSWERS, answers)
 
 
-def keep_last_owners(state_dir: Path, owners: Mapping[str, LastOwner]) -> None:
-    """Keep with which agents these evalsets run now; nothing is written if all of that is kept already.
+def save_last_owners(state_dir: Path, owners: Mapping[str, LastOwner]) -> None:
+    """Save the current agents of these evalsets. Nothing is written if nothing changed.
 
     Raises:
-        OwnersFileError: as `keep_owner`.
+        OwnersFileError: as in `save_owner`.
     """
     before = read_owners(state_dir).last
     now = {**before, **owners}
@@ -105,7 +109,7 @@ def _read(state_dir: Path, name: str, schema: str) -> dict[str, Any]:
 
 
 def _not_ours(state_dir: Path, name: str, schema: str) -> OwnersFileError:
-    return OwnersFileError(f"{state_dir / name}: not a file of kept owners ({schema}); delete it to start anew")
+    return OwnersFileError(f"{state_dir / name}: not a file of stored owners ({schema}); delete it to start over")
 
 
 def _write(state_dir: Path, name: str, schema: str, owners: Mapping[str, Any]) -> None:

@@ -1,20 +1,20 @@
-"""Which agent an evalset belongs to.
+"""Rules that decide which agent an evalset belongs to.
 
-In this order: the agent whose folder holds it (the innermost); the one that its `session_input.app_name` names; what
-the user answered when asked; the only agent under the nearest common folder ("matched by location"); none.
+In this order: the innermost agent whose folder contains it; the agent that its `session_input.app_name` names; the
+user's stored answer; the only agent under the nearest common folder ("matched by location"); none.
 
-An `app_name` that is no agent here decides nothing: public projects have names that are no folder names. The reason
-says so.
+An `app_name` that is not an agent here decides nothing: public projects use names that differ from their folders. The
+reason mentions it.
 
-An owner never changes silently. If the last owner of an evalset is gone, or is no agent any more, the evalset belongs
-to none until the user chooses another one. The last owner is known from earlier runs (`workbench.agents.owners`), from
-the reading before, or from signs that the folder that holds the evalset or that `app_name` names was an agent's. If
-the rules find another agent than the last one, which is still there, the evalset runs with it, and `Owned.before`
-names the last one.
+An owner never changes silently. If the last owner is gone or no longer an agent, the evalset belongs to none until the
+user chooses another one. The last owner is known from past runs (`workbench.agents.owners`), from the previous reading,
+or from signs that a folder was an agent's: the folder that contains the evalset or the one that `app_name` names. If
+the last owner still exists but the rules find another agent, the evalset runs with that agent, and `Owned.before` names
+the last owner.
 
-An agent inside another agent's folder is usually a sub-agent with a `root_agent` of its own. It owns what lies in its
-folder and what names it, but does not count where the only agent under a folder is looked for: a project with one
-agent and its three sub-agents has one agent.
+An agent inside another agent's folder is usually a sub-agent with its own `root_agent`. It owns what is in its folder
+and what names it. It does not count in the search for the only agent under a folder: a project with one agent and its
+three sub-agents has one agent.
 """
 
 import ast
@@ -29,23 +29,24 @@ from typing import Literal, TypeAlias
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
 from workbench.agents.former_agents import lacks_its_agent, may_have_been_agent
-from workbench.agents.owners import KeptOwners, LastOwner
+from workbench.agents.owners import LastOwner, StoredOwners
 from workbench.agents.python_source import read_source
 from workbench.agents.walk import relative_to
 from workbench.counting import counted
 from workbench.regular_file import read_regular
 
 OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "given", "none"]
-"""How the owner was found. `given`: named for this run, by `--agent` or in a test."""
+"""How the owner was found. `given` means named for this run, by `--agent` or in a test."""
 AppName: TypeAlias = Callable[[], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """How an evalset came to its agent. `app_name` is what the file says ("" for nothing, None if it was not read).
+    """How an evalset got its agent.
 
-    `lost` is the last owner if that is no agent any more: its folder relative to the root, or the name in the file.
-    `before` is the folder of the last owner if that is still an agent and the evalset has another one now.
+    `app_name` is the name in the file ("" if it has none, None if it was not read). `lost` is the last owner if it is
+    no longer an agent: its folder relative to the root, or the name in the file. `before` is the folder of the last
+    owner if it is still an agent but the evalset now has another one.
     """
 
     rule: OwnerRule = "folder"
@@ -53,12 +54,12 @@ class Owned:
     lost: str = ""
     before: str = ""
     last: LastOwner | None = None
-    """The last owner as it was kept, if it is lost."""
+    """The stored last owner, if it is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The agent of an evalset (None: none), why that one or why none in words, and how it was found."""
+    """The agent of an evalset (or None), the reason in words, and how it was found."""
 
     agent: AgentFolder | None
     reason: str
@@ -66,21 +67,23 @@ class Owner:
 
 
 class Ownership:
-    """The rules above for the `agents` that were found in `bases`, the folders that were looked through. Paths in
-    `kept` are relative to `root`. `ignored` is what was found and not taken: a definition that cannot be read explains
-    a missing agent."""
+    """The rules of this module for the `agents` found in `bases`, the searched folders.
+
+    Paths in `stored` are relative to `root`. `ignored` is what was found but not used: an unreadable definition
+    explains a missing agent.
+    """
 
     def __init__(
         self,
         agents: Sequence[AgentFolder],
         root: Path,
         bases: Sequence[Path],
-        kept: KeptOwners,
+        stored: StoredOwners,
         ignored: Sequence[Ignored] = (),
     ) -> None:
         self._root = root
         self._bases = bases
-        self._kept = kept
+        self._stored = stored
         self._agents = agents
         self._by_folder = {agent.folder: agent for agent in agents}
         self._outermost = [
@@ -91,24 +94,26 @@ class Ownership:
         for agent in self._outermost:
             for parent in agent.folder.parents:
                 self._under[parent].append(agent)
-        self._is_there = cache(self._look_for)
+        self._agent_exists = cache(self._finds_agent)
         self._lacks_its_agent = cache(lacks_its_agent)
 
     def is_agent(self, folder: Path) -> bool:
-        """Whether `folder` is that of an agent."""
+        """Return whether `folder` belongs to an agent."""
         return folder in self._by_folder
 
     def holder(self, file: Path) -> AgentFolder | None:
-        """The innermost agent whose folder holds `file`."""
+        """Return the innermost agent whose folder contains `file`."""
         return next((self._by_folder[parent] for parent in file.parents if parent in self._by_folder), None)
 
     def owner(self, file: Path, app_name: AppName) -> Owner:
-        """The owner of `file` (absolute). `app_name` reads the name from the file; it is called only if the folders do
-        not decide."""
+        """Return the owner of `file` (an absolute path).
+
+        `app_name` reads the name from the file. It is called only if the folders do not decide.
+        """
         relative = relative_to(file, self._root)
-        last, answer = self._kept.last.get(relative), self._kept.answers.get(relative)
+        last, answer = self._stored.last.get(relative), self._stored.answers.get(relative)
         chosen = None if answer is None else self._by_folder.get(self._root / answer)
-        gone = last is not None and not self._is_there(last.folder)
+        gone = last is not None and not self._agent_exists(last.folder)
         if chosen is not None and last is not None and (gone or last.folder == answer):
             return _chosen(chosen)
         if last is not None and gone:
@@ -118,22 +123,22 @@ class Ownership:
             return found
         return Owner(found.agent, found.reason, Owned(found.owned.rule, found.owned.app_name, before=last.folder))
 
-    def _look_for(self, folder: str) -> bool:
-        """Whether there is an agent in a kept folder, also where the walk does not go."""
+    def _finds_agent(self, folder: str) -> bool:
+        """Return whether a stored folder has an agent, even if the walk does not reach it."""
         path = self._root / folder
         return path in self._by_folder or (path.is_dir() and agent_at(path)[0] is not None)
 
     def _after_loss(self, file: Path, app_name: AppName, last: LastOwner) -> Owner:
-        """The owner if the last one is gone: none, unless the file names another agent than it did then."""
+        """Return the owner if the last one is gone: none, unless the file now names another agent than before."""
         name = app_name() or ""
         if name and last.app_name is not None and name != last.app_name:
             named = self._named(file, name)
             if named:
                 return Owner(named, _NAMES.format(name), Owned("app_name", name, before=last.folder))
         folder = self._root / last.folder
-        why = "its folder is not there any more"
+        why = "its folder no longer exists"
         if folder.is_dir():
-            why = lacks_its_agent(folder) or may_have_been_agent(folder) or "its folder defines no agent any more"
+            why = lacks_its_agent(folder) or may_have_been_agent(folder) or "its folder no longer defines an agent"
         if folder in self._unreadable:
             why = self._cannot_be_read(folder)
         return self._lost(file, f"its agent {self._shown_agent(last.folder)} is gone: {why}", last.folder, name, last)
@@ -145,7 +150,7 @@ class Ownership:
             if lost:
                 return _chosen(chosen) if chosen else self._lost(file, lost[1], lost[0], None, None)
         if holder:
-            return Owner(holder, "its folder holds the evalset", Owned("folder"))
+            return Owner(holder, "its folder contains the evalset", Owned("folder"))
         name = app_name() or ""
         named = self._named(file, name) if name else None
         if named:
@@ -158,30 +163,30 @@ class Ownership:
         nearest = self._nearest(file)
         near = self._under[nearest] if nearest else []
         only = near[0] if nearest and len(near) == 1 else None
-        answer = self._kept.answers.get(self._relative(file))
+        answer = self._stored.answers.get(self._relative(file))
         if answer is not None:
-            message = f"the agent chosen for it, {answer}, is not there any more"
+            message = f"the agent chosen for it, {answer}, no longer exists"
             return self._lost(file, message, answer, name, None)
         if nearest is None or only is None:
             return Owner(None, self._why_none(name, near), Owned("none", name))
-        kept = last is not None and relative_to(only.folder, self._root) == last.folder
-        doubt = None if kept else self._doubt(file, nearest, name)
+        is_last = last is not None and relative_to(only.folder, self._root) == last.folder
+        doubt = None if is_last else self._doubt(file, nearest, name)
         if doubt:
             return self._lost(file, doubt[1], doubt[0], name, None)
         reason = f"matched by location: the only agent under {self._show(nearest)}"
         if name and not self._called(name):
-            reason += f' (session_input.app_name "{name}" is no agent here)'
+            reason += f' (session_input.app_name "{name}" is not an agent here)'
         return Owner(only, reason, Owned("location", name))
 
     def _nearest(self, file: Path) -> Path | None:
-        """The nearest common folder of `file` and an agent."""
+        """Return the nearest common folder of `file` and an agent."""
         return next((folder for folder in self._folders_above(file) if folder in self._under), None)
 
     def _folders_above(self, file: Path) -> list[Path]:
         return [folder for folder in file.parents if any(folder.is_relative_to(base) for base in self._bases)]
 
     def _former_owner(self, file: Path, holder: AgentFolder | None) -> tuple[str, str] | None:
-        """The folder that holds `file` and is certainly an agent's that is not there, and why in words."""
+        """Return the folder around `file` that surely belongs to a missing agent, and why in words."""
         nearest = self._nearest(file)
         for folder in self._folders_above(file):
             if holder is not None and folder == holder.folder:
@@ -197,16 +202,18 @@ class Ownership:
         return None
 
     def _doubt(self, file: Path, nearest: Path, name: str) -> tuple[str, str] | None:
-        """A folder that may have been the agent's, and why in words: one between `file` and the common folder, or one
-        that `app_name` names."""
+        """Return a folder that may have been the agent's, and why in words.
+
+        It is between `file` and the common folder, or `app_name` names it.
+        """
         above = self._folders_above(file)
         for folder in above[: above.index(nearest)]:
             sign = may_have_been_agent(folder)
             if not sign and name and _loose(folder.name) == _loose(name):
-                sign = f'session_input.app_name is "{name}", and it defines no agent'
+                sign = f'session_input.app_name is "{name}", but it defines no agent'
             if sign:
                 relative = self._relative(folder)
-                return relative, f"it lies in {relative}/, which may have been its agent: {sign}"
+                return relative, f"it is in {relative}/, which may have been its agent: {sign}"
         for folder in _folders_called(name, above):
             sign = self._cannot_be_read(folder) if folder in self._unreadable else ""
             sign = sign or self._lacks_its_agent(folder) or may_have_been_agent(folder)
@@ -216,7 +223,7 @@ class Ownership:
         return None
 
     def _named(self, file: Path, name: str) -> AgentFolder | None:
-        """The agent called `name`, of several the one nearest to `file`."""
+        """Return the agent called `name`; of several, the one nearest to `file`."""
         found = self._called(name)
         found = [agent for agent in found if agent in self._outermost] or found
         depths = {agent.folder: len(Path(os.path.commonpath((agent.folder, file))).parts) for agent in found}
@@ -224,9 +231,12 @@ class Ownership:
         return self._by_folder[nearest[0]] if len(nearest) == 1 else None
 
     def _called(self, name: str) -> Sequence[AgentFolder]:
-        """The agents called `name`: by their folder, else by the name that they give themselves, else by the folder of
-        their project. Each as written, else with the blanks, hyphens and capitals that a repository has and a package
-        cannot have."""
+        """Return the agents called `name`.
+
+        The name is that of their folder, else the one they declare, else that of their project's folder. An exact match
+        comes first. Then blanks, hyphens and capitals do not matter, because a repository's name may have them but a
+        package's cannot.
+        """
         for names in (self._folder_names, self._declared_names, self._project_names):
             found = names.get(name) or _distinct(
                 agent for known, agents in names.items() if _loose(known) == _loose(name) for agent in agents
@@ -245,7 +255,7 @@ class Ownership:
 
     @cached_property
     def _project_names(self) -> Mapping[str, list[AgentFolder]]:
-        """Folders in which an agent is the only one, as `shop-bot` with the package `app`."""
+        """Folders that contain a single agent, such as `shop-bot` with the package `app`."""
         names: dict[str, list[AgentFolder]] = defaultdict(list)
         for folder, agents in self._under.items():
             if len(agents) == 1 and folder.is_relative_to(self._root):
@@ -264,7 +274,7 @@ class Ownership:
             return f"no agent was found under {self._root}"
         which = f'session_input.app_name is "{name}"' if name else "it has no session_input.app_name"
         if name and not self._called(name):
-            which += ", which is no agent here"
+            which += ", which is not an agent here"
         return (
             f"{which}, and there are {counted(len(near), 'agent')} near it: {', '.join(agent.name for agent in near)}"
         )
@@ -274,7 +284,7 @@ class Ownership:
         return f"{self._relative(item.path)}: {item.reason}"
 
     def _shown_agent(self, folder: str) -> str:
-        """`shop_bot (bots/shop_bot/)`; the folder only where it says more than the name."""
+        """Return `shop_bot (bots/shop_bot/)`; the folder only if it says more than the name."""
         name = Path(folder).name or self._root.name
         return name if name == folder else f"{name} ({folder}/)"
 
@@ -306,7 +316,7 @@ def _distinct(agents: Iterable[AgentFolder]) -> list[AgentFolder]:
 
 
 def _folders_called(name: str, parents: Iterable[Path]) -> list[Path]:
-    """The folders called `name` in `parents`. A name from a file may be anything: a path is no name."""
+    """Return the folders called `name` in `parents`. A name from a file may be anything; paths are rejected."""
     if name == ".." or Path(name).name != name:
         return []
     return [parent / name for parent in parents if os.path.isdir(parent / name)]  # noqa: PTH112 - Path.is_dir raises
@@ -321,7 +331,7 @@ _IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MUL
 
 
 def declared_name(agent: AgentFolder) -> str:
-    """The declared name; "" if there is none, or it is not written as text in the defining file."""
+    """Return the agent's declared name; "" if the defining file has none as plain text."""
     try:
         if agent.kind == "yaml":
             found = _IN_YAML.search(read_regular(agent.definition, _LARGEST).decode("utf-8", errors="replace"))

@@ -1,4 +1,4 @@
-"""Parse Python sources that somebody else wrote, within limits of size and depth."""
+"""Parsing of other people's Python sources, within limits of size and depth."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,7 @@ from workbench.agents.worker.imports import syntax_tree
 from workbench.regular_file import LARGEST, read_regular, size_words
 
 LARGEST_SOURCE = 1 << 19
-"""Bytes of the largest source that is parsed: about a second and a half at most."""
+"""Bytes of the largest source that is parsed, which takes at most about 1.5 seconds."""
 
 
 def parse_source(source: bytes, name: str = "<unknown>") -> ast.Module:
@@ -21,13 +21,13 @@ def parse_source(source: bytes, name: str = "<unknown>") -> ast.Module:
         raise ValueError(f"it has {size_words(len(source))}, and at most {size_words(LARGEST_SOURCE)} are parsed")
     try:
         tree: ast.Module = syntax_tree(source, name)
-    except (RecursionError, MemoryError):  # Python's parser raises both for expressions that are nested too deeply.
+    except (RecursionError, MemoryError):  # Python's parser raises both for deeply nested expressions.
         raise ValueError("an expression in it is nested too deeply") from None
     return tree
 
 
 def module_at(place: Path) -> Path | None:
-    """Return the file of the module or package at a path without suffix; None if there is none."""
+    """Return the file of the module or package at a path without suffix, or None."""
     if not place.name.isidentifier() and not place.is_dir():
         return None
     return next((file for file in (place.with_name(f"{place.name}.py"), place / "__init__.py") if file.is_file()), None)

@@ -1,4 +1,4 @@
-"""Where to look: the root of a project, and what must be walked through for the paths a user named."""
+"""The root of a project, and the folders to search for the paths that a user named."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,10 +10,10 @@ from workbench.home import home
 
 
 def find_root(path: Path) -> Path:
-    """Return the root of the project that `path` belongs to. Every command and the screen ask here.
+    """Return the root of the project that `path` belongs to. Every command and the screen use this.
 
     That is the nearest folder at or above `path` with `.workbench` or `.git`; else the current folder if it contains
-    `path`; else `path` itself (the folder it is in, for a file). Absolute; links are not resolved.
+    `path`; else `path` itself (for a file, its folder). Absolute; links are not resolved.
     """
     folder = absolute(path)
     folder = folder if folder.is_dir() else folder.parent
@@ -22,16 +22,21 @@ def find_root(path: Path) -> Path:
 
 
 def project_around(root: Path) -> Path | None:
-    """The root that `root` would belong to without a `.workbench` of its own; None for a repository, and if there is
-    no other."""
+    """Return the root that `root` would belong to without its own `.workbench`.
+
+    None for a repository, and if there is no other root.
+    """
     if is_repository(root):
         return None
     return next((step for step in root.parents if is_project(step)), None) or _current_around(root.parent)
 
 
 def _current_around(folder: Path) -> Path | None:
-    """The current folder if it contains `folder`. Not the home folder, nor the root of the file system: they hold
-    everything, and everything would be looked through."""
+    """Return the current folder if it contains `folder`.
+
+    The home folder and the root of the file system do not count: they contain everything, so everything would be
+    searched.
+    """
     try:
         here = Path.cwd()
     except OSError:  # it is gone
@@ -43,18 +48,21 @@ def _current_around(folder: Path) -> Path | None:
 
 
 def is_project(folder: Path) -> bool:
-    """Whether `folder` is marked as a root."""
+    """Return whether `folder` is marked as a root."""
     return is_repository(folder) or (folder / STATE_FOLDER).is_dir()
 
 
 def absolute(path: Path) -> Path:
-    """`path` from the root of the file system, without "..", links as they are."""
+    """Return `path` as an absolute path without "..". Links are not resolved."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps "..", Path.resolve follows links
 
 
-def at_its_place(path: Path, root: Path) -> Path:
-    """`path` as the walk from `root` meets it: a way that leads through links inside the project is replaced by the
-    direct one, and a file that defines an agent by its folder. What lies outside the root stays as it is."""
+def canonical_path(path: Path, root: Path) -> Path:
+    """Return `path` as the walk from `root` reaches it.
+
+    A path through links inside the project becomes the direct path. A file that defines an agent becomes its folder.
+    Paths outside the root stay unchanged.
+    """
     if path.name in DEFINITION_FILES and path.is_file() and agent_at(path.parent)[0]:
         path = path.parent
     # A linked file keeps its own name: two agents may share one evalset through links.
@@ -64,8 +72,10 @@ def at_its_place(path: Path, root: Path) -> Path:
 
 
 def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | None:
-    """The agent at `path`: its folder, or the file in it that defines it. Of `agents`, if it is one of them (under
-    whatever name a link gives it); else by looking into the folder, wherever that is. None if there is no agent."""
+    """Return the agent at `path` (its folder, or the file that defines it), or None.
+
+    It is one of `agents` if the folder is the same after resolving links. Otherwise the folder is read, wherever it is.
+    """
     folder = absolute(path)
     if folder.name in DEFINITION_FILES and folder.is_file():
         folder = folder.parent
@@ -75,13 +85,12 @@ def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | 
 
 
 def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[Path, ...]]:
-    """What there is in the project or projects of `targets` (absolute, each an existing file or folder), and the
-    folders that were walked through.
+    """Return the contents of the projects of `targets`, and the folders that were walked through.
 
-    A target inside a folder that is otherwise passed over (ignored by git, hidden, an environment) was asked for, so it
-    is walked through too. Where nothing marks a root, an agent may lie above it: the folder of `pyproject.toml` is
-    looked through instead, unless the root is the current folder; and an agent in whose folder all that lies is found
-    as well.
+    Targets are absolute, existing paths. A target inside a folder that is normally skipped (ignored by git, hidden, an
+    environment) was requested explicitly, so it is walked through too. If nothing marks a root, an agent may be above
+    it. Then the folder of `pyproject.toml` is searched instead, unless the root is the current folder. An agent whose
+    folder contains everything is found as well.
     """
     bases = [root] if is_project(root) else _outermost([_base(find_root(target)) for target in targets])
     found = [discover(base) for base in bases]
@@ -101,7 +110,7 @@ def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[
 
 
 def _base(root: Path) -> Path:
-    """Where to look for agents if nothing marks `root` as one."""
+    """Return the folder to search for agents if nothing marks `root` as a root."""
     if is_project(root) or root == Path.cwd():
         return root
     steps = (root, *root.parents)

@@ -1,5 +1,8 @@
-"""Walk through a folder as somebody would who looks for agents and evalsets: past virtual environments, caches, hidden
-folders and what git ignores, never twice through the same folder, and naming everything that was left out."""
+"""A walk through the folders that may hold agents and evalsets.
+
+It skips virtual environments, caches, hidden folders and what git ignores, never enters a folder twice, and names
+everything it skips.
+"""
 
 import os
 from collections.abc import Iterator
@@ -9,51 +12,54 @@ from pathlib import Path
 from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
 
 STATE_FOLDER = ".workbench"
-"""Where the workbench keeps what it must remember, in the root of a project."""
+"""The folder in a project's root that holds the workbench's state."""
 _HIDDEN = {
-    ".adk": "ADK keeps its own results here",
-    STATE_FOLDER: "the workbench keeps its own runs here",
+    ".adk": "ADK stores its results here",
+    STATE_FOLDER: "the workbench stores its runs here",
 }
 _INSTALLED = {
     "node_modules": "packages installed by npm",
     "site-packages": "installed Python packages",
 }
-# Part of every project and of interest to nobody: not even named.
+# In every project and never interesting, so they are not even named.
 _SILENT = frozenset({".git", "__pycache__"})
 _ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One folder of the walk: `path` absolute; `files` the names in it that are not folders, sorted; `rules` the ignore
-    files that hold in it."""
+    """One folder of the walk.
+
+    `path` is absolute. `files` are the sorted names in it that are not folders. `rules` are the ignore files that apply
+    in it.
+    """
 
     path: Path
     files: tuple[str, ...]
     rules: tuple[IgnoreFile, ...]
 
     def ignored(self, name: str) -> str | None:
-        """Why git ignores the file `name` of this folder, None if it does not."""
+        """Return why git ignores the file `name` of this folder, or None."""
         return _ignore_reason(self.rules, self.path / name, is_folder=False)
 
 
 @dataclass(slots=True)
 class Walk:
-    """Goes through `base` and everything below it. `left_out` fills while it goes: path and reason. So does
-    `unreadable`, with the folders that cannot be read.
+    """An iteration over `base` and everything below it.
 
-    Folders come in the order of their names, each before what is in it. Linked folders come last, so that a folder is
-    met at its own place first; a link out of `base` is not followed. No folder is met twice, whatever links say.
+    During the iteration, `skipped` collects paths with reasons, and `unreadable` collects unreadable folders. Folders
+    come in the order of their names, each before its content. Linked folders come last, so that a folder is visited at
+    its own place first. Links out of `base` are not followed. No folder is visited twice, whatever the links are.
     """
 
     base: Path
-    left_out: list[tuple[Path, str]] = field(default_factory=list)
+    skipped: list[tuple[Path, str]] = field(default_factory=list)
     unreadable: list[Path] = field(default_factory=list)
     _seen: dict[tuple[int, int], Path] = field(default_factory=dict)
     _links: list[tuple[Path, tuple[IgnoreFile, ...]]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Folder]:
-        rules = _rules_above(self.base, self.left_out)
+        rules = _rules_above(self.base, self.skipped)
         yield from self._descend(self.base, rules)
         inside = Path(os.path.realpath(self.base))
         while self._links:
@@ -61,7 +67,7 @@ class Walk:
             path, rules = self._links.pop(0)
             real = Path(os.path.realpath(path))
             if not real.is_relative_to(inside):
-                self.left_out.append((path, f"a link that leads out of the project, to {real}"))
+                self.skipped.append((path, f"a link to {real}, outside the project"))
                 continue
             yield from self._descend(path, rules)
 
@@ -76,7 +82,7 @@ class Walk:
             waiting.extend((path / name, folder.rules) for name in reversed(inner))
 
     def _enter(self, path: Path, rules: tuple[IgnoreFile, ...], *, is_start: bool) -> tuple[Folder | None, list[str]]:
-        """The folder and the names of those in it to go on with; None if it is not to be entered."""
+        """Return the folder and the names of its folders to visit; None if it is to be skipped."""
         files: list[str] = []
         folders: list[str] = []
         links: list[str] = []
@@ -92,12 +98,12 @@ class Walk:
                     else:
                         files.append(entry.name)
         except OSError as error:
-            self.left_out.append((path, f"cannot be read: {error.strerror or error}"))
+            self.skipped.append((path, f"cannot be read: {error.strerror or error}"))
             self.unreadable.append(path)
             return None, []
         mark = next((mark for mark in _ENVIRONMENT_MARKS if mark in files or mark in folders), None)
         if mark and not is_start:
-            self.left_out.append((path, f"a virtual environment ({mark})"))
+            self.skipped.append((path, f"a virtual environment ({mark})"))
             return None, []
         rules = self._with_own_rules(path, files, rules)
         wanted_links = (name for name in links if self._wanted(path, name, rules, is_link=True))
@@ -109,16 +115,16 @@ class Walk:
         status = path.stat()
         key = (status.st_dev, status.st_ino)
         if key in self._seen:
-            self.left_out.append((path, f"a link to {self._seen[key]}, which is looked at in its own place"))
+            self.skipped.append((path, f"a link to {self._seen[key]}, which is searched in its own place"))
             return False
         self._seen[key] = path
         return True
 
     def _with_own_rules(self, path: Path, files: list[str], rules: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...]:
-        # The walk's own base has had its file read with those above it.
+        # The file of the walk's base was read with those above it.
         if ".gitignore" not in files or path == self.base:
             return rules
-        return (*rules, *_read_rules(path / ".gitignore", path, self.left_out))
+        return (*rules, *_read_rules(path / ".gitignore", path, self.skipped))
 
     def _wanted(self, path: Path, name: str, rules: tuple[IgnoreFile, ...], *, is_link: bool) -> bool:
         if name in _SILENT:
@@ -127,15 +133,15 @@ class Walk:
         reason = _HIDDEN.get(name) or _INSTALLED.get(name)
         if reason is None and name.startswith("."):
             reason = "a hidden folder"
-        # To git a link is a file, wherever it leads.
+        # Git treats every link as a file.
         reason = reason or _ignore_reason(rules, whole, is_folder=not is_link)
         if reason:
-            self.left_out.append((whole, reason))
+            self.skipped.append((whole, reason))
         return reason is None
 
 
 def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool) -> str | None:
-    """Which line of which file makes git ignore the entry, in words; None if it is not ignored."""
+    """Return, in words, the file and line that make git ignore the entry, or None."""
     found = ignored_by(rules, str(path), path.name, is_folder=is_folder)
     if found is None:
         return None
@@ -144,38 +150,41 @@ def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool
 
 
 def relative_to(path: Path, root: Path) -> str:
-    """Return `path` relative to `root` with "/", or the whole path if it lies outside."""
+    """Return `path` relative to `root` with "/", or the whole path if it is outside."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
 def up_to(folder: Path, root: Path) -> list[Path]:
-    """Return `folder` and those above it, up to `root`; the folder alone if it lies outside."""
+    """Return `folder` and those above it, up to `root`; only the folder if it is outside."""
     return [step for step in (folder, *folder.parents) if step.is_relative_to(root)] or [folder]
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether `folder` holds `.git`: a folder, or the file that stands in work trees and submodules."""
+    """Return whether `folder` has `.git`: a folder, or a file as in work trees and submodules."""
     return os.path.lexists(folder / ".git")
 
 
-def _rules_above(base: Path, left_out: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
-    """The ignore files from the top of the repository down to `base`. None at all hold where one of those above
-    ignores `base` itself: whoever asks for such a folder wants to see it. Without a repository: only `base`'s own."""
+def _rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+    """Return the ignore files from the top of the repository down to `base`.
+
+    If one of the files above ignores `base` itself, none of them applies: whoever asks for such a folder wants to see
+    it. Without a repository, only `base`'s own file applies.
+    """
     top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
     steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]
-    rules = _read_rules(top / ".git" / "info" / "exclude", top, left_out)
+    rules = _read_rules(top / ".git" / "info" / "exclude", top, skipped)
     for folder in steps:
         if folder != top and ignored_by(rules, str(folder), folder.name, is_folder=True):
-            return _read_rules(base / ".gitignore", base, left_out)
-        rules = (*rules, *_read_rules(folder / ".gitignore", folder, left_out))
+            return _read_rules(base / ".gitignore", base, skipped)
+        rules = (*rules, *_read_rules(folder / ".gitignore", folder, skipped))
     return rules
 
 
-def _read_rules(source: Path, folder: Path, left_out: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+def _read_rules(source: Path, folder: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
     if not source.is_file():
         return ()
     try:
         return (read_ignore_file(source, folder),)
     except OSError as error:
-        left_out.append((source, f"cannot be read, so its rules do not hold: {error.strerror or error}"))
+        skipped.append((source, f"cannot be read, so its rules do not apply: {error.strerror or error}"))
         return ()

@@ -1,4 +1,4 @@
-"""What is in a folder: agents, evalsets, which belongs to which, and which criteria hold."""
+"""The contents of a folder: agents, evalsets, their owners and criteria."""
 
 import os
 from collections import defaultdict
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
-from workbench.agents.owners import KeptOwners, LastOwner, read_owners
+from workbench.agents.owners import LastOwner, StoredOwners, read_owners
 from workbench.agents.ownership import Owned, Owner, Ownership
-from workbench.agents.targets import absolute, at_its_place, discover_for, find_root
+from workbench.agents.targets import absolute, canonical_path, discover_for, find_root
 from workbench.agents.walk import STATE_FOLDER, relative_to
 from workbench.events import CaseName
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
@@ -19,8 +19,10 @@ from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evals
 
 @dataclass(frozen=True)
 class EvalsetEntry:
-    """An evalset, the agent it belongs to (None: none, and `agent_reason` says why) and its criteria. `relative` is
-    the path from the root with "/"; `owned` tells how the agent was found, and which one was lost."""
+    """An evalset with its agent (None: see `agent_reason`) and its criteria.
+
+    `relative` is the path from the root with "/". `owned` says how the agent was found, and which one was lost.
+    """
 
     file: Path
     relative: str
@@ -32,7 +34,7 @@ class EvalsetEntry:
 
     @property
     def eval_set_id(self) -> str:
-        """What the file calls itself."""
+        """The file's own ID."""
         return self.document.eval_set_id
 
     @property
@@ -42,7 +44,7 @@ class EvalsetEntry:
 
     @property
     def case_ids(self) -> list[str]:
-        """The ids of its cases, in the order of the file."""
+        """The IDs of its cases, in the order of the file."""
         return [case.eval_id for case in self.document.cases]
 
     @property
@@ -62,16 +64,16 @@ class EvalsetEntry:
 
     @property
     def agent_name(self) -> str:
-        """The name of its agent, or of the one that it lost; "" if it belongs to none."""
+        """The name of its agent, or of the lost one; "" if it belongs to none."""
         return self.agent.name if self.agent is not None else Path(self.owned.lost).name
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Everything that was found. `target` is the path that was asked for (the nearest common folder of several).
+    """Everything that was found. `target` is the requested path (the nearest common folder of several).
 
-    `agents` are all of the project, also those outside `target`, so that an agent has the same name whatever part of
-    the project is opened. `evalsets` and `ignored` are those of the target.
+    `agents` are all agents of the project, also those outside `target`, so that an agent has the same name whichever
+    part of the project is opened. `evalsets` and `ignored` are those of the target.
     """
 
     root: Path
@@ -81,13 +83,13 @@ class Workspace:
     ignored: tuple[Ignored, ...]
 
     def case_name(self, evalset: int, case: int) -> CaseName:
-        """Return the name of a case by its place: its evalset, relative to the root, and its id."""
+        """Return the name of the case at a position: its evalset, relative to the root, and its ID."""
         entry = self.evalsets[evalset]
         return entry.relative, entry.document.cases[case].eval_id
 
     @property
     def case_ids(self) -> dict[str, set[str]]:
-        """The ids of the cases of each evalset, by its path relative to the root."""
+        """The IDs of the cases of each evalset, by its path relative to the root."""
         return {entry.relative: set(entry.case_ids) for entry in self.evalsets}
 
     @property
@@ -97,67 +99,68 @@ class Workspace:
 
     @property
     def look_alikes(self) -> tuple[Path, ...]:
-        """Files that look like evalsets under another name, and were not named."""
+        """Files that look like evalsets under another name, and were not named explicitly."""
         opened = {entry.file for entry in self.evalsets}
         return tuple(item.path for item in self.ignored if item.evalset and item.path not in opened)
 
 
-Arrived: TypeAlias = Callable[[Workspace], None]
-"""Is told of each evalset that was opened: the last one of a workspace that holds all up to it."""
+OnEvalset: TypeAlias = Callable[[Workspace], None]
+"""Called after each evalset with a workspace that holds all evalsets so far; the last one is new."""
 
 
 def open_workspace(
     *paths: Path,
     config: Path | None = None,
-    kept_owners: KeptOwners | None = None,
+    stored_owners: StoredOwners | None = None,
     previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
-    arrived: Arrived | None = None,
+    on_evalset: OnEvalset | None = None,
 ) -> Workspace:
     """Open folders, evalsets (of any name) and agents (a folder, or the file that defines one). Run nothing.
 
-    A folder gives the evalsets in and below it; an agent's folder also those elsewhere in the project that belong to
-    it. An evalset that several paths hold is there once. The root is that of the nearest common folder. `config` holds
-    for all evalsets. `kept_owners` are those that are kept (`workbench.agents.owners`), by default in the root's
-    `.workbench`. `previous` is an earlier reading of the same folder: an evalset that never ran is known from it to
-    have had another owner. `initial_session` goes with test files of the old format. `arrived` is called after each
+    A folder gives the evalsets in and below it. An agent's folder also gives evalsets elsewhere in the project that
+    belong to it. An evalset in several of the paths is included once. The root is that of the nearest common folder.
+
+    `config` applies to all evalsets. `stored_owners` are by default read from the root's `.workbench`
+    (`workbench.agents.owners`). `previous` is an earlier reading of the same folder; it gives the last owner of an
+    evalset that never ran. `initial_session` is for test files of the old format. `on_evalset` is called after each
     evalset.
 
     Raises:
-        FileNotFoundError: there is no file or folder at one of the paths.
-        OwnersFileError: the kept answers cannot be read.
+        FileNotFoundError: one of the paths does not exist.
+        OwnersFileError: the stored answers cannot be read.
     """
     for path in paths:
         if not path.is_dir() and not path.is_file():
-            raise FileNotFoundError(f"{path} is {'neither a file nor a folder' if path.exists() else 'not there'}")
+            raise FileNotFoundError(f"{path} {'is neither a file nor a folder' if path.exists() else 'does not exist'}")
     root = find_root(Path(os.path.commonpath([absolute(path) for path in paths])))
-    targets = [at_its_place(absolute(path), root) for path in paths]
+    targets = [canonical_path(absolute(path), root) for path in paths]
     found, bases = discover_for(targets, root)
     agents = name_agents(found.agents, root)
-    kept = read_owners(root / STATE_FOLDER) if kept_owners is None else kept_owners
+    stored = read_owners(root / STATE_FOLDER) if stored_owners is None else stored_owners
     if previous is not None and previous.root == root:
-        kept = KeptOwners(kept.answers, {**owners_of(previous), **kept.last})
-    ownership = Ownership(agents, root, bases, kept, found.ignored)
+        stored = StoredOwners(stored.answers, {**owners_of(previous), **stored.last})
+    ownership = Ownership(agents, root, bases, stored, found.ignored)
     chooser = CriteriaChooser(root, config)
-    asked_for = _Asked(targets, ownership)
+    selection = _Selection(targets, ownership)
     workspace = Workspace(
         root=root,
         target=Path(os.path.commonpath(targets)),
         agents=agents,
         evalsets=(),
-        ignored=tuple(item for item in found.ignored if asked_for.ignored(item)),
+        ignored=tuple(item for item in found.ignored if selection.ignored(item)),
     )
-    for file in filter(asked_for.file, found.evalsets):
+    for file in filter(selection.file, found.evalsets):
         entry = _entry(file, root, ownership, chooser, initial_session)
-        if asked_for.entry(entry):
+        if selection.entry(entry):
             workspace = replace(workspace, evalsets=(*workspace.evalsets, entry))
-            if arrived is not None:
-                arrived(workspace)
+            if on_evalset is not None:
+                on_evalset(workspace)
     return workspace
 
 
 def assign_agent(workspace: Workspace, agent: AgentFolder) -> Workspace:
-    """The workspace with all its evalsets given to `agent`, which may come from outside it."""
+    """Return the workspace with all its evalsets assigned to `agent`, which may come from outside it."""
     agents = workspace.agents
     known = next((item for item in agents if item.folder == agent.folder), None)
     if known is None:
@@ -172,7 +175,7 @@ def assign_agent(workspace: Workspace, agent: AgentFolder) -> Workspace:
 
 
 def owners_of(workspace: Workspace) -> dict[str, LastOwner]:
-    """The owner of each evalset (relative to the root) as it would be kept, also one that is lost since."""
+    """Return the owner to be stored for each evalset (relative to the root), including lost owners."""
     found: dict[str, LastOwner] = {}
     for entry in workspace.evalsets:
         if entry.agent is not None and entry.owned.rule != "given":
@@ -183,8 +186,10 @@ def owners_of(workspace: Workspace) -> dict[str, LastOwner]:
 
 
 def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[EvalsetEntry, ...]]:
-    """Where several evalsets of an agent share an `eval_set_id`, so that the id alone does not say which is meant:
-    (agent name or "", id) → those evalsets, in the order of the workspace."""
+    """Return the evalsets of an agent that share an `eval_set_id`, so that the ID alone is ambiguous.
+
+    The keys are (agent name or "", ID). The evalsets are in the order of the workspace.
+    """
     groups: dict[tuple[str, str], list[EvalsetEntry]] = defaultdict(list)
     for entry in workspace.evalsets:
         groups[entry.agent.name if entry.agent else "", entry.document.eval_set_id].append(entry)
@@ -192,14 +197,14 @@ def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[Evals
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What of all that was found belongs to the paths that were asked for."""
+class _Selection:
+    """The part of everything found that belongs to the requested paths."""
 
     targets: Sequence[Path]
     ownership: Ownership
 
     def file(self, file: Path) -> bool:
-        """Whether to open `file`: it is in a target, or one of the targets is an agent that it may belong to."""
+        """Return whether to open `file`: it is in a target, or a target is an agent that it may belong to."""
         if self._inside(file):
             return True
         holder = self.ownership.holder(file)
@@ -207,10 +212,14 @@ class _Asked:
         return bool(owners) and (holder is None or holder.folder in owners)
 
     def entry(self, entry: EvalsetEntry) -> bool:
+        """Return whether an opened evalset belongs to the targets."""
         return self._inside(entry.file) or (entry.agent is not None and entry.agent.folder in self.targets)
 
     def ignored(self, item: Ignored) -> bool:
-        """Broken definitions are told wherever they are: the evalset that lacks an agent may be here."""
+        """Return whether to report an ignored path.
+
+        Broken definitions are always reported, because they may explain an evalset without an agent.
+        """
         return self._inside(item.path) or item.path.name in DEFINITION_FILES
 
     def _inside(self, path: Path) -> bool:
@@ -231,7 +240,7 @@ def _entry(
 
 
 def app_name(document: EvalsetDocument) -> str | None:
-    """What the first case calls its app: one case says it for all, and a large file is not read for it."""
+    """Return the app name of the first case, which stands for all, so that a large file is not read for it."""
     if not document.cases:
         return None
     try:

@@ -60,7 +60,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
 
     try:
         workspace = open_workspace(
-            *(paths or (Path(),)), config=config, arrived=lambda read: tell(read, check.evalset(read.evalsets[-1]))
+            *(paths or (Path(),)), config=config, on_evalset=lambda read: tell(read, check.evalset(read.evalsets[-1]))
         )
     except (FileNotFoundError, OwnersFileError) as error:
         raise Refused(str(error)) from None

@@ -45,7 +45,7 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
 
     try:
         kept = None if state_dir is None else read_owners(state_dir)
-        workspace = open_workspace(path, kept_owners=kept)
+        workspace = open_workspace(path, stored_owners=kept)
     except (FileNotFoundError, OwnersFileError) as error:
         raise Refused(str(error)) from None
     verdicts = list(last_verdicts(workspace, places.state_dir(workspace.root, state_dir)))

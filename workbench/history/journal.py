@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.owners import keep_last_owners, keep_owner
+from workbench.agents.owners import save_last_owners, save_owner
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.run.event_lines import Line
@@ -201,8 +201,8 @@ class Journal:
         if self.path is not None:
             state = self.path.parents[2]
             for evalset, folder in owners.choices.items():
-                keep_owner(state, evalset, folder, root)
-            keep_last_owners(state, owners.last)
+                save_owner(state, evalset, folder, root)
+            save_last_owners(state, owners.last)
 
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
         """Keeps what models and tools were asked and answered beside the journal: the run's id, and where. None where

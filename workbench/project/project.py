@@ -359,7 +359,7 @@ class Project:
 
     def _read(self) -> Workspace:
         kept = None if self._explicit_state is None else read_owners(self._explicit_state)
-        return open_workspace(self.path, kept_owners=kept)
+        return open_workspace(self.path, stored_owners=kept)
 
     def _journal(self, state: Path, plan: Plan) -> Journal | None:
         """Return the journal of a run: that of the interrupted one that is resumed, a new one, or none."""

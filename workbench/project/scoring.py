@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import name_agents
-from workbench.agents.owners import KeptOwners
+from workbench.agents.owners import StoredOwners
 from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.targets import discover_for, find_root
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
@@ -217,7 +217,7 @@ class _Documents:
 class _Owners:
     """The agents of the project as they are now, and the evalsets that lost theirs."""
 
-    def __init__(self, root: Path, kept: KeptOwners) -> None:
+    def __init__(self, root: Path, kept: StoredOwners) -> None:
         found, bases = discover_for([root], root)
         self.agents = name_agents(found.agents, root)
         self._documents = _Documents(root)

@@ -12,7 +12,7 @@ from workbench.engine.plan.selection import open_selection, refuse_unknown
 from workbench.engine.plan.target_parser import Selection, parse_targets
 
 if TYPE_CHECKING:
-    from workbench.agents.owners import KeptOwners
+    from workbench.agents.owners import StoredOwners
     from workbench.agents.workspace import Workspace
     from workbench.engine.plan.plan import Plan
 
@@ -79,7 +79,7 @@ class Targets:
             self.selection(),
             folder=self.folder,
             config=self.config,
-            kept_owners=None if self.state_dir is None else owners_kept_in(self.state_dir),
+            stored_owners=None if self.state_dir is None else owners_kept_in(self.state_dir),
             previous=previous,
             initial_session=session,
         )
@@ -106,7 +106,7 @@ def refuse_missing(file: Path | None, kind: UsageKind) -> None:
         raise UsageFaultError(f"{file}: there is no such file", kind=kind)
 
 
-def owners_kept_in(state: Path) -> "KeptOwners":
+def owners_kept_in(state: Path) -> "StoredOwners":
     """Return what a state folder keeps about the owners of evalsets.
 
     Raises:

@@ -19,7 +19,7 @@ from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import Arrived, EvalsetEntry, Workspace
+    from workbench.agents.workspace import EvalsetEntry, OnEvalset, Workspace
     from workbench.authoring.saving import Saver
     from workbench.events import CaseName
     from workbench.model.evalset import EvalCase
@@ -83,7 +83,7 @@ class Session:
 
     # The folder
 
-    def read(self, arrived: "Arrived | None" = None) -> "Workspace":
+    def read(self, arrived: "OnEvalset | None" = None) -> "Workspace":
         """Read the folder; for a thread. Changes nothing here. `arrived` is called after each evalset.
 
         Raises:
@@ -94,7 +94,7 @@ class Session:
 
         kept = None if self.explicit_state is None else read_owners(self.explicit_state)
         named = [path for path in sorted(self.opened_besides) if path.is_file()]
-        return open_workspace(self.path, *named, kept_owners=kept, previous=self.workspace, arrived=arrived)
+        return open_workspace(self.path, *named, stored_owners=kept, previous=self.workspace, on_evalset=arrived)
 
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""
@@ -161,11 +161,11 @@ class Session:
         Raises:
             OSError, ValueError: it cannot be kept.
         """
-        from workbench.agents.owners import keep_owner
+        from workbench.agents.owners import save_owner
 
         assert self.workspace is not None
         self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        keep_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
+        save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
 
     def recall(self, recalled: "Recalled") -> None:
         """Takes in verdicts of an earlier session, as far as newer ones are not known."""

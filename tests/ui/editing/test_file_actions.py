@@ -14,7 +14,7 @@ from workbench.ui.tree.outline import Row
 def really_read(screen: Screen) -> None:
     """Lets the screen read the folder itself: files come into being."""
     screen.session.read = lambda arrived=None: open_workspace(  # type: ignore[method-assign]
-        screen.workspace.target, arrived=arrived
+        screen.workspace.target, on_evalset=arrived
     )
 
 

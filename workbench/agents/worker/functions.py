@@ -139,7 +139,9 @@ def _split(path: str) -> Tuple[str, str]:
         module_name, _, name = path.rpartition(".")
     if not module_name or not name:
         raise _failed(
-            faults.fault("import_failed", f"{path or 'an empty name'} names no function: package.module.function does")
+            faults.fault(
+                "import_failed", f"{path or 'an empty name'} does not name a function; use package.module.function"
+            )
         )
     return module_name, name
 

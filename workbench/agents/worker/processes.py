@@ -14,7 +14,7 @@ import time
 from typing import Dict, List, Set
 
 MARK = "AGENT_WORKBENCH_STARTED_BY"
-"""Variable in the environment of all that a workbench has started; it is found by that (`agents/left_behind.py`)."""
+"""Variable in the environment of all that a workbench has started; it is found by that (`agents/orphans.py`)."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # Libraries of number crunching that keep a pool of threads and know how to live through a fork.

@@ -10,7 +10,7 @@ from typing import Literal
 from workbench.agents.child_process import Command
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.interpreter import installed
-from workbench.agents.left_behind import kill_stale
+from workbench.agents.orphans import kill_stale
 from workbench.agents.worker import WORKER_DIR
 from workbench.engine.places.agent_clock import done_within
 from workbench.engine.places.local_agent import LocalAgent, forked, solo

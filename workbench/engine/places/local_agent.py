@@ -156,7 +156,7 @@ class LocalAgent:
     def _settle_output(self) -> None:
         """Take in what was printed before."""
         for pipe in self._pipes:
-            pipe.settle()
+            pipe.flush_all()
 
     def _printed(self, stream: Stream, text: str) -> None:
         self._hand_on({"op": "printed", "stream": stream, "text": text}, 0)

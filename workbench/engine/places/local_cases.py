@@ -50,16 +50,16 @@ class CaseOutput:
     def settle(self) -> None:
         """Takes in what was printed so far."""
         for pipe in self._pipes:
-            pipe.settle()
+            pipe.flush_all()
         for lines in self._lines.values():
-            lines.settle()
+            lines.flush_all()
 
     def finish(self) -> None:
         """`settle`, and no more is taken."""
         for pipe in self._pipes:
             pipe.finish()
         for lines in self._lines.values():
-            lines.settle()
+            lines.flush_all()
 
     def _out(self, text: str) -> None:
         self._show("stdout", text)

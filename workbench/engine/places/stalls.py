@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from workbench.agents.left_behind import stat_fields
+from workbench.agents.orphans import stat_fields
 
 _SILENT = 2.0
 """Seconds that an answer may take before the process is looked at."""

@@ -55,7 +55,7 @@ class Zygote:
     def failure(self) -> str:
         """How it ended, with the last thing it printed."""
         how = self.process.ended.result() if self.process.ended.done() else "does not answer"
-        return f"{how}: {self.process.last_words}" if self.process.last_words else how
+        return f"{how}: {self.process.last_line}" if self.process.last_line else how
 
     def fork(
         self, spec: dict[str, Any], on_frame: Callable[[Frame], None], stdout: int, stderr: int

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from workbench.agents.discovery import Ignored, agent_at
-from workbench.agents.targets import absolute, at_its_place, discover_for, find_agent, find_root
+from workbench.agents.targets import absolute, canonical_path, discover_for, find_agent, find_root
 from workbench.agents.walk import relative_to
 from workbench.counting import counted
 from workbench.engine.plan.run_options import UsageFaultError
@@ -21,7 +21,7 @@ from workbench.json_values import case_id, string
 from workbench.regular_file import read_regular
 
 if TYPE_CHECKING:
-    from workbench.agents.owners import KeptOwners
+    from workbench.agents.owners import StoredOwners
     from workbench.agents.workspace import Workspace
 
 MOST_BYTES = 1 << 22
@@ -111,7 +111,7 @@ def refuse_unknown(selection: Selection, folder: Path) -> None:
     if not are_ids or any(path.is_dir() and agent_at(path)[0] is not None for path in paths):
         return
     root = find_root(Path(os.path.commonpath(paths)))
-    evalsets = _glances([at_its_place(path, root) for path in paths], root)
+    evalsets = _glances([canonical_path(path, root) for path in paths], root)
     if evalsets is None:
         return
     try:
@@ -126,7 +126,7 @@ def open_selection(
     *,
     folder: Path,
     config: Path | None = None,
-    kept_owners: "KeptOwners | None" = None,
+    stored_owners: "StoredOwners | None" = None,
     previous: "Workspace | None" = None,
     initial_session: dict[str, Any] | None = None,
 ) -> "Workspace":
@@ -142,7 +142,7 @@ def open_selection(
     paths = searched(selection, folder)
     try:
         workspace = open_workspace(
-            *paths, config=config, kept_owners=kept_owners, previous=previous, initial_session=initial_session
+            *paths, config=config, stored_owners=stored_owners, previous=previous, initial_session=initial_session
         )
     except (FileNotFoundError, OwnersFileError) as error:
         raise UsageFaultError(str(error)) from None
@@ -203,7 +203,7 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
 def _entries(listing: Listing[NamedT], target: Target) -> list[NamedT]:
     if target.path is None:
         return [_entry_by_id(listing, target.name)]
-    path = at_its_place(absolute(target.path), listing.root)
+    path = canonical_path(absolute(target.path), listing.root)
     if not path.is_dir():
         return [entry for entry in listing.evalsets if entry.file == path]
     return [entry for entry in listing.evalsets if entry.file.is_relative_to(path) or entry.agent_folder == path]

@@ -267,7 +267,7 @@ class Scorer:
         if self._failed_starts == ATTEMPTS:
             self._failed_starts = 0
             for request in requests:
-                request.give_up(f"the scorer {how} before it could begin: {child.last_words}")
+                request.give_up(f"the scorer {how} before it could begin: {child.last_line}")
             return
         if self.ready:
             blame(requests, how, _ANSWER_WITHIN)

@@ -1,7 +1,7 @@
-"""Processes that a child has started and that outlive it, whatever session they made for themselves.
+"""Processes that outlive the child that started them, even in sessions of their own.
 
-Each child gets a mark in its environment, which everything below it inherits. Processes clean up below themselves;
-this is for those that were killed and could not. Without `/proc` nothing is found.
+Each child has a mark in its environment, which all its descendants inherit. Processes normally clean up their
+descendants themselves. This module handles those that were killed first. Without `/proc`, nothing is found.
 """
 
 import itertools
@@ -14,23 +14,23 @@ from pathlib import Path
 from workbench.agents.worker.processes import MARK
 
 _ROUNDS = 50
-"""Looks in a row: what is found may start others before it ends."""
+"""Maximum number of searches in a row, because a process may start others before it ends."""
 _BETWEEN = 0.02
 _numbers = itertools.count(1)
 
 
 def new_mark() -> str:
-    """Return the mark of a new child: those of the processes above it, and one of its own."""
+    """Return the mark of a new child: the marks of the processes above it, and one of its own."""
     return f"{os.environ.get(MARK, '')} {_owner()}:{next(_numbers)}".strip()
 
 
 def kill_marked(mark: str) -> int:
-    """Kill all processes with this mark, or one that begins with it. Returns how many there were."""
+    """Kill all processes with this mark, or with a mark that begins with it. Return their number."""
     return _kill(lambda found: found == mark or found.startswith(f"{mark} "))
 
 
 def kill_stale() -> int:
-    """Kill what is left of workbenches of this user that are gone, killed together with their children."""
+    """Kill what remains of this user's workbenches that were killed together with their children."""
     space = _owner().partition(":")[0]
     return _kill(lambda found: found.startswith(f"{space}:") and not _is_alive(found))
 
@@ -52,13 +52,13 @@ def _kill(wanted: Callable[[str], bool]) -> int:
 
 
 def _marked() -> Iterator[tuple[int, str]]:
-    """Process id and mark of every process that has one and lets us see it."""
+    """Yield process ID and mark of every visible process that has a mark."""
     name = f"{MARK}=".encode()
     for pid in _processes():
         try:
             environment = Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:
-            continue  # It has ended, or is somebody else's.
+            continue  # It has ended, or belongs to another user.
         if name in environment:
             mark = next((item for item in environment.split(b"\0") if item.startswith(name)), name)
             yield pid, mark[len(name) :].decode("utf-8", "replace")
@@ -73,7 +73,7 @@ def _processes() -> list[int]:
 
 
 def _owner() -> str:
-    """Return what tells this process from all others: its namespace of process ids, its id, and when it began."""
+    """Return a unique name for this process: its PID namespace, its ID and its start time."""
     try:
         space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - no path, but a name
     except OSError:
@@ -83,7 +83,7 @@ def _owner() -> str:
 
 
 def _is_alive(mark: str) -> bool:
-    """Whether the process that a mark names first is still there. One that cannot be understood counts as alive."""
+    """Return whether the first process of a mark still exists. An unreadable mark counts as alive."""
     try:
         _, pid, began, _ = mark.split(" ")[0].split(":")
         return _began(int(pid)) == began
@@ -92,16 +92,16 @@ def _is_alive(mark: str) -> bool:
 
 
 def _began(pid: int) -> str:
-    """Return the clock tick at which a process began, "" if it is gone."""
+    """Return the clock tick at which a process started, or "" if it is gone."""
     fields = stat_fields(pid)
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
 
 
 def stat_fields(pid: int) -> list[str]:
-    """Return what `/proc` tells of a process, from its state on; nothing if it has ended."""
+    """Return the fields of `/proc/PID/stat` from the state on; nothing if the process has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    # The name stands in parentheses and may hold anything.
+    # The name is in parentheses and may contain anything.
     return text.rpartition(")")[2].split()
