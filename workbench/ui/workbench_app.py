@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from textual.app import App
 from textual.binding import BindingType
 from textual.events import Event, Key, Paste, Resize
+from textual.notifications import SeverityLevel
 from textual.theme import Theme
 
 from workbench import config
@@ -83,6 +84,18 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     def get_default_screen(self) -> MainScreen:
         return self.main
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a message over the screen. It is never read as markup, whatever the caller says."""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
     def _lend_terminal(self, _app: App[Any]) -> None:
         if self._watchdog is not None:
             self._watchdog.lend()
@@ -112,9 +125,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             return await super().push_screen_wait(screen, mode=mode)
 
     def _say_dropped(self, number: int) -> None:
-        self.notify(
-            f"{counted(number, 'key')} ignored: the action before took too long", severity="warning", markup=False
-        )
+        self.notify(f"{counted(number, 'key')} ignored: the action before took too long", severity="warning")
 
     # Opening and ending
 
@@ -136,7 +147,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         gc.enable()
         sys.setswitchinterval(_SWITCH_SECONDS)
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
-            self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
+            self.notify(fault, title="settings", severity="warning", timeout=8)
         self.call_after_refresh(self._read_styles_of_rooms)
         self.run_worker(self.main.controllers.open(watch=self._watch), group="read")
 
@@ -184,7 +195,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             config.remember_theme(name, self._settings.file)
         except (OSError, ValueError) as error:
             text = one_line(f"{name} holds until you leave; it could not be kept: {error}")
-            self.notify(text, severity="warning", timeout=8, markup=False)
+            self.notify(text, severity="warning", timeout=8)
 
     def look_again(self) -> None:
         """Shows theme and keys as their files have them now; where one cannot be used, says so and keeps what was."""
@@ -212,4 +223,4 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
                 self.set_reactive(App.theme, "")
                 self.theme = wanted
         for fault in faults:
-            self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
+            self.notify(fault, title="settings", severity="warning", timeout=8)

@@ -27,9 +27,8 @@ class Accept(Controller):
 
     def accept(self) -> None:
         """Show how the agent differs from the reference, and make what the user chooses the reference."""
-        row = self.view.rows.cursor
-        if row is None or row.case < 0:
-            self.view.say("put the cursor on a case first")
+        row = self.current_case()
+        if row is None:
             return
         record = self.session.record(row)
         if record is not None and not record.finished:
@@ -69,7 +68,7 @@ class Accept(Controller):
                 return None
             comparison = await asyncio.to_thread(Comparison, draft.value, transcript.turns)
         except NotComparableError as error:
-            self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8, markup=False)
+            self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8)
             return None
         except (OSError, ValueError) as error:
             self._files.tell(error)

@@ -36,11 +36,8 @@ class Cases(Controller):
 
     def rename(self) -> None:
         """Give the case under the cursor another id."""
-        row = self.view.rows.cursor
-        if row is None or row.case < 0:
-            self.view.say("put the cursor on a case first")
-            return
-        self.view.work(self._rename(row), "edit")
+        if (row := self.current_case()) is not None:
+            self.view.work(self._rename(row), "edit")
 
     def duplicate(self) -> None:
         """Copy the marked or current cases."""
@@ -55,21 +52,12 @@ class Cases(Controller):
         self._with_cases(self._move_to)
 
     def _in_evalset(self, work: "Callable[[Row], Awaitable[None]]") -> None:
-        row = self.view.rows.cursor
-        if row is None or row.evalset < 0:
-            self.view.say("put the cursor on an evalset, or a case in it, first")
-            return
-        self.view.work(work(row), "edit")
+        if (row := self.current_evalset()) is not None:
+            self.view.work(work(row), "edit")
 
     def _with_cases(self, work: "Callable[[list[tuple[int, int]]], Awaitable[None]]") -> None:
-        rows, row = self.view.rows, self.view.rows.cursor
-        pairs = sorted(rows.marks)
-        if not pairs and row is not None and row.case >= 0:
-            pairs = [(row.evalset, row.case)]
-        if not pairs:
-            self.view.say("put the cursor on a case, or mark some with space, first")
-            return
-        self.view.work(work(pairs), "edit")
+        if pairs := self.marked_or_current():
+            self.view.work(work(pairs), "edit")
 
     # One case
 

@@ -43,9 +43,8 @@ class Checks(Controller):
 
     def import_agents(self) -> None:
         """Import each agent in a child process."""
-        workspace = self.session.workspace
+        workspace = self.workspace()
         if workspace is None:
-            self.view.say("still reading")
             return
         self.view.say("importing agents …")
         self._try_imports(workspace, lambda outcome: self.view.call_later(self.imported, outcome))
@@ -66,9 +65,8 @@ class Checks(Controller):
         self.view.work(self._show_found(), "check")
 
     async def _show_found(self) -> None:
-        workspace = self.session.workspace
+        workspace = self.workspace()
         if workspace is None:
-            self.view.say("still reading")
             return
         self.view.say("checking …")
         found = await self._check(workspace)

@@ -45,9 +45,7 @@ class Earlier(Controller):
             await self._read_verdicts()
         except Exception as error:
             # What is kept may be damaged in any way; the screen goes on without it.
-            self.view.notify(
-                one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning", markup=False
-            )
+            self.view.notify(one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning")
         finally:
             self.session.loading = ""
             self.verdicts_shown.set()

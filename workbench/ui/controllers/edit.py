@@ -26,19 +26,13 @@ class Edit(Controller):
 
     def edit(self) -> None:
         """Edit the case or evalset under the cursor."""
-        row = self.view.rows.cursor
-        if row is None or row.evalset < 0:
-            self.view.say("put the cursor on a case or an evalset first")
-            return
-        self.view.work(self.edit_row(row), "edit")
+        if (row := self.current_evalset()) is not None:
+            self.view.work(self.edit_row(row), "edit")
 
     def edit_outside(self) -> None:
         """Open the JSON of the case under the cursor in the user's editor."""
-        row = self.view.rows.cursor
-        if row is None or row.case < 0:
-            self.view.say("put the cursor on a case first")
-            return
-        self.view.work(self._edit_outside_from_tree(row), "edit")
+        if (row := self.current_case()) is not None:
+            self.view.work(self._edit_outside_from_tree(row), "edit")
 
     async def _edit_outside_from_tree(self, row: Row) -> None:
         draft = await self.draft(row)
@@ -96,7 +90,7 @@ class Edit(Controller):
             try:
                 text = self.view.lend_terminal(draft.name, text)
             except NoEditorError as error:
-                self.view.notify(plain(str(error)), severity="warning", timeout=8, markup=False)
+                self.view.notify(plain(str(error)), severity="warning", timeout=8)
                 return draft
             after = draft if text.strip() == first.strip() else await self._save_outside(draft, text)
             if not isinstance(after, str):

@@ -239,19 +239,19 @@ class Files(Controller):
         """Say what went wrong with a file."""
         from workbench.ui.editing.wording import in_words
 
-        self.view.notify(in_words(error), severity="error", timeout=10, markup=False)
+        self.view.notify(in_words(error), severity="error", timeout=10)
 
     def warn_if_fleeting(self) -> None:
         """Say once that edits can be undone only until the user leaves, if nothing can be kept."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
             words = f"{self.session.state_dir} cannot be written: edits can be undone until you leave"
-            self.view.notify(one_line(words), severity="warning", timeout=8, markup=False)
+            self.view.notify(one_line(words), severity="warning", timeout=8)
 
     def say_old_format(self) -> None:
         """Say why a file of an old format is not changed, and how to convert it."""
         words = "it is in an old format: “migrate evalset” in the palette makes one of today's schema of it"
-        self.view.notify(words, timeout=8, markup=False)
+        self.view.notify(words, timeout=8)
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "Chosen":
         """Return cases of an evalset as they are shown."""

@@ -62,11 +62,8 @@ class Folder(Controller):
 
     def choose_agent(self) -> None:
         """Ask which agent the evalset under the cursor belongs to."""
-        row = self.view.rows.cursor
-        if row is None or row.evalset < 0:
-            self.view.say("put the cursor on an evalset first")
-            return
-        self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
+        if (row := self.current_evalset()) is not None:
+            self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
         """Read the folder and show it. Return False and say why if it cannot be read.
@@ -82,7 +79,7 @@ class Folder(Controller):
             session.reading = False
             session.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
             self.view.show_facts()
-            self.view.notify(plain(session.trouble, limit=600), severity="error", timeout=10, markup=False)
+            self.view.notify(plain(session.trouble, limit=600), severity="error", timeout=10)
             return False
         session.reading = False
         self.load(workspace)
@@ -153,7 +150,7 @@ class Folder(Controller):
         try:
             await asyncio.to_thread(self.session.keep_owner, entry, agent)
         except (OSError, ValueError) as error:
-            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
             return False
         return True
 

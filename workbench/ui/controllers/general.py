@@ -102,7 +102,7 @@ class General(Controller):
         if copied.file is None:
             self.view.say(copied.message)
         else:
-            self.view.notify(one_line(copied.message), timeout=10, markup=False)
+            self.view.notify(one_line(copied.message), timeout=10)
 
     def _id_under_cursor(self) -> tuple[str, str] | None:
         row = self.view.rows.cursor

@@ -30,9 +30,7 @@ class History(Controller):
 
     def history(self) -> None:
         """Open the list of runs."""
-        if self.session.workspace is None:
-            self.view.say("still reading")
-        else:
+        if self.workspace() is not None:
             self.view.work(self._show_history(), "history")
 
     async def _show_history(self) -> None:
@@ -56,9 +54,7 @@ class History(Controller):
 
     def compare(self) -> None:
         """Compare the last run with another one."""
-        if self.session.workspace is None:
-            self.view.say("still reading")
-        else:
+        if self.workspace() is not None:
             self.view.work(self._compare_last(), "compare")
 
     # One run
@@ -98,7 +94,7 @@ class History(Controller):
         case = self.session.case(*place) if place is not None else None
         captured = captured_from_record(record, case, agent.folder.name if agent is not None else ref.agent)
         if not captured.turns:
-            self.view.notify("no turn of it has an answer, so there is nothing to keep", markup=False)
+            self.view.notify("no turn of it has an answer, so there is nothing to keep")
             return
         self._talk.keep(captured, agent, f"{ref.eval_id}_as_run", entry.file if entry is not None else None)
 
@@ -153,7 +149,7 @@ class History(Controller):
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not run.trouble]
         if not others:
-            self.view.notify("there is no other run to compare it with", markup=False)
+            self.view.notify("there is no other run to compare it with")
             return
         first = next((run for run in others if run.run_id == pinned and not run.adk), None)
         if first is None:

@@ -33,11 +33,11 @@ class NewFiles(Controller):
 
     def migrate(self) -> None:
         """Convert the evalset under the cursor from an old format."""
-        row = self.view.rows.cursor
-        entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
-        if entry is None:
-            self.view.say("put the cursor on an evalset first")
-        elif entry.document.format == "current":
+        row = self.current_evalset()
+        if row is None:
+            return
+        entry = self.session.entry(row.evalset)
+        if entry.document.format == "current":
             self.view.say("it is of today's schema already")
         else:
             self.view.work(self._migrate(entry), "edit")

@@ -95,8 +95,6 @@ class News(Controller):
         for notice in loud[:_NOTICES_SHOWN]:
             text = plain(notice.message, limit=600)
             hint = f"\n{one_line(notice.hint)}" if notice.hint else ""
-            self.view.notify(
-                text + hint, severity="error" if notice.level == "error" else "warning", timeout=10, markup=False
-            )
+            self.view.notify(text + hint, severity="error" if notice.level == "error" else "warning", timeout=10)
         if (more := len(loud) - _NOTICES_SHOWN) > 0:
             self.view.say(f"{counted(more, 'more notice')}: in the palette", warning=True)

@@ -79,7 +79,7 @@ class Pictures(Controller):
         try:
             await asyncio.to_thread(replace_content, file, drawn)
         except OSError as error:
-            self.view.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error", markup=False)
+            self.view.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error")
             return
         self.view.say(one_line(f"saved: {file}"))
 

@@ -82,9 +82,7 @@ class Run(Controller):
 
     def resume(self) -> None:
         """Go on with the newest run, which was interrupted."""
-        if self.session.workspace is None:
-            self.view.say("still reading")
-        elif self._can_start():
+        if self.workspace() is not None and self._can_start():
             self.session.store.request_run()
             self.session.store.hand_over(self.thread.start(self._engine.resume()))
             self.view.show_facts()
@@ -97,7 +95,6 @@ class Run(Controller):
                 f"{one_line(has)}\nIn the palette (:) resume goes on with it",
                 title="a run was interrupted",
                 timeout=15,
-                markup=False,
             )
 
     def score_by_new_references(self, targets: Targets) -> None:

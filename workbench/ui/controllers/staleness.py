@@ -123,7 +123,7 @@ class Staleness(Controller):
         except Exception as error:
             # The screen goes on without it.
             said = one_line(f"stale verdicts cannot be found: {error!r}", limit=400)
-            self.view.notify(said, severity="warning", markup=False)
+            self.view.notify(said, severity="warning")
         finally:
             self._idle.set()
 

@@ -40,9 +40,10 @@ class Talk(Controller):
 
     def talk(self) -> None:
         """Talk to the agent under the cursor."""
-        if self.session.workspace is None:
-            self.view.say("still reading")
-        elif not self.session.workspace.agents:
+        workspace = self.workspace()
+        if workspace is None:
+            return
+        if not workspace.agents:
             self.view.say("there is no agent here to talk to")
         else:
             self.view.work(self._talk(), "talk")
@@ -70,10 +71,8 @@ class Talk(Controller):
 
     def keep_session(self) -> None:
         """Make a case of a session that ADK saved."""
-        if self.session.workspace is None:
-            self.view.say("still reading")
-            return
-        self.view.work(self._keep_session(), "talk")
+        if self.workspace() is not None:
+            self.view.work(self._keep_session(), "talk")
 
     # Talking
 
@@ -137,11 +136,11 @@ class Talk(Controller):
         try:
             captured = case_from_session(await asyncio.to_thread(read_session, file))
         except NoSessionError as error:
-            self.view.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error", markup=False)
+            self.view.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error")
             return
         except (OSError, ValueError, RecursionError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
-            self.view.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error", markup=False)
+            self.view.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error")
             return
         agent = (
             next((one for one in workspace.agents if one.folder.name == captured.app_name), None) or await self._whom()
@@ -181,7 +180,7 @@ class Talk(Controller):
             self.view.say("written: r runs it, e edits it, u takes it back")
             if self.view.covered:
                 # From a run that is kept, whose screen does not show what is said here.
-                self.view.notify("written: it is among the cases now", markup=False)
+                self.view.notify("written: it is among the cases now")
         return bool(written)
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":

@@ -61,7 +61,7 @@ class Triage(Controller):
         for entry, triage, trouble in await asyncio.to_thread(read):
             self.session.verdicts.triage.take(entry.file, triage)
             if trouble:
-                self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8, markup=False)
+                self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8)
         self._show_triage()
 
     def _show_triage(self) -> None:
@@ -74,12 +74,8 @@ class Triage(Controller):
 
     def triage(self) -> None:
         """Ask what the verdict under the cursor, or those of the marked cases, are worth."""
-        row = self.view.rows.cursor
-        marked = sorted(self.view.rows.marks)
-        if not marked and (row is None or row.case < 0):
-            self.view.say("put the cursor on a case, or mark some with space, first")
-            return
-        self.view.work(self._triage_marked(marked) if marked else self._triage_row(), "edit")
+        if pairs := self.marked_or_current():
+            self.view.work(self._triage_marked(pairs) if self.view.rows.marks else self._triage_row(), "edit")
 
     async def _triage_row(self) -> None:
         """Ask about the case under the cursor, then about the next problem as long as the user wants to go on."""
@@ -158,7 +154,7 @@ class Triage(Controller):
         try:
             found = await asyncio.to_thread(save_triage, saver, told, changes)
         except BrokenTriageError as error:
-            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
             return False
         except OSError as error:
             self._files.tell(error)

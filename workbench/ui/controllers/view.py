@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from workbench.events import CaseRef
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -50,9 +51,9 @@ class View(Protocol):
         title: str = "",
         severity: Severity = "information",
         timeout: float | None = None,
-        markup: bool = True,
+        markup: bool = False,
     ) -> None:
-        """Show a message over the screen; `message` is safe text."""
+        """Show a message over the screen; `message` is safe text, never read as markup."""
 
     async def pick(
         self,
@@ -163,3 +164,35 @@ class Controller:
     def __init__(self, view: View) -> None:
         self.view = view
         self.session = view.session
+
+    def current_case(self) -> Row | None:
+        """Return the row of the case under the cursor, else say that there is none."""
+        row = self.view.rows.cursor
+        if row is not None and row.case >= 0:
+            return row
+        self.view.say("put the cursor on a case first")
+        return None
+
+    def current_evalset(self) -> Row | None:
+        """Return the row of the evalset, or of the case in it, under the cursor, else say that there is none."""
+        row = self.view.rows.cursor
+        if row is not None and row.evalset >= 0:
+            return row
+        self.view.say("put the cursor on a case or an evalset first")
+        return None
+
+    def marked_or_current(self) -> list[tuple[int, int]]:
+        """Return the marked cases, else the one under the cursor, as (evalset, case); else say that there is none."""
+        row = self.view.rows.cursor
+        if marked := sorted(self.view.rows.marks):
+            return marked
+        if row is not None and row.case >= 0:
+            return [(row.evalset, row.case)]
+        self.view.say("put the cursor on a case, or mark some with space, first")
+        return []
+
+    def workspace(self) -> "Workspace | None":
+        """Return the folder as it was read, else say that it is still being read."""
+        if self.session.workspace is None:
+            self.view.say("still reading")
+        return self.session.workspace

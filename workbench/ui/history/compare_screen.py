@@ -154,7 +154,7 @@ class CompareScreen(TwoSides):
             self._draw()
             return
         if trouble:
-            self.notify(one_line(trouble[0], limit=400), severity="warning", timeout=10, markup=False)
+            self.notify(one_line(trouble[0], limit=400), severity="warning", timeout=10)
         self._found = found
         self.frame.border_subtitle = Content(f"{found.unchanged:,} unchanged")
         self.changes.show_comparison(found)

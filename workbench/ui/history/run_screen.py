@@ -324,7 +324,7 @@ class RunScreen(TwoSides):
             told, gone = await delete(self._state, [self._run])
             if gone:
                 self.dismiss(None)  # To the list, which reads again.
-            self.notify(told, markup=False)
+            self.notify(told)
 
     def action_stored_copy(self) -> None:
         ref = self.tree_view.ref

@@ -194,7 +194,7 @@ class HistoryScreen(ListScreen):
         self.runs.running = self._going_on()
         if trouble and not self._read_once:
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
-            self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10, markup=False)
+            self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10)
         self._all, self._read_once = runs, True
         kept = {run.path for run in runs}
         self.runs.marked = [run for run in self.runs.marked if run.path in kept]

@@ -15,7 +15,6 @@ from textual.widgets import Static
 
 from workbench.actions import Where, footer
 from workbench.rendering.cells import cell_len, cut
-from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.host import Host
@@ -51,7 +50,7 @@ class ListScreen(Screen[None]):
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """Say something short in the last line; raw text."""
-        self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
+        self.key_line.say(text, warning=warning)
 
     def copy(self, what: str, text: str) -> None:
         """Copy a text to the clipboard, and say so."""

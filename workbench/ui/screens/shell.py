@@ -73,7 +73,7 @@ class Shell(Screen[None]):
         return self.right.has_focus_within
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
+        self.key_line.say(text, warning=warning)
 
     def hush(self) -> None:
         self.key_line.hush()

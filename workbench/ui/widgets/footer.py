@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from workbench.actions import Action, key_label
 from workbench.rendering.cells import cell_len, cut
+from workbench.text import one_line
 
 _SAID_FOR = 3.0
 """Seconds that a message stays."""
@@ -32,11 +33,11 @@ class KeyLine(Widget):
         ]
         self.refresh()
 
-    def say(self, text: str, variable: str = "label-strong") -> None:
-        """Shows a safe text in place of the keys for a while."""
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Show something short in place of the keys for a while; raw text."""
         if self._silence is not None:
             self._silence.stop()
-        self._message = (text, variable)
+        self._message = (one_line(text), "status-not-evaluated" if warning else "label-strong")
         self._silence = self.set_timer(_SAID_FOR, self.hush)
         self.refresh()
 
