@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseError, MetricResult
+from workbench.events import CaseError, CaseStatus, MetricResult
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
@@ -84,14 +84,7 @@ def _frame(store: Store, prices: Prices) -> Report:
         root=run.root,
         started=run.started,
         duration_seconds=run.duration_seconds,
-        summary=Summary(
-            total=statuses.total(),
-            passed=statuses["passed"],
-            failed=statuses["failed"],
-            error=statuses["error"],
-            not_evaluated=statuses["not_evaluated"],
-            cancelled=statuses["cancelled"],
-        ),
+        summary=Summary(total=statuses.total(), **{status: statuses[status] for status in get_args(CaseStatus)}),
         cases=[],
         repeats=[],
         scored_from=run.scored_from or None,

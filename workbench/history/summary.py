@@ -333,8 +333,7 @@ def number(value: Any) -> float | None:
 
 def texts(content: Any) -> list[str]:
     """The texts of an ADK content."""
-    parts = mapping(content).get("parts") or ()
-    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return [part["text"] for part in parts_of(content) if isinstance(part.get("text"), str)]
 
 
 def _new_row(ref: list[Any]) -> Row:

@@ -144,16 +144,11 @@ def add_to_index(runs: Path, entry: IndexEntry) -> None:
 def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
     """The runs of the index by their ids, the later line counting, and how many lines it has; damaged ones are left
     out."""
-    entries: dict[str, IndexEntry] = {}
     try:
         lines = (runs / INDEX).read_bytes().splitlines(keepends=True)
     except OSError:
         return {}, 0
-    for line in lines:
-        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-            entry = read_checked(line)
-            entries[entry["run_id"]] = entry
-    return entries, len(lines)
+    return _entries(lines), len(lines)
 
 
 def read_newest(runs: Path) -> list[IndexEntry]:
@@ -165,13 +160,17 @@ def read_newest(runs: Path) -> list[IndexEntry]:
             lines = file.read().splitlines(keepends=True)
     except OSError:
         return []
+    return list(_entries(lines).values())  # The first line may be half a line: its checksum tells.
+
+
+def _entries(lines: Iterable[bytes]) -> dict[str, IndexEntry]:
+    """Return the runs by their ids, without damaged lines. The later line counts."""
     entries: dict[str, IndexEntry] = {}
     for line in lines:
-        # The first one may be half a line: its checksum tells.
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             entry = read_checked(line)
             entries[entry["run_id"]] = entry
-    return list(entries.values())
+    return entries
 
 
 def write_index(runs: Path, entries: dict[str, IndexEntry]) -> None:

@@ -162,13 +162,14 @@ class Case:
         while True:
             while self._wire.pending:
                 message = self._wire.pending.popleft()
-                if message["op"] == "answered":
+                if message["op"] == "turn":
+                    yield message["content"]
+                elif message["op"] == "end":
+                    return
+                elif message["op"] == "answered":
                     assert self._opened is not None
                     self._opened.conversation.recall(message)
-                    continue
-                if message["op"] != "turn":
-                    return
-                yield message["content"]
+                # A `stop` of a chat that comes now is too late: the turn is over.
             # A socket of its own is only read between turns: what an agent does to the event loop cannot hurt.
             if not self._wire.refill():
                 return

@@ -24,18 +24,8 @@ class Chat(Case):
 
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
         await self._tell_state()
-        while True:
-            while self._wire.pending:
-                message = self._wire.pending.popleft()
-                if message["op"] == "turn":
-                    yield message["content"]
-                elif message["op"] == "end":
-                    return
-                # A `stop` that comes now is too late: the turn is over.
-            if not self._wire.refill():
-                return
-            if not self._wire.pending:
-                await self._wire.arrived()
+        async for content in super()._messages():
+            yield content
 
     async def _turn(self, content: Dict[str, Any]) -> bool:
         """One message and the answer to it, or why there is none; the conversation goes on after either."""
