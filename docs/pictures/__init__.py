@@ -1,0 +1,1 @@
+"""The pictures of these pages, taken from the running program."""

@@ -1,0 +1,7 @@
+"""The pictures of the tour."""
+
+from pathlib import Path
+
+
+async def make() -> list[Path]:
+    return []
