@@ -9,7 +9,7 @@ LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/rendering/te
 # `call` splits at commas.
 DEV_EXTRAS := adk,vertex,litellm,dev
 
-.PHONY: open test check tests lowest bench clean
+.PHONY: open test check tests lowest bench pictures demo-recording clean
 .DEFAULT_GOAL := open
 
 open: $(VENV)/.installed
@@ -33,6 +33,13 @@ lowest: $(LOWEST)/.installed
 
 bench: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks
+
+# All pictures in the README and in docs/, and the recording alone.
+pictures: $(VENV)/.installed-dev
+	$(RUN)/python -m docs.pictures
+
+demo-recording: $(VENV)/.installed-dev
+	$(RUN)/python -m docs.pictures recording
 
 clean:
 	rm -rf $(VENV) $(LOWEST)

@@ -42,10 +42,15 @@ class Frame:
 
 
 def read_frame(svg: str) -> Frame:
-    """Read a screenshot of Textual."""
+    """Read a screenshot of Textual.
+
+    Raises:
+        ValueError: The SVG is not one, or not of the kind that Textual 8 draws.
+    """
     styles = {name: re.sub(r"\s*([:;])\s*", r"\1", css).strip(" ;") for name, css in _STYLE.findall(svg)}
     size = _SIZE.search(svg)
-    assert size, "Textual draws another SVG than before"
+    if size is None:
+        raise ValueError("no screenshot of Textual, or it draws them in a new way")
     columns = round(float(size[1]) / CELL)
     rows = round(float(size[2]) / LINE)
     fills: list[list[Piece]] = [[] for _ in range(rows)]
