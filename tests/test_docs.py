@@ -1,6 +1,7 @@
 """The pages: every link leads somewhere, and what they promise to list whole is whole."""
 
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -13,7 +14,7 @@ _ROOT = Path(__file__).parent.parent
 _PAGES = [_ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "AGENTS.md")] + [
     *sorted(_ROOT.glob("docs/*.md"))
 ]
-_LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
+_LINK = re.compile(r"(?:\]\(|src(?:set)?=\")([^)#\s\"]*)#?([^)\s\"]*)[)\"]")
 
 
 @cache
@@ -33,9 +34,20 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert not anchor or anchor in _anchors(target), f"{name}#{anchor}"
 
 
-def test_every_page_is_found_from_the_readme_or_for_those_who_change_it() -> None:
-    named = {name for page in _PAGES[:2] for name, _ in _LINK.findall(page.read_text(encoding="utf-8"))}
-    assert {f"docs/{page.name}" for page in _PAGES[4:]} <= named
+def test_the_index_has_every_page_once_in_four_groups() -> None:
+    text = (_ROOT / "docs/README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in _ROOT.glob("docs/*.md")} - {"README.md"}
+    groups = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert [group.splitlines()[0] for group in groups] == ["Start", "Guides", "Reference", "Background"]
+    linked = Counter(name for group in groups for name in re.findall(r"^- \[.*\]\((.*)\)", group, re.MULTILINE))
+    assert linked == Counter(pages), "add a page to its group in docs/README.md"
+
+
+def test_the_readme_has_six_links_and_six_reasons() -> None:
+    text = (_ROOT / "README.md").read_text(encoding="utf-8")
+    sections = {part.splitlines()[0]: part for part in text.split("\n## ")[1:]}
+    for title in ("What you get only here", "Read on"):
+        assert sections[title].count("\n- ") == 6, title
 
 
 def test_every_kind_of_error_is_explained() -> None:
