@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from textual.pilot import Pilot
 
 from docs.pictures.frame import Frame, read_frame
-from workbench import config, resources
+from workbench import config
 from workbench.ui.session import Session
 from workbench.ui.themes import DEFAULT, Themes
 from workbench.ui.workbench_app import WorkbenchApp
@@ -114,7 +114,7 @@ async def opened(size: tuple[int, int], *, only: tuple[str, ...] = ()) -> AsyncI
                 shutil.copy(SAMPLES / name, folder / name)
         (folder / ".git").mkdir()
         settings = config.Settings(folder.parent / "settings.toml")
-        themes = Themes([resources.themes()])
+        themes = Themes()
         app = WorkbenchApp(Session(folder, checks=True), settings, themes, themes.read(DEFAULT))
         async with app.run_test(size=size, notifications=True) as pilot:
             player = Player(app, pilot, folder)
