@@ -8,6 +8,7 @@ import os
 import re
 import select
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from workbench import Project, RunOptions, UsageFaultError
 from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
+from workbench.model.criteria import parse_config
 
 AGENT = """
 def root_agent(message, session):
@@ -147,6 +149,17 @@ async def test_a_run_ends_when_its_listener_raises(desk: Path, caplog: pytest.Lo
     assert isinstance(heard.pop(), CaseStarted)
     assert not any(isinstance(event, CaseStarted) for event in heard)
     assert not caplog.records
+
+
+async def test_cases_of_an_open_workspace_are_planned_with_its_criteria(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        (entry,) = project.evalsets
+        config = parse_config(Path("criteria"), b'{"criteria": {"response_match_score": 0.0}}')
+        edited = replace(entry, criteria=replace(entry.criteria, config=config))
+        workspace = replace(project.workspace, evalsets=(edited,))
+        plan = await project.plan(workspace=workspace, names=[(entry.relative, "lost_parcel")])
+        store = await project.run(plan).result()
+    assert {record.ref.eval_id: record.state for record in store.current_records()} == {"lost_parcel": "passed"}
 
 
 async def test_events_come_in_order_while_the_run_goes_on(desk: Path) -> None:

@@ -154,10 +154,12 @@ async def test_a_new_folder_is_watched_with_what_it_holds(tmp_path: Path) -> Non
         await seen.until(second)
 
 
-async def test_that_the_project_is_gone_is_told_and_that_it_is_back(tmp_path: Path) -> None:
-    root, away = tmp_path / "project", tmp_path / "away"
+@pytest.mark.parametrize("others", ["no other folder", "another folder"])
+async def test_that_the_project_is_gone_is_told_and_that_it_is_back(tmp_path: Path, others: str) -> None:
+    root, away, settings = tmp_path / "project", tmp_path / "away", tmp_path / "settings"
     root.mkdir()
-    changes = Changes(root, lambda: [root])
+    settings.mkdir()
+    changes = Changes(root, lambda: [root, settings] if others == "another folder" else [root])
     told: asyncio.Queue[bool] = asyncio.Queue()
     changes.on_gone = lambda: told.put_nowait(changes.gone)
 

@@ -170,7 +170,7 @@ class Changes:
             self.on_polling()
 
     async def _watch(self) -> bool:
-        """Watches until the folders are others; True if folders went, so that it is not known what happened there."""
+        """Watch until the folders are others. Return True if some went or came back, with unknown changes."""
         awake = time.time() - time.monotonic()
         async for found, more in self._found():
             # The one clock goes on while the machine sleeps, the other one does not.
@@ -182,7 +182,9 @@ class Changes:
             elif paths:
                 self._queue.put_nowait(Batch(paths))
             gone = any(not folder.is_dir() for folder in self._watched) if (not found or slept or more) else False
-            if gone or not self._watched.isdisjoint(paths):
+            # Folders elsewhere, such as that of the settings, are watched also while the project is gone.
+            back = self.gone and self._root.is_dir()
+            if gone or back or not self._watched.isdisjoint(paths):
                 return True
         return False
 
