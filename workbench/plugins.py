@@ -31,7 +31,7 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "hallucinations_v1": "workbench.metrics.judged.descriptions:HALLUCINATIONS",
         "safety_v1": "workbench.metrics.judged.descriptions:SAFETY",
         "multi_turn_task_success_v1": "workbench.metrics.judged.descriptions:TASK_SUCCESS",
-        "multi_turn_trajectory_quality_v1": "workbench.metrics.judged.descriptions:WAY",
+        "multi_turn_trajectory_quality_v1": "workbench.metrics.judged.descriptions:TRAJECTORY",
         "multi_turn_tool_use_quality_v1": "workbench.metrics.judged.descriptions:TOOL_USE",
         "per_turn_user_simulator_quality_v1": "workbench.metrics.judged.descriptions:SIMULATED_USER",
         "tool_call_count_v1": "workbench.metrics.efficiency:TOOL_CALLS",

@@ -1,1 +1,1 @@
-"""One module a criterion, and the registry with what a user must know of each."""
+"""Criteria: one module per criterion, and the registry that describes them."""

@@ -1,16 +1,19 @@
-"""Laying two sequences beside each other, in the order they have: what an explanation is built on."""
+"""Alignment of two sequences that keeps their order."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 MAX_CELLS = 16_000_000
-"""Above this product of lengths the quick way is taken; below, the bit vectors stay under about 2 MB."""
+"""Product of lengths above which the greedy method is used. Below it, the bit vectors stay under about 2 MB."""
 MAX_WEIGHED_CELLS = 10_000
 
 
 def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Index pairs of equal items, increasing on both sides: a longest common subsequence, and above `MAX_CELLS` a
-    common subsequence that is found quickly and holds all of `left` whenever `left` is a subsequence of `right`."""
+    """Return index pairs of equal items, increasing on both sides.
+
+    The pairs form a longest common subsequence. Above `MAX_CELLS` they form a common subsequence that is found quickly;
+    it contains all of `left` if `left` is a subsequence of `right`.
+    """
     start = 0
     shorter = min(len(left), len(right))
     while start < shorter and left[start] == right[start]:
@@ -27,9 +30,11 @@ def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple
 
 
 def _bit_parallel(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Hyyrö's bit-vector form of the table of lengths: after row i, bit j of the vector is 0 where the length grows
-    between columns j and j+1. One addition of long integers a row instead of a loop over columns, and the rows kept
-    are enough to walk back."""
+    """Compute the table of lengths as Hyyrö's bit vectors.
+
+    After row i, bit j of the vector is 0 if the length grows between columns j and j+1. A row costs one addition of
+    long integers instead of a loop over columns, and the stored rows are enough to trace back the pairs.
+    """
     where: dict[Hashable, int] = defaultdict(int)
     for column, item in enumerate(right):
         where[item] |= 1 << column
@@ -55,7 +60,7 @@ def _bit_parallel(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[t
 
 
 def _greedy(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Each item of `left` in turn takes its first equal after the last one taken."""
+    """Match each item of `left` with the first equal item after the previous match."""
     places: dict[Hashable, list[int]] = defaultdict(list)
     for column in range(len(right) - 1, -1, -1):
         places[right[column]].append(column)
@@ -74,8 +79,10 @@ def _greedy(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[i
 def heaviest_pairs(
     left: Sequence[int], right: Sequence[int], weight: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
-    """Pairs of items, in the order of both sides, whose weights have the largest sum; a weight of 0 forbids a pair.
-    Above `MAX_WEIGHED_CELLS` each item of `left` simply takes the next it may."""
+    """Return pairs in the order of both sides whose weights have the largest sum. A weight of 0 forbids a pair.
+
+    Above `MAX_WEIGHED_CELLS`, each item of `left` takes the next item it is allowed to.
+    """
     if len(left) * len(right) > MAX_WEIGHED_CELLS:
         return _next_allowed(left, right, weight)
     weights = [[weight(item, other) for other in right] for item in left]
@@ -104,7 +111,7 @@ def _next_allowed(
 ) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     start = 0
-    # A window keeps this linear; what stands further away is left without a partner.
+    # The window keeps the time linear. Items further away stay unpaired.
     window = max(MAX_WEIGHED_CELLS // max(len(left), 1), 8)
     for item in left:
         places = range(start, min(start + window, len(right)))

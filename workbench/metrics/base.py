@@ -1,4 +1,4 @@
-"""What every criterion is given and what it gives back."""
+"""Input and result types shared by all criteria."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,14 +11,17 @@ from workbench.model.criteria import Criterion
 
 
 class NotScorableError(ValueError):
-    """The request makes no sense for any transcript, such as two conversations of different length."""
+    """A request that no transcript could satisfy, such as two conversations of different length."""
 
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """One case to judge by one criterion: invocations are normalised ADK JSON, one a turn; `expected` is None for a
-    scenario; `rubrics` are the case's own; `custom` says that the config's `custom_metrics` define the criterion, which
-    then replaces one of ADK's with the same name, and `custom_config` is what stands there."""
+    """One case to judge by one criterion.
+
+    `actual` and `expected` are normalised ADK invocations as JSON, one per turn; `expected` is None for a scenario.
+    `rubrics` are the rubrics of the case. `custom` is true if the config's `custom_metrics` define the criterion; it
+    then replaces ADK's criterion of the same name, and `custom_config` is its entry there.
+    """
 
     criterion: Criterion
     expected: tuple[dict[str, Any], ...] | None
@@ -31,7 +34,7 @@ class ScoreRequest:
 
 @dataclass(frozen=True)
 class Scored:
-    """The verdict over the case, and one for each turn (empty where single turns were not looked at)."""
+    """The verdict on the case and one verdict per turn (empty if turns are not judged one by one)."""
 
     result: MetricResult
     turns: tuple[MetricResult, ...] = ()
@@ -41,84 +44,98 @@ class Service(Protocol):
     """Google's evaluation service, for one criterion of one case."""
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a rating: `{"score": float | None, "explanation": str, "rubrics": [{"id", "text", "met",
-        "reasoning"}], "error": {"kind", "code", "message"} | None, "seconds", "attempts", "cached"}`. Never raises but
-        when cancelled.
-        `instance` is `{"prompt", "response", "reference"}` (texts), or for a whole conversation `{"agents": {…},
-        "turns": […]}`."""
+        """Rate one criterion of one case.
+
+        `instance` is `{"prompt", "response", "reference"}` (texts), or `{"agents": {…}, "turns": […]}` for a whole
+        conversation. The result is `{"score": float | None, "explanation": str, "rubrics": [{"id", "text", "met",
+        "reasoning"}], "error": {"kind", "code", "message"} | None, "seconds", "attempts", "cached"}`. Failures are
+        reported in `error`; only cancellation raises.
+        """
         ...
 
 
 class Functions(Protocol):
-    """The user's own Python functions, run in a child in the agent's interpreter."""
+    """Calls of the user's own Python functions, in a child process that uses the agent's interpreter."""
 
     async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
-        """What `path` ("package.module.function") returns, as JSON data. `kind` is "judge" or "metric".
+        """Call the function at `path` ("package.module.function") and return its result as JSON data.
+
+        `kind` is "judge" or "metric".
 
         Raises:
-            workbench.agents.functions.FunctionFailedError: it could not be imported, raised, or took the child down.
+            workbench.agents.functions.FunctionFailedError: The function could not be imported, raised, or ended the
+                child.
         """
         ...
 
 
 class Bench(Protocol):
-    """What a criterion that asks somebody may use while it scores one case. Calls made through it are counted."""
+    """The judges, services and functions that a criterion may use while it scores one case. All calls are counted."""
 
     @property
     def all_votes(self) -> bool:
-        """Ask every sample, also those that cannot change the verdict any more."""
+        """Whether to request every sample, even if the verdict is already decided."""
         ...
 
     def judge(self, options: JudgeOptions) -> Judge:
-        """Raises:
-        workbench.judge.base.NotAvailableError: it cannot be asked here.
+        """Return a judge with these options.
+
+        Raises:
+            workbench.judge.base.NotAvailableError: The judge cannot be used here.
         """
         ...
 
     def service(self) -> Service:
-        """Raises:
-        workbench.judge.base.NotAvailableError: no project or no credentials.
+        """Return Google's evaluation service.
+
+        Raises:
+            workbench.judge.base.NotAvailableError: The project or the credentials are missing.
         """
         ...
 
     def functions(self) -> Functions:
-        """Those of the agent of this case."""
+        """Return the functions of this case's agent."""
         ...
 
 
 def status_of(score: float | None, threshold: float) -> MetricStatus:
-    """ADK's rule: nothing is rounded, score ≥ threshold passes; no score is an error, never a pass."""
+    """Apply ADK's rule: a score at or above the threshold passes, nothing is rounded.
+
+    A missing score is an error, never a pass.
+    """
     if score is None:
         return "error"
     return "passed" if score >= threshold else "failed"
 
 
 def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """(expected, actual) of each turn.
+    """Return the pair (expected, actual) of each turn.
 
     Raises:
-        NotScorableError: there is no reference, or its length is another one.
+        NotScorableError: There is no reference, or it has a different number of turns.
     """
     if request.expected is None:
-        raise NotScorableError(f"{request.criterion.name} compares with a reference, and this case has none")
+        raise NotScorableError(f"{request.criterion.name} needs a reference, and this case has none")
     same_length(request)
     return list(zip(request.expected, request.actual, strict=True))
 
 
 def same_length(request: ScoreRequest) -> None:
-    """Check that the reference, if there is one, has as many turns as were made.
+    """Check that the reference, if there is one, has as many turns as the transcript.
 
     Raises:
-        NotScorableError: it has more or fewer.
+        NotScorableError: The numbers differ.
     """
     if request.expected is not None and len(request.expected) != len(request.actual):
         name = request.criterion.name
-        raise NotScorableError(f"{name}: {counted(len(request.expected), 'turn')} expected, {len(request.actual)} made")
+        raise NotScorableError(f"{name}: expected {counted(len(request.expected), 'turn')}, got {len(request.actual)}")
 
 
 def mean(scores: Iterable[float | None]) -> float | None:
-    """Return a running float sum divided by the count, which is how ADK adds up; None if there is no score. (The
-    built-in `sum` is more exact than that from Python 3.12 on.)"""
+    """Return the mean as ADK computes it: a running float sum divided by the count. None if there is no score.
+
+    The built-in `sum` is more exact from Python 3.12 on, so its results could differ from ADK's.
+    """
     total, known = 0.0, [score for score in scores if score is not None]
     for score in known:
         total += score

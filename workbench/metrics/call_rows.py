@@ -1,9 +1,8 @@
-"""Expected and actual tool calls laid beside each other, one row a call.
+"""Alignment of expected and actual tool calls, one row per call.
 
-Every call stands in exactly one row. What is identical is found first, in order (`same`) and then anywhere
-(`moved`); what is left pairs up by name (`differs`, or `moved` with differences where the order is another one too).
-So the calls that ANY_ORDER needs are all there exactly if every expected call is in a `same` row or in a `moved` row
-without differences.
+Every call is in exactly one row. Identical calls are matched first, in order (`same`) and then anywhere (`moved`). The
+rest is paired by name: `differs`, or `moved` with differences if the order differs too. ANY_ORDER is therefore
+satisfied exactly if every expected call is in a `same` row or in a `moved` row without differences.
 """
 
 import itertools
@@ -16,21 +15,23 @@ from workbench.metrics.json_difference import ABSENT, brief, describe, differenc
 from workbench.model.invocation import ToolCall
 
 MAX_DIFFERENCES = 50
-"""Kept for each row; the row's `more_differences` counts the others."""
+"""Differences kept per row. The row's `more_differences` counts the others."""
 MAX_ARGUMENTS = 200
-"""Kept for each call of a row; a last argument `…` counts the others. Long values stand as short texts (`brief`)."""
+"""Arguments kept per call. A last argument `…` counts the others. Long values are replaced by short texts (`brief`)."""
 
 
 def call_keys(calls: Sequence[ToolCall], *, ignore_args: bool) -> list[Hashable]:
-    """One hashable key a call, equal exactly where ADK takes the calls for equal: no args is not the same as {}."""
+    """Return one hashable key per call. ADK's equality holds between keys: a call without args differs from {}."""
     return [call.name if ignore_args else (call.name, frozen(call.args)) for call in calls]
 
 
 def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignore_args: bool) -> list[dict[str, Any]]:
-    """The rows as JSON data, in the order of the expected calls with what was called besides between them:
+    """Return the rows as JSON data, in the order of the expected calls, with unexpected calls between them.
 
-    `mark` same, differs, missing, extra or moved; `expected` and `actual` {"name", "args"} or null; `expected_index`
-    and `actual_index` the calls' positions from 0, or null; `differences` as `json_difference.describe` gives them.
+    - `mark`: same, differs, missing, extra or moved
+    - `expected`, `actual`: {"name", "args"} or null
+    - `expected_index`, `actual_index`: positions of the calls from 0, or null
+    - `differences`: as returned by `json_difference.describe`
     """
     wanted, got = call_keys(expected, ignore_args=ignore_args), call_keys(actual, ignore_args=ignore_args)
     in_order = lcs_pairs(wanted, got)
@@ -80,7 +81,7 @@ def _differences(expected: ToolCall, actual: ToolCall) -> tuple[list[dict[str, A
 
 
 class _Similarity:
-    """How alike two calls are: 0 for different names, else 1 plus the share of equal arguments."""
+    """Similarity of two calls: 0 for different names, else 1 plus the share of equal arguments."""
 
     def __init__(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> None:
         self.expected, self.actual = expected, actual
@@ -108,7 +109,7 @@ def _left_over(count: int, used: Iterable[int]) -> list[int]:
 
 
 def _identical(wanted: list[Hashable], got: list[Hashable], in_order: list[tuple[int, int]]) -> dict[int, int]:
-    """Expected index → actual index of equal calls that the common order does not hold."""
+    """Map expected to actual indexes of equal calls that are not in the common order."""
     free: dict[Hashable, list[int]] = defaultdict(list)
     for column in reversed(_left_over(len(got), (pair[1] for pair in in_order))):
         free[got[column]].append(column)
@@ -119,7 +120,7 @@ def _identical(wanted: list[Hashable], got: list[Hashable], in_order: list[tuple
 def _differing(
     in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity
 ) -> list[tuple[int, int]]:
-    """Pairs of the same name and other arguments, between the identical calls on either side of them."""
+    """Pair calls of the same name but different arguments, between the identical calls on either side of them."""
     taken = set(moved.values())
     pairs: list[tuple[int, int]] = []
     above, left = -1, -1
@@ -132,7 +133,7 @@ def _differing(
 
 
 def _same_name(in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity) -> dict[int, int]:
-    """What is left, paired by name wherever it stands; in the order of the calls."""
+    """Pair the remaining calls by name, wherever they are, in the order of the calls."""
     free: dict[str, list[int]] = defaultdict(list)
     used = itertools.chain((pair[1] for pair in in_order), moved.values())
     for column in reversed(_left_over(len(similarity.actual), used)):

@@ -1,4 +1,4 @@
-"""docs/criteria.md and the JSON Schema of a config, written from the descriptions of criteria:
+"""Generator of docs/criteria.md and the JSON Schema of a config, from the descriptions of criteria.
 
 python -m workbench.metrics.criteria_page > docs/criteria.md
 python -m workbench.metrics.criteria_page schema > docs/test_config.schema.json
@@ -39,14 +39,14 @@ _JUDGE = """
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     criteria = known().values()
     judge = _JUDGE + "\n".join(_options(JudgeModelOptions.model_fields.items())) + "\n"
     return _HEAD + "".join(map(_table_row, criteria)) + "".join(map(_section, criteria)) + judge
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a config's criteria, for editors that complete and check JSON files."""
+    """Return the JSON Schema of a config's criteria, for editors that complete and check JSON files."""
     definitions: dict[str, Any] = {}
     criteria = {info.name: _value(info, definitions) for info in known().values() if not info.informational}
     return {

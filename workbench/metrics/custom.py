@@ -1,13 +1,13 @@
-"""A metric of the user's own: a Python function that the config names under `custom_metrics`.
+"""Custom metrics: Python functions of the user that the config names under `custom_metrics`.
 
-It is called as ADK calls it (`google.adk.evaluation.custom_metric_evaluator`), in a child in the agent's interpreter,
-and sets score and status itself: no threshold is compared, here as there. Safer than there: the metric is an error
-without a score, with a score outside the interval that the config declares, or with a number of per-turn results that
-is not the number of turns (which ends ADK's whole run).
+A function is called as ADK calls it (`google.adk.evaluation.custom_metric_evaluator`), in a child process with the
+agent's interpreter. It sets score and status itself; no threshold is compared, as in ADK. Three cases are errors here
+and not in ADK: no score, a score outside the declared interval, and a number of per-turn results that differs from the
+number of turns (which ends ADK's whole run).
 
-`details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed"}`, of
-an error `{"function", "fault", "traceback", "printed"}`; of a turn `{"rubrics"}`. `printed` is the end of what the
-function printed.
+`details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed"}`.
+`details` of an error: `{"function", "fault", "traceback", "printed"}`. `details` of a turn: `{"rubrics"}`. `printed` is
+the end of the function's output.
 """
 
 import math
@@ -33,11 +33,11 @@ _REASON = 300
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """What the function says of the case.
+    """Call the function and return its verdict on the case.
 
     Raises:
-        NotScorableError: two turns, or a case and a turn, bring the same rubric; or the conversations differ in length.
-        workbench.judge.base.NotAvailableError: functions cannot be called here.
+        NotScorableError: Two turns, or a case and a turn, have the same rubric; or the conversations differ in length.
+        workbench.judge.base.NotAvailableError: Functions cannot be called here.
     """
     criterion = request.criterion
     path = function_path(request.custom_config or {})
@@ -57,13 +57,13 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def function_path(config: Mapping[str, Any]) -> str:
-    """The dotted path in an entry of `custom_metrics`, in either spelling of its keys; "" if there is none."""
+    """Return the dotted path in an entry of `custom_metrics`, in either spelling of its keys; "" if there is none."""
     code = config.get("code_config") or config.get("codeConfig") or {}
     return str(code.get("name") or "") if isinstance(code, Mapping) else ""
 
 
 def _turns_with_rubrics(request: ScoreRequest) -> list[dict[str, Any]]:
-    """The turns that were made, each with the case's rubrics and those of its reference, as ADK adds them to them."""
+    """Return the actual turns, each with the rubrics of the case and of its reference added, as in ADK."""
     actual, expected = request.actual, request.expected
     same_length(request)
     turns = []
@@ -118,7 +118,7 @@ def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scor
 
 
 def _wrong_value(path: str, result: Mapping[str, Any], interval: Interval | None) -> str:
-    """Name the first score that is no number, or that lies outside the declared interval; "" if all are right."""
+    """Describe the first score that is not a number or is outside the declared interval; "" if all are valid."""
     scores = [("overall score", result["score"], False)]
     scores += [(f"score of turn {number}", turn["score"], True) for number, turn in enumerate(result["turns"], 1)]
     for what, score, may_lack in scores:
@@ -143,12 +143,12 @@ def _turn(request: ScoreRequest, turn: Mapping[str, Any]) -> MetricResult:
 
 
 def _reason(status: str, value: float, threshold: float) -> str:
-    """Says so where the status that the function sets is not what the threshold would give."""
+    """Say so if the status that the function returned contradicts the threshold."""
     by_threshold = "PASSED" if value >= threshold else "FAILED"
     if status in ("PASSED", "FAILED") and status != by_threshold:
         score, wanted = compared(value, threshold)
-        return f"the function says {status}, which decides, though {score} {sign(value, threshold)} {wanted}"
-    return "" if status == "PASSED" else f"the function says {status}"
+        return f"the function returned {status}, which decides, although {score} {sign(value, threshold)} {wanted}"
+    return "" if status == "PASSED" else f"the function returned {status}"
 
 
 def _status(name: Any) -> MetricStatus:
@@ -160,7 +160,7 @@ def _finite(value: Any) -> float | None:
     try:
         return float(value) if number and math.isfinite(value) else None
     except OverflowError:
-        return None  # A whole number that no float can hold.
+        return None  # An integer too large for a float.
 
 
 def _shown(value: Any) -> str:

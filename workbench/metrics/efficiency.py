@@ -1,12 +1,14 @@
-"""ADK's four figures of what a turn cost: tool calls, model calls, tokens, seconds. They inform and never decide.
+"""ADK's four figures on the cost of a turn: tool calls, model calls, tokens, seconds. They never decide a verdict.
 
-The score of a case is the average of its turns. A figure that nobody reported is null, never zero: such turns are left
-out of the averages of calls and seconds, while a token count is divided by all turns once one turn reported it.
+The score of a case is the average of its turns. A figure that nobody reported is null, never zero. The averages of
+calls and seconds leave such turns out; a token count is divided by all turns as soon as one turn reported it.
 
-Details: of token_usage_v1 `total_tokens`, `input_tokens`, `prompt_tokens`, `cached_tokens`, `tool_use_tokens`,
-`output_tokens`, `candidates_tokens`, `reasoning_tokens` (cached is part of prompt; input = prompt + tool use, output =
-candidates + reasoning, total = input + output); of invocation_duration_v1 `total_seconds`, `model_seconds`,
-`tool_seconds`, `framework_seconds`; of the counts none. The same keys for a turn and, averaged, for the case.
+Details of token_usage_v1: `total_tokens`, `input_tokens`, `prompt_tokens`, `cached_tokens`, `tool_use_tokens`,
+`output_tokens`, `candidates_tokens`, `reasoning_tokens`. Cached is part of prompt; input = prompt + tool use, output =
+candidates + reasoning, total = input + output.
+
+Details of invocation_duration_v1: `total_seconds`, `model_seconds`, `tool_seconds`, `framework_seconds`. The two counts
+have no details. A turn and a case have the same keys; the case holds averages.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from workbench.model.invocation import recorded_events, tool_calls
 from workbench.scores import amount
 
 Figures: TypeAlias = dict[str, float | None]
-"""The figures of a turn or of a case; the first one is the score."""
+"""Figures of a turn or a case. The first one is the score."""
 
 _COUNTS = {
     "prompt_tokens": "prompt_token_count",
@@ -43,12 +45,12 @@ _SECONDS = ("total_seconds", "model_seconds", "tool_seconds", "framework_seconds
 
 
 def score(request: ScoreRequest) -> Scored:
-    """The figure that the criterion names, for each turn and on average."""
+    """Return the figure that the criterion names, for each turn and on average."""
     name = request.criterion.name
     figure = _FIGURES[name]
     turns = [figure.measure(actual) for actual in request.actual]
     overall = {key: figure.average([turn[key] for turn in turns]) for key in figure.keys}
-    each = " a turn" if len(turns) > 1 else ""
+    each = " per turn" if len(turns) > 1 else ""
     return Scored(
         _result(name, overall, f"{figure.unit}{each}"), tuple(_result(name, turn, figure.unit) for turn in turns)
     )
@@ -56,8 +58,8 @@ def score(request: ScoreRequest) -> Scored:
 
 def _result(name: str, figures: Figures, unit: str) -> MetricResult:
     value = next(iter(figures.values()))
-    said = "not reported" if value is None else f"{amount(value)} {unit}"
-    return MetricResult(name, "informational", value, None, said, dict(figures) if len(figures) > 1 else {})
+    reason = "not reported" if value is None else f"{amount(value)} {unit}"
+    return MetricResult(name, "informational", value, None, reason, dict(figures) if len(figures) > 1 else {})
 
 
 def _tool_call_count(invocation: dict[str, Any]) -> Figures:
@@ -100,18 +102,18 @@ def _sum(counts: Any) -> float | None:
     return float(sum(reported)) if reported else None
 
 
-def _of_those_known(values: Sequence[float | None]) -> float | None:
+def _mean_of_known(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
-def _of_all_turns(values: Sequence[float | None]) -> float | None:
+def _mean_over_all_turns(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(values) if known else None
 
 
-def _to_milliseconds(values: Sequence[float | None]) -> float | None:
-    average = _of_those_known(values)
+def _mean_to_milliseconds(values: Sequence[float | None]) -> float | None:
+    average = _mean_of_known(values)
     return None if average is None else round(average, 3)
 
 
@@ -123,10 +125,10 @@ class _Figure(NamedTuple):
 
 
 _FIGURES = {
-    "tool_call_count_v1": _Figure(_tool_call_count, _COUNT, _of_those_known, "tool calls"),
-    "inference_call_count_v1": _Figure(_inference_call_count, _COUNT, _of_those_known, "model calls"),
-    "token_usage_v1": _Figure(_token_usage, _TOKENS, _of_all_turns, "tokens"),
-    "invocation_duration_v1": _Figure(_duration, _SECONDS, _to_milliseconds, "s"),
+    "tool_call_count_v1": _Figure(_tool_call_count, _COUNT, _mean_of_known, "tool calls"),
+    "inference_call_count_v1": _Figure(_inference_call_count, _COUNT, _mean_of_known, "model calls"),
+    "token_usage_v1": _Figure(_token_usage, _TOKENS, _mean_over_all_turns, "tokens"),
+    "invocation_duration_v1": _Figure(_duration, _SECONDS, _mean_to_milliseconds, "s"),
 }
 
 
@@ -135,7 +137,7 @@ def _informational(name: str, title: str, measures: str, how_to_read: str, unit:
         name=name,
         title=title,
         measures=measures,
-        when_to_use="Always measured; it never decides a verdict and cannot stand in a config.",
+        when_to_use="Every run measures it. It never decides a verdict, and a config cannot name it.",
         how_to_read=how_to_read,
         score="workbench.metrics.efficiency:score",
         unit=unit,
@@ -147,27 +149,27 @@ TOOL_CALLS = _informational(
     "tool_call_count_v1",
     "Tool calls",
     "How many tools the agent called.",
-    "Calls a turn; fewer is cheaper.",
+    "Calls per turn. Fewer is cheaper.",
     "a count",
 )
 MODEL_CALLS = _informational(
     "inference_call_count_v1",
     "Model calls",
-    "How many times the agent asked a model.",
-    "Calls a turn; fewer is cheaper. Empty where the agent does not report them.",
+    "How many times the agent called a model.",
+    "Calls per turn. Fewer is cheaper. Empty if the agent does not report them.",
     "a count",
 )
 TOKENS = _informational(
     "token_usage_v1",
     "Tokens",
     "How many tokens the agent's models read and wrote.",
-    "Tokens a turn, input and output together; fewer is cheaper. Empty where no model reported any.",
+    "Tokens per turn, input and output together. Fewer is cheaper. Empty if no model reported any.",
     "a count",
 )
 DURATION = _informational(
     "invocation_duration_v1",
     "Seconds",
-    "How long a turn took, and how much of it went to models, tools and the framework.",
-    "Seconds a turn; it also depends on network and load, so look for large changes only.",
+    "How long a turn took, and how much of that time models, tools and the framework used.",
+    "Seconds per turn. They also depend on network and load, so look for large changes only.",
     "seconds",
 )

@@ -1,4 +1,4 @@
-"""The values that a custom metric may have, as its `metric_info` in the config declares them (ADK's `Interval`)."""
+"""The interval of values that a custom metric declares in its `metric_info` (ADK's `Interval`)."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from workbench.model.spelling import get
 
 
 class Interval(NamedTuple):
-    """The numbers between two ends. Each end belongs to it unless it is open."""
+    """Numbers between two ends. An end is included unless it is open."""
 
     low: float
     high: float
@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no number lies in it."""
+        """Whether it contains no number."""
         return not (self.low < self.high or (self.low == self.high and not (self.low_open or self.high_open)))
 
 
@@ -43,7 +43,7 @@ def declared_interval(config: Mapping[str, Any]) -> Interval | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as ADK reads it: from text too."""
+    """Return a number as ADK reads it, text included."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""Where two JSON values differ, in words a person can act on.
+"""Differences between two JSON values, in words a person can act on.
 
-Values are equal as Python's `==` has it, which is what ADK compares with: 1 = 1.0 = true, the order of keys is
-irrelevant, the order of a list is not, and NaN equals nothing.
+Values are compared with Python's `==`, as in ADK: 1 = 1.0 = true, the order of keys does not matter, the order of a
+list does, and NaN equals nothing.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from workbench.text import visible
 
 
 class Absent:
-    """The type of `ABSENT`, which stands where one side has no value at all (null is a value)."""
+    """Type of `ABSENT`, the marker for a side that has no value at all (null is a value)."""
 
 
 ABSENT: Final = Absent()
@@ -27,20 +27,23 @@ _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 def frozen(value: Any) -> Hashable:
-    """A hashable form of a JSON value: two are equal exactly if the values are."""
+    """Return a hashable form of a JSON value. Two forms are equal exactly if the values are."""
     if isinstance(value, dict):
         return "{}", frozenset((key, frozen(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return "[]", tuple(frozen(item) for item in value)
     if isinstance(value, float) and value != value:
-        # json.loads hands out one and the same NaN object, which containers would take for equal by identity.
+        # json.loads always returns the same NaN object, and containers treat identical objects as equal.
         return object()
     return value  # type: ignore[no-any-return]
 
 
 def differences(expected: Any, actual: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """(JSON path, expected, actual) of each smallest part that differs: the keys in the order of the expected object,
-    then those only the actual one has; list elements by position. `ABSENT` marks the side without a value."""
+    """Yield (JSON path, expected, actual) for each smallest part that differs.
+
+    Keys come in the order of the expected object, then keys that only the actual one has; list elements go by position.
+    `ABSENT` marks a side without a value.
+    """
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in [*expected, *(key for key in actual if key not in expected)]:
             yield from differences(expected.get(key, ABSENT), actual.get(key, ABSENT), path + _step(key))
@@ -54,9 +57,15 @@ def differences(expected: Any, actual: Any, path: str) -> Iterator[tuple[str, An
 
 
 def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
-    """One difference as JSON data: `path`; the two values (null where there is none, `brief`); their types in human
-    terms (`number`, `text`, `true/false`, `list`, `object`, `nothing`); and both as short text that is safe to show,
-    with invisible characters named and long texts cut around their first difference."""
+    """Return one difference as JSON data.
+
+    - `path`
+    - `expected`, `actual`: the values (null if absent), shortened by `brief`
+    - `expected_type`, `actual_type`: `number`, `text`, `true/false`, `list`, `object` or `nothing`
+    - `expected_shown`, `actual_shown`: short texts that are safe to show. Invisible characters are named, long texts
+      are
+      cut around their first difference.
+    """
     if isinstance(expected, str) and isinstance(actual, str):
         expected_shown, actual_shown = _shown_texts(expected, actual)
     else:
@@ -73,7 +82,7 @@ def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
 
 
 def sentence(difference: dict[str, Any]) -> str:
-    """`args.amount: number 12.5, got text "12.50"`, from what `describe` gave."""
+    """Return `args.amount: number 12.5, got text "12.50"` from the result of `describe`."""
     wanted, got = (_phrase(difference[f"{side}_type"], difference[f"{side}_shown"]) for side in ("expected", "actual"))
     return f"{difference['path']}: {wanted}, got {got}"
 
@@ -83,7 +92,7 @@ def _phrase(kind: str, text: str) -> str:
 
 
 def type_name(value: Any) -> str:
-    """The type of a JSON value in human terms."""
+    """Return the type of a JSON value in plain words."""
     if value is None or value is ABSENT:
         return "nothing"
     if isinstance(value, bool):
@@ -96,7 +105,7 @@ def type_name(value: Any) -> str:
 
 
 def shown(value: Any, *, limit: int = SHOWN_LIMIT) -> str:
-    """A JSON value as one short line that is safe for a terminal."""
+    """Return a JSON value as one short line that is safe for a terminal."""
     if value is ABSENT:
         return "(not given)"
     if value is None:
@@ -108,8 +117,10 @@ def shown(value: Any, *, limit: int = SHOWN_LIMIT) -> str:
 
 
 def brief(value: Any) -> Any:
-    """The value itself, or a short text in place of one whose JSON has more than `BRIEF_LIMIT` characters: the
-    explanation of a verdict must not be larger than the transcript, where the value stands whole."""
+    """Return the value, or a short text if its JSON has more than `BRIEF_LIMIT` characters.
+
+    The explanation of a verdict must not become larger than the transcript, which holds the whole value.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
     size = len(value) if isinstance(value, str) else len(json.dumps(value, default=str))
@@ -138,13 +149,16 @@ def _quoted(text: str, start: int, limit: int) -> str:
 
 
 def _line(text: str) -> str:
-    # What is left are the rare breaks: vertical tab, form feed, NEL, line and paragraph separators.
+    # `visible` leaves rare line breaks: vertical tab, form feed, NEL, line and paragraph separators.
     return visible(text).replace("\n", "⟨BREAK⟩")
 
 
 def _look_alike(expected: str, actual: str, place: int) -> bool:
-    """Whether the eye would take the two texts for the same at `place`: composed and decomposed letters, compatibility
-    forms, Cyrillic or Greek letters in a Latin word, other dashes and quotes."""
+    """Return whether two texts look the same to a reader at `place`.
+
+    Covers composed and decomposed letters, compatibility forms, Cyrillic or Greek letters in a Latin word, and
+    different dashes and quotes.
+    """
     window = slice(max(place - 1, 0), place + SHOWN_LIMIT)
     if unicodedata.normalize("NFKC", expected[window]) == unicodedata.normalize("NFKC", actual[window]):
         return True

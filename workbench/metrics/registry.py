@@ -1,7 +1,7 @@
-"""The criteria there are, whether a config uses them rightly, and the way to a score.
+"""Registry of all criteria: their descriptions, checks of a config that uses them, and scoring.
 
-A criterion is an entry point that names its description. Descriptions are loaded when they are asked for, scores when
-a case is scored.
+A criterion is an entry point that names its description. A description is loaded on first use, the scoring function
+when a case is scored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,23 +30,23 @@ CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
 
 
 def known() -> Mapping[str, CriterionDescription]:
-    """Every criterion by name: ADK's in the order of its documentation, then those of plugins."""
+    """Return all descriptions by name: ADK's criteria in the order of its documentation, then those of plugins."""
     return CRITERIA
 
 
 def effect_of(criterion: str, option: str) -> Effect:
-    """Return what a change of `threshold` or an option of a criterion asks for."""
+    """Return what a change of `threshold` or an option of a criterion requires."""
     info = known().get(criterion)
     return info.effect_of(option) if info is not None else "decide" if option == "threshold" else "score"
 
 
 def rubric_types() -> Mapping[str, str]:
-    """The type of the rubrics that a criterion reads, by the names of the criteria that read any."""
+    """Return the rubric type of each criterion that reads rubrics, by criterion name."""
     return {name: info.rubric_type for name, info in known().items() if info.rubric_type}
 
 
 def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDescription]]:
-    """The criteria of a config that are known, with their descriptions; custom metrics are not."""
+    """Yield the known criteria of a config with their descriptions. Custom metrics are skipped."""
     for criterion in config.criteria:
         info = known().get(criterion.name)
         if info is not None and criterion.name not in config.custom_metrics:
@@ -54,7 +54,7 @@ def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDesc
 
 
 def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """The criteria of a config, then the figures that are measured in every run."""
+    """Return the criteria of a config, followed by the figures that every run measures."""
     names = {criterion.name for criterion in criteria}
     return (*criteria, *(always for always in _informational() if always.name not in names))
 
@@ -65,42 +65,47 @@ def _informational() -> tuple[Criterion, ...]:
 
 
 def asks(name: str, *, custom: bool = False) -> bool:
-    """Whether a criterion asks somebody, so that `score_asking` is the door to its score: a judge, a service, or with
-    `custom` the user's own function."""
+    """Return whether a criterion needs a `Bench`, so that `score_asking` must score it.
+
+    It does if it uses a judge or a service, or, with `custom`, if it is the user's own function.
+    """
     info = CRITERIA.get(name)
     return custom or (info is not None and info.supported and (info.needs_judge or info.needs_service))
 
 
 def score(request: ScoreRequest) -> Scored:
-    """Judge one case by one criterion that asks nobody. What cannot be judged is a result too: `not_evaluated` where
-    this version lacks the criterion, `not_applicable` where the case gives it nothing to judge.
+    """Judge one case by one criterion that needs no `Bench`.
+
+    A case that cannot be judged gets a result too: `not_evaluated` if this version lacks the criterion,
+    `not_applicable` if the case has nothing to judge.
 
     Raises:
-        NotScorableError: the request makes no sense for any transcript.
-        ValueError: the criterion asks somebody.
+        NotScorableError: No transcript could satisfy the request.
+        ValueError: The criterion needs a `Bench`.
     """
-    early = _without_asking(request)
-    if early is not None:
-        return early
+    unscored = _unscored(request)
+    if unscored is not None:
+        return unscored
     name = request.criterion.name
     if asks(name, custom=request.custom):
-        raise ValueError(f"{name} asks somebody: its score comes from score_asking")
+        raise ValueError(f"{name} needs a bench: score it with score_asking")
     return _checked(name, resolve(CRITERIA[name].score)(request))
 
 
 async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
-    """The same for every criterion, also for those that ask somebody through `bench`. Where nobody can be asked, the
-    result is `not_evaluated`, its reason ending with the line that would enable it.
+    """Judge one case by any criterion; `bench` provides judges, services and functions.
+
+    If none of them is available, the result is `not_evaluated` and its reason ends with the line that would enable it.
 
     Raises:
-        NotScorableError: the request makes no sense for any transcript.
+        NotScorableError: No transcript could satisfy the request.
     """
     criterion = request.criterion
     if not asks(criterion.name, custom=request.custom):
         return score(request)
-    early = _without_asking(request)
-    if early is not None:
-        return early
+    unscored = _unscored(request)
+    if unscored is not None:
+        return unscored
     try:
         if request.custom:
             return await _score_custom(request, bench)
@@ -111,7 +116,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def _checked(name: str, scored: Any) -> Scored:
-    """Return a score as it is, if it is one: functions of other packages may return anything."""
+    """Return a score unchanged if it is a `Scored`. Functions of other packages may return anything."""
     if not isinstance(scored, Scored):
         raise TypeError(f"the score of {name} is a {type(scored).__name__}, not a Scored")
     return scored
@@ -122,14 +127,14 @@ async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
     return scored
 
 
-def _without_asking(request: ScoreRequest) -> Scored | None:
-    """The result of a case that need not be looked at, None for all others."""
+def _unscored(request: ScoreRequest) -> Scored | None:
+    """Return the result of a case that needs no scoring; None for all others."""
     criterion = request.criterion
     if request.custom:
         return None
     info = CRITERIA.get(criterion.name)
     if info is None:
-        return _without_score(criterion, "not_evaluated", f"there is no criterion {criterion.name}")
+        return _without_score(criterion, "not_evaluated", f"{criterion.name} is not a criterion")
     if not info.supported:
         return _without_score(criterion, "not_evaluated", f"{criterion.name} is not supported yet")
     reason = "" if info.informational else _nothing_to_judge(info, request)
@@ -151,8 +156,11 @@ def _without_score(criterion: Criterion, status: MetricStatus, reason: str) -> S
 
 
 def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
-    """What is wrong with the names of the criteria and with their options. Errors are what ADK notices only after the
-    agent has run, if at all: unknown names, values it refuses, keys that are almost right; warnings what it drops."""
+    """Return what is wrong with the criteria's names and options.
+
+    Errors are problems that ADK notices only after the agent has run, if at all: unknown names, refused values,
+    misspelt keys. Warnings are keys that ADK drops.
+    """
     return tuple(fault for criterion in config.criteria for fault in _check_criterion(config, criterion))
 
 
@@ -162,7 +170,7 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
     info = CRITERIA.get(name)
     if name in config.custom_metrics:
         if info is not None:
-            message = f"the custom metric `{name}` takes the place of ADK's own criterion of that name"
+            message = f"the custom metric `{name}` replaces ADK's criterion of the same name"
             yield _fault(config, location, message, severity="warning")
         yield from _check_interval(config, criterion)
         return
@@ -170,7 +178,7 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         yield _unknown(config, name)
     elif info.informational:
         message = f"`{name}` is measured in every run and never decides a verdict; ADK refuses it as a criterion"
-        yield _fault(config, location, message, "Take it out of the criteria")
+        yield _fault(config, location, message, "Remove it from the criteria")
     else:
         yield from _check_range(config, criterion, info)
         for key, value in criterion.options.items():
@@ -178,26 +186,26 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
 
 
 def _unknown(config: CriteriaConfig, name: str) -> Fault:
-    """Return the fault of a name that is no criterion, or one of a package that cannot be used."""
+    """Return the fault of an unknown name, or of a criterion whose package cannot be used."""
     try:
         CRITERIA.load(name)
     except BrokenExtensionError as error:
         return _fault(config, ("criteria", name), f"`{name}` cannot be used: {error}", "Update its package")
     except KeyError:
         pass
-    way_out = nearest_hint(name, [*CRITERIA, *config.custom_metrics], "docs/criteria.md has all there are")
-    return _fault(config, ("criteria", name), f"there is no criterion `{name}`", way_out)
+    hint = nearest_hint(name, [*CRITERIA, *config.custom_metrics], "docs/criteria.md lists all criteria")
+    return _fault(config, ("criteria", name), f"`{name}` is not a criterion", hint)
 
 
 def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
-    """Warn about a declared interval in which no score, or not the threshold, can lie."""
+    """Warn if the declared interval is empty or excludes the threshold."""
     from workbench.metrics.interval import declared_interval  # Loads pydantic, which commands like --help do without.
 
     name = criterion.name
     entry = config.custom_metrics[name]
     interval = declared_interval(entry) if isinstance(entry, dict) else None
     if interval is not None and interval.is_empty:
-        message = f"the interval {interval} of `{name}` holds no number: every score will be an error"
+        message = f"the interval {interval} of `{name}` is empty: every score will be an error"
         yield _fault(config, ("custom_metrics", name), message, "Swap its ends", severity="warning")
     elif interval is not None and criterion.threshold not in interval:
         message = f"the threshold {criterion.threshold:g} of `{name}` is outside its declared interval {interval}"
@@ -205,11 +213,11 @@ def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fa
 
 
 def _check_range(config: CriteriaConfig, criterion: Criterion, info: CriterionDescription) -> Iterator[Fault]:
-    """Warn about a threshold that every score reaches, or none."""
+    """Warn about a threshold that every score reaches, or that none can reach."""
     low, high = info.lowest, info.highest
     if not low <= criterion.threshold <= high:
         always = "every score passes" if criterion.threshold < low else "no score reaches it"
-        message = f"the threshold is {criterion.threshold:g} and scores run from {low:g} to {high:g}: {always}"
+        message = f"the threshold is {criterion.threshold:g}, but scores run from {low:g} to {high:g}: {always}"
         yield _fault(config, ("criteria", criterion.name), message, severity="warning")
 
 
@@ -221,20 +229,20 @@ def _check_option(
         for breach in below(location, option_breaches(info.options, key, value)):
             yield _fault(config, breach.location, breach.message, breach.hint, breach.severity)
         if key == JUDGE and info.asks is not None and not info.asks.votes and "num_samples" in map(snake, _keys(value)):
-            message = "`num_samples` has no effect here: as in ADK, each text is asked about once"
-            yield _fault(config, (*location, "num_samples"), message, "Take it out", severity="warning")
+            message = "`num_samples` has no effect here: as in ADK, each text is judged once"
+            yield _fault(config, (*location, "num_samples"), message, "Remove it", severity="warning")
     elif key == INTERMEDIATE:
         refused = option_breaches(IntermediateOptions, key, value)
-        said = refused[0].message if refused else f"`{key}` has no effect on `{name}`"
-        yield _fault(config, location, said, severity="error" if refused else "warning")
+        message = refused[0].message if refused else f"`{key}` has no effect on `{name}`"
+        yield _fault(config, location, message, severity="error" if refused else "warning")
     else:
         written = next((each for each in _keys(criterion.value) if snake(each) == key), key)
-        meant = nearest(key, ["threshold", INTERMEDIATE, *info.option_names])
-        said, hint = f"`{name}` has no option `{written}`", f"Did you mean `{meant}`?"
-        if meant:
-            yield _fault(config, (*location[:2], written), said, hint)
+        closest = nearest(key, ["threshold", INTERMEDIATE, *info.option_names])
+        message, hint = f"`{name}` has no option `{written}`", f"Did you mean `{closest}`?"
+        if closest:
+            yield _fault(config, (*location[:2], written), message, hint)
         else:
-            yield _fault(config, (*location[:2], written), f"{said}: ADK ignores it", severity="warning")
+            yield _fault(config, (*location[:2], written), f"{message}: ADK ignores it", severity="warning")
 
 
 def _keys(value: Any) -> list[str]:

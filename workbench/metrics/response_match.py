@@ -1,16 +1,16 @@
 """response_match_score: how many words do the agent's answer and the expected answer share?
 
-The F-measure of ROUGE-1 for each turn, the mean of the turns for the case. Stems come from the rouge_score package and
-the F-measure is its formula, so a score is ADK's to the last bit; splitting and counting words is done here, because
-that is what ADK spends its time on. Importing this module is cheap: the package comes with the first score.
+A turn scores the F-measure of ROUGE-1, a case the mean of its turns. Stems come from the rouge_score package and the
+F-measure uses its formula, so scores equal ADK's to the last bit. This module splits and counts words itself, because
+ADK spends most of its time there. Importing it is cheap: rouge_score is loaded with the first score.
 
-Text of thoughts counts, as in ADK; an answer without words scores 0, even against an expected answer without words.
+Text of thoughts counts, as in ADK. An answer without words scores 0, even if the expected answer has no words either.
 
-Details of a turn: `precision`, `recall`, `f`; `matched` and `missing`, words of the expected answer as written there;
-`extra`, words of the agent's; `expected_marks` and `actual_marks`, each text cut into [piece, mark] with the marks
-`same`, `missing` (expected) or `extra` (actual) and `space` for what is between words: the pieces joined are the text.
-Texts of more than `MAX_EXPLAINED` characters have no words and no marks but `unexplained`, a sentence with the reason.
-Details of the case: `turns`, how many, and `lowest_turn`, counted from 0.
+Details of a turn: `precision`, `recall`, `f`; `matched` and `missing`, words of the expected answer as written;
+`extra`, words of the agent's answer; `expected_marks` and `actual_marks`. Marks are the text cut into [piece, mark],
+where mark is `same`, `missing` (expected), `extra` (actual) or `space` (between words); the joined pieces are the text.
+Texts of more than `MAX_EXPLAINED` characters have no words and no marks; `unexplained` says why. Details of the case:
+`turns`, their number, and `lowest_turn`, counted from 0.
 """
 
 from collections import Counter, defaultdict
@@ -35,12 +35,12 @@ _LONG_TEXT = 20_000
 _WORDS_NAMED = 5
 DESCRIPTION = CriterionDescription(
     name="response_match_score",
-    title="Answer shares the words",
+    title="Answer shares words",
     short_name="response match",
     measures="How many words the final answer shares with the expected one (ROUGE-1, F-measure).",
-    when_to_use="As a cheap check, without a judge, that an answer holds the facts the reference holds. For answers "
-    "that may be worded freely use a judged criterion.",
-    how_to_read="1 is the same words, 0 none in common; order is not looked at, word endings hardly. A correct "
+    when_to_use="As a cheap check, without a judge, that an answer contains the facts of the reference. For answers "
+    "that may be worded freely, use a judged criterion.",
+    how_to_read="1 means the same words, 0 none in common. Order does not matter, word endings hardly. A correct "
     "paraphrase often scores 0.4 to 0.7. A turn without an expected answer scores 0.",
     score="workbench.metrics.response_match:score",
     needs_reference=True,
@@ -60,8 +60,8 @@ class Rouge(NamedTuple):
 
 
 def rouge_1(expected: str, actual: str) -> Rouge:
-    """Shares of words, each word counted as often as both texts have it."""
-    reference = _remembered_reference(expected) if len(expected) <= _LONG_TEXT else _reference(expected)
+    """Return the shares of common words. A word counts as often as both texts contain it."""
+    reference = _cached_reference(expected) if len(expected) <= _LONG_TEXT else _reference(expected)
     left = dict(reference.counts)
     got = _stems(actual)
     shared = 0
@@ -75,10 +75,10 @@ def rouge_1(expected: str, actual: str) -> Rouge:
 
 
 def score(request: ScoreRequest) -> Scored:
-    """The verdict of each turn and their mean, with the words that matched and those that did not.
+    """Score each turn and their mean, and record which words matched.
 
     Raises:
-        NotScorableError: there is no reference, or the two conversations differ in length.
+        NotScorableError: There is no reference, or the two conversations differ in length.
     """
     criterion = request.criterion
     turns = tuple(_turn(criterion, expected, actual) for expected, actual in turn_pairs(request))
@@ -105,16 +105,16 @@ def _turn(criterion: Criterion, expected: dict[str, Any], actual: dict[str, Any]
 
 
 def explain(expected: str, actual: str) -> dict[str, Any]:
-    """`matched`, `missing`, `extra`, `expected_marks`, `actual_marks` as described above."""
+    """Return `matched`, `missing`, `extra`, `expected_marks` and `actual_marks`, as described above."""
     if max(len(expected), len(actual)) > MAX_EXPLAINED:
-        said = f"a text of more than {MAX_EXPLAINED:,} characters is scored, but not explained word by word"
+        note = f"a text of more than {MAX_EXPLAINED:,} characters is scored, but not explained word by word"
         return {
             "matched": [],
             "missing": [],
             "extra": [],
             "expected_marks": [],
             "actual_marks": [],
-            "unexplained": said,
+            "unexplained": note,
         }
     wanted, got = placed_words(expected), placed_words(actual)
     rows, columns = _matches([_STEMS[word.text] for word in wanted], [_STEMS[word.text] for word in got])
@@ -128,8 +128,10 @@ def explain(expected: str, actual: str) -> dict[str, Any]:
 
 
 def _matches(expected: list[str], actual: list[str]) -> tuple[set[int], set[int]]:
-    """Which occurrences count as matched: those that stand in the same order first, then any others left over, until
-    each word is matched as often as the score counts it."""
+    """Return which occurrences count as matched, as indexes on both sides.
+
+    Words in the same order come first, then any others, until each word is matched as often as the score counts it.
+    """
     pairs = lcs_pairs(expected, actual)
     rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
     free: dict[str, list[int]] = defaultdict(list)
@@ -144,7 +146,7 @@ def _matches(expected: list[str], actual: list[str]) -> tuple[set[int], set[int]
 
 
 def _marks(text: str, found: Sequence[Word], matched: set[int], other: str) -> list[list[str]]:
-    """The text cut into [piece, mark]; neighbours with the same mark and nothing between them are one piece."""
+    """Cut the text into [piece, mark]. Neighbours with the same mark and nothing between them are one piece."""
     spans: list[tuple[int, int, str]] = []
     for index, word in enumerate(found):
         start, end, mark = word.start, word.end, "same" if index in matched else other
@@ -168,15 +170,15 @@ def _reason(details: dict[str, Any]) -> str:
     matched, missing, extra = (details[key] for key in ("matched", "missing", "extra"))
     expected = len(matched) + len(missing)
     if not expected:
-        return "the expected answer has no words, so the score is 0, whatever the agent said"
+        return "the expected answer has no words, so the score is always 0"
     if not matched and not extra:
-        return f"the agent's answer has no words; {expected} were expected"
-    said = [f"{len(matched)} of {expected} expected words found"]
+        return f"the agent's answer has no words; expected {expected}"
+    parts = [f"{len(matched)} of {expected} expected words found"]
     if missing:
-        said.append(f"{len(missing)} missing ({_some(missing)})")
+        parts.append(f"{len(missing)} missing ({_some(missing)})")
     if extra:
-        said.append(f"{len(extra)} not expected ({_some(extra)})")
-    return ", ".join(said)
+        parts.append(f"{len(extra)} not expected ({_some(extra)})")
+    return ", ".join(parts)
 
 
 def _some(found: Sequence[str]) -> str:
@@ -185,13 +187,15 @@ def _some(found: Sequence[str]) -> str:
 
 
 def _f_measure(precision: float, recall: float) -> float:
-    """In the order of rouge_score's `scoring.fmeasure`, whose module needs numpy for something else."""
+    """Compute the F-measure in the same order as rouge_score's `scoring.fmeasure`, whose module would import numpy."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
 class _Stems(dict[str, str]):
-    """Word → what is compared: the Porter stem of an ASCII word, other words as they are. Stemming is nine tenths of
-    the package's time, and words come again."""
+    """Cache from a word to its compared form: the Porter stem of an ASCII word, other words unchanged.
+
+    Stemming takes nine tenths of rouge_score's time, and words recur.
+    """
 
     def __missing__(self, word: str) -> str:
         if len(self) >= MAX_STEMS:
@@ -217,5 +221,5 @@ def _reference(text: str) -> _Reference:
     return _Reference(counts, counts.total())
 
 
-# A reference comes again with each repeat and each save.
-_remembered_reference = lru_cache(maxsize=512)(_reference)
+# The same reference recurs with each repeat and each save.
+_cached_reference = lru_cache(maxsize=512)(_reference)

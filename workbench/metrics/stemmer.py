@@ -1,8 +1,8 @@
-"""The Porter stemmer of rouge_score, without the half of nltk and numpy that only other things of it need.
+"""The Porter stemmer of rouge_score, imported without the unused parts of nltk and numpy.
 
-`import rouge_score.tokenizers` executes nltk's own modules first, all of them: parsers, corpora, numpy, and what of
-scipy or matplotlib is installed. The stemmer uses three small ones. While it is imported, nltk's packages are thus
-there as places only, with nothing of them executed; afterwards they are gone, and who needs nltk imports it whole.
+`import rouge_score.tokenizers` runs all of nltk's modules first: parsers, corpora, numpy, and scipy or matplotlib if
+they are installed. The stemmer needs only three small ones. During its import, nltk's packages are therefore empty
+modules that only have a search path. Afterwards they are removed, so that others can import nltk as usual.
 """
 
 import importlib
@@ -19,9 +19,10 @@ _TOKENIZERS = "rouge_score.tokenizers"
 
 @cache
 def stemmer() -> Callable[[str], str]:
-    """What makes the stem of an ASCII word, letter by letter as rouge_score does.
+    """Return a function from an ASCII word to its stem, exactly as rouge_score computes it.
 
-    :raises ImportError: rouge_score or nltk is not installed.
+    Raises:
+        ImportError: rouge_score or nltk is not installed.
     """
     tokeniser = _tokenizers().DefaultTokenizer(use_stemmer=True)
     return lambda word: tokeniser.tokenize(word)[0]
@@ -31,14 +32,14 @@ def _tokenizers() -> ModuleType:
     if _TOKENIZERS in sys.modules or "nltk" in sys.modules:
         return importlib.import_module(_TOKENIZERS)
     try:
-        with _places_only():
+        with _empty_nltk_packages():
             return importlib.import_module(_TOKENIZERS)
     except (ImportError, AttributeError):  # An nltk whose stemmer needs more.
         return importlib.import_module(_TOKENIZERS)
 
 
 @contextmanager
-def _places_only() -> Iterator[None]:
+def _empty_nltk_packages() -> Iterator[None]:
     try:
         for name in _PACKAGES:
             spec = importlib.util.find_spec(name)

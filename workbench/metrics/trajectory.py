@@ -1,12 +1,11 @@
 """tool_trajectory_avg_score: did the agent call the expected tools with the expected arguments?
 
-A turn scores 1.0 or 0.0, the case their mean. Only names and args are compared, as `json_difference` says; a call
-without args is not equal to one with {} (ADK's rule, kept).
+A turn scores 1.0 or 0.0, a case the mean of its turns. Only names and args are compared, as `json_difference`
+describes. A call without args is not equal to one with {}, as in ADK.
 
-Details of a turn: `match_type`, `ignore_args`, `rows` (see `call_rows`) and `other_match_types`: the score that EXACT,
-IN_ORDER and ANY_ORDER would have given, and `names only` for the configured match type without args; `more_rows`
-counts the rows above `MAX_ROWS` that are left out. Details of the case: the same without rows, `other_match_types`
-being means.
+Details of a turn: `match_type`, `ignore_args`, `rows` (see `call_rows`), `more_rows` (rows above `MAX_ROWS`, which are
+left out) and `other_match_types`: the scores under EXACT, IN_ORDER and ANY_ORDER, and `names only` for the configured
+match type without args. Details of the case: the same without rows; `other_match_types` holds means.
 """
 
 from collections import Counter
@@ -26,13 +25,13 @@ from workbench.model.invocation import ToolCall, tool_calls
 
 MatchType = Literal["EXACT", "IN_ORDER", "ANY_ORDER"]
 MATCH_TYPES: tuple[MatchType, ...] = get_args(MatchType)
-"""In the order of ADK's numbers 0, 1, 2."""
+"""Names in the order of ADK's numbers 0, 1, 2."""
 NAMES_ONLY = "names only"
 MAX_ROWS = 2_000
 
 
 def read_match_type(value: Any) -> MatchType:
-    """Read a name in any case with blanks or dashes, or 0, 1, 2 (also 1.0, true), as ADK does."""
+    """Read a match type as ADK does: a name in any case, with blanks or dashes, or 0, 1, 2 (also 1.0, true)."""
     if isinstance(value, str):
         name = value.strip().upper().replace("-", "_").replace(" ", "_")
         for match_type in MATCH_TYPES:
@@ -44,14 +43,14 @@ def read_match_type(value: Any) -> MatchType:
 
 
 class TrajectoryOptions(Options):
-    """How calls are compared."""
+    """Options for comparing calls."""
 
     match_type: Annotated[MatchType, BeforeValidator(read_match_type)] = decides(
         "EXACT",
-        "EXACT (default): the same calls and no others. IN_ORDER: the expected ones in this order, others may come "
-        "between. ANY_ORDER: the expected ones in any order.",
+        "EXACT (default): the same calls and no others. IN_ORDER: the expected calls in this order, with others "
+        "between them. ANY_ORDER: the expected calls in any order.",
     )
-    ignore_args: bool = decides(False, "Compare the names of the tools only.", way=f"by {NAMES_ONLY}")
+    ignore_args: bool = decides(False, "Compare only the names of the tools.", way=f"by {NAMES_ONLY}")
 
 
 DESCRIPTION = CriterionDescription(
@@ -59,10 +58,10 @@ DESCRIPTION = CriterionDescription(
     title="Tool calls match",
     short_name="trajectory",
     measures="Whether the agent called the expected tools with the expected arguments.",
-    when_to_use="When the way to the answer matters: a tool must be called, in the right order, with the right "
-    "arguments. Loosen it with match_type or ignore_args where several ways are right.",
-    how_to_read="Each turn is 1 (all calls as expected) or 0; the score is the share of turns that match. Names and "
-    "arguments are compared exactly: 12.5 is not the text 12.50, and a call without args is not one with {}.",
+    when_to_use="When the tool calls matter: the right tools, in the right order, with the right arguments. If several "
+    "trajectories are correct, relax it with match_type or ignore_args.",
+    how_to_read="Each turn is 1 (all calls as expected) or 0. The score is the share of turns that match. Names and "
+    'arguments are compared exactly: 12.5 differs from the text "12.50", and a call without args from one with {}.',
     score="workbench.metrics.trajectory:score",
     rescore="workbench.metrics.trajectory:rescore",
     options=TrajectoryOptions,
@@ -82,10 +81,10 @@ DESCRIPTION = CriterionDescription(
 
 
 def score(request: ScoreRequest) -> Scored:
-    """The verdict of each turn and their mean, with the calls laid beside each other.
+    """Score each turn and their mean, and record how the calls align.
 
     Raises:
-        NotScorableError: the two conversations differ in length, or an option is refused.
+        NotScorableError: The two conversations differ in length, or an option is refused.
     """
     criterion = request.criterion
     rule = read_options(TrajectoryOptions, criterion)
@@ -111,16 +110,16 @@ def score(request: ScoreRequest) -> Scored:
 
 
 def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | None:
-    """Return the score under other options, as far as the `details` of a case keep it; else None."""
-    kept = details.get("other_match_types")
-    if not isinstance(kept, dict):
+    """Return the score under other options if the `details` of a case contain it, else None."""
+    scores = details.get("other_match_types")
+    if not isinstance(scores, dict):
         return None
     name: str = options.match_type
     if options.ignore_args and not details.get("ignore_args") and details.get("match_type") == name:
         name = NAMES_ONLY
     elif details.get("ignore_args") != options.ignore_args:
         return None
-    return float(kept[name]) if name in kept else None
+    return float(scores[name]) if name in scores else None
 
 
 def _turn(
@@ -160,21 +159,21 @@ def _names_match(match_type: str, expected: Sequence[ToolCall], actual: Sequence
 
 
 def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
-    """One sentence for each row that keeps the turn from matching, in order."""
+    """Yield one sentence, in order, for each row that keeps the turn from matching."""
     for index, row in enumerate(rows):
         mark, expected, actual = row["mark"], row["expected"], row["actual"]
         call = f"call {1 + (row['actual_index'] if expected is None else row['expected_index'])}"
         if row["differences"]:
             yield f"{sentence(row['differences'][0])}{_args_hint(row)} ({call}: {expected['name']})"
         elif mark == "missing":
-            # What was called in its place stands right below it.
+            # The call made instead is in the next row.
             below = next((other for other in rows[index + 1 :] if other["mark"] != "missing"), None)
             if below is not None and below["mark"] == "extra" and match_type == "EXACT":
                 yield f"{call}: expected {expected['name']}, got {below['actual']['name']}"
             else:
-                yield f"{call}: {expected['name']} was expected and is missing"
+                yield f"{call}: expected {expected['name']}, which was not called"
         elif mark == "extra" and match_type == "EXACT":
-            yield f"{call}: {actual['name']} was called and is not expected"
+            yield f"{call}: {actual['name']} was called but not expected"
         elif mark == "moved" and match_type != "ANY_ORDER":
             yield f"{call}: {expected['name']} was called out of order, as call {row['actual_index'] + 1}"
 
@@ -182,7 +181,7 @@ def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
 def _args_hint(row: dict[str, Any]) -> str:
     args = [row[side]["args"] for side in ("expected", "actual")]
     if args == [None, {}]:
-        return '; for ADK no args are not empty args, write "args": {}'
+        return '; ADK distinguishes missing args from empty args: write "args": {}'
     return ""
 
 

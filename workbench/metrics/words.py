@@ -1,8 +1,8 @@
-"""The words of a text as ADK's response_match_score counts them, and where each stands in the text.
+"""Words of a text as ADK's response_match_score counts them, with their offsets.
 
-The text is brought to Unicode form NFKC and lower case. Then each CJK ideograph, kana and Hangul syllable is a word;
-in Thai, Lao, Khmer and Myanmar each character that is no combining mark starts one; elsewhere letters, digits and
-combining marks form words. Everything else separates.
+The text is converted to Unicode form NFKC and lower case. Each CJK ideograph, kana and Hangul syllable is a word. In
+Thai, Lao, Khmer and Myanmar a word starts at each character that is not a combining mark. Elsewhere letters, digits and
+combining marks form words. Everything else separates words.
 """
 
 import re
@@ -25,7 +25,7 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`, normalised, in order."""
+    """Return the normalised words of `text`, in order."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     folded = unicodedata.normalize("NFKC", text).lower()
@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 def placed_words(text: str) -> list[Word]:
-    """The same words with their places; two that come from one character (the digits of ½) share its place."""
+    """Return the words with their offsets. Two words made from one character (the digits of ½) share its offsets."""
     if text.isascii():
         return [Word(match.group(), *match.span()) for match in _ASCII_WORD.finditer(text.lower())]
     folded, starts, ends = _folded(text)
@@ -44,7 +44,7 @@ def placed_words(text: str) -> list[Word]:
 
 
 class _Classes(dict[int, str]):
-    """Character → one letter: e is a word, s starts one, w goes on with one, - separates. Filled as characters come."""
+    """Class of each character: e is a word, s starts one, w continues one, - separates. Filled on first use."""
 
     def __missing__(self, code: int) -> str:
         mark = unicodedata.category(chr(code)).startswith("M")
@@ -62,7 +62,7 @@ _CLASSES = _Classes()
 
 
 def _folded(text: str) -> tuple[str, list[int], list[int]]:
-    """`text` in NFKC and lower case, and for each character of it where its origin starts and ends in `text`."""
+    """Return `text` in NFKC and lower case, with the start and end in `text` of each resulting character."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -80,13 +80,13 @@ def _folded(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
-    """Slices of `text` that normalise independently: a character and all that may combine with it."""
+    """Return the slices of `text` that normalise independently: a character and all that may combine with it."""
     starts = [place for place, character in enumerate(text) if place == 0 or not _combines(character)]
     return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
 
 @lru_cache(maxsize=4096)
 def _combines(character: str) -> bool:
-    """Whether the character may join the one before it: marks, and the vowels and finals of Hangul."""
+    """Return whether the character may join the one before it: marks, and the vowels and finals of Hangul."""
     first = unicodedata.normalize("NFKD", character)[:1]
     return unicodedata.category(first).startswith("M") or "\u1160" <= first <= "\u11ff"

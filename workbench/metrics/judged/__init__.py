@@ -1,1 +1,1 @@
-"""Criteria that ask a judge or a service. Each module has `async def score(request, bench) -> Scored`."""
+"""Criteria that use a judge or a service. Each module has `async def score(request, bench) -> Scored`."""

@@ -1,4 +1,4 @@
-"""Replies to the two questions of hallucinations_v1: the sentences of a text, and a label for each."""
+"""Readers of replies to the two questions of hallucinations_v1: the sentences of a text, and a label for each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Claim:
 
     @property
     def counts(self) -> bool:
-        """Whether it counts for the score: a passage that the judge dropped does if it claims something."""
+        """Whether it counts for the score. A passage that the judge dropped counts only if it claims something."""
         return self.origin != "dropped" or self.label != "not_applicable"
 
     @property
@@ -62,10 +62,10 @@ class Claim:
 
 
 def read_sentences(text: str) -> list[str]:
-    """The sentences, [] where the reply says that there are none.
+    """Return the sentences; [] if the reply says that there are none.
 
     Raises:
-        UnreadableError: the reply holds no list of sentences.
+        UnreadableError: The reply holds no list of sentences.
     """
     values = json_values(text)
     lists = [
@@ -84,15 +84,17 @@ def read_sentences(text: str) -> list[str]:
 
 
 def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
-    """One claim for each sentence, in order, `unlabelled` where the reply has no label for it or none that is known;
-    then those that the judge added. Of several labels for one sentence a negative one counts.
+    """Return one claim per sentence, in order, then the claims that the judge added.
+
+    A sentence is `unlabelled` if the reply has no known label for it. Of several labels for one sentence, a negative
+    one counts.
 
     Raises:
-        UnreadableError: the reply holds no claim at all, or labels beside those in its JSON.
+        UnreadableError: The reply holds no claim at all, or labels beside those in its JSON.
     """
     entries = _labelled(json_objects(text, ("claims", "sentences", "results")))
-    if entries and any(first_word(said) in LABELS for said in beside_json(text, _LABEL)):
-        raise UnreadableError("the reply holds labels beside those in its JSON, and one may only be quoted")
+    if entries and any(first_word(value) in LABELS for value in beside_json(text, _LABEL)):
+        raise UnreadableError("the reply has labels inside and outside its JSON, and one may be a quotation")
     entries = entries or _labelled(line_objects(text, _LINE_KEYS))
     if not entries:
         raise UnreadableError("the reply has no labels")
@@ -107,8 +109,8 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
                 claims[place] = _claim(sentences[place], label, entry)
             continue
         if place is None:
-            said = as_text(first_of(entry, _SENTENCE)) or "(not a sentence of the text)"
-            added.append(_claim(said, label, entry, "added"))
+            sentence = as_text(first_of(entry, _SENTENCE)) or "(not a sentence of the text)"
+            added.append(_claim(sentence, label, entry, "added"))
         elif claims[place].label == UNLABELLED or claims[place].positive:
             claims[place] = _claim(sentences[place], label, entry)
     return [*claims, *added]
@@ -128,7 +130,7 @@ def _label(value: Any) -> str:
 
 
 def _place(entry: dict[str, Any], places: Mapping[str, int], count: int) -> int | None:
-    """Which sentence is meant: by its number, else by its words."""
+    """Return the index of the sentence that an entry means: by its number, else by its words."""
     number = first_of(entry, _NUMBER)
     if isinstance(number, str):
         number = int(number.strip(" .#")) if re.fullmatch(r"\s*#?[0-9]{1,6}\.?\s*", number) else None

@@ -1,4 +1,4 @@
-"""What an agent could know when it said something, piece by piece, and where an excerpt of it comes from.
+"""Context of a text: the pieces that an agent could know when it wrote the text, and the source of an excerpt.
 
 A piece is `{"kind", "name", "text", "event", "call_id"}`; see `prompts.claims`.
 """
@@ -14,7 +14,7 @@ from workbench.model.invocation import Invocation, content_text, recorded_events
 
 Piece = dict[str, Any]
 _SEARCHED = ("result", "grounding", "said", "user", "call", "instructions", "tools")
-"""Where an excerpt is looked for first: what was found out comes before what was told."""
+"""Kinds in the order in which an excerpt is searched: results first, instructions and tools last."""
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPE = re.compile(r"\\[nrt]")
 _GAP = re.compile(r"\.\.\.|…")
@@ -22,8 +22,11 @@ _SHORTEST = 4
 
 
 def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
-    """The pieces for a text of the turn. `before` is the index of the event that said it: only what happened before
-    it counts, and its own grounding; None stands for the final answer, before which all events happened."""
+    """Return the pieces for a text of the turn.
+
+    `before` is the index of the event with the text. Only earlier events count, and the grounding of this one. None
+    stands for the final answer, which comes after all events.
+    """
     recorded = recorded_events(turn) or []
     happened = recorded if before is None else recorded[:before]
     grounded = recorded if before is None else recorded[: before + 1]
@@ -48,15 +51,17 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
 
 
 class Sources:
-    """Where excerpts come from. Only words count: judges change quotes, blanks and line breaks, and leave out the
-    middle."""
+    """Finder of the piece that an excerpt comes from.
+
+    Only words are compared: judges change quotes, blanks and line breaks, and leave out the middle.
+    """
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))
         self._pieces = [(piece, f" {_words(piece['text'])} ") for piece in ordered]
 
     def find(self, excerpt: str) -> dict[str, Any] | None:
-        """The piece that holds the excerpt, without its text; None if none does."""
+        """Return the piece that contains the excerpt, without its text; None if there is none."""
         wanted = max((_words(part) for part in _GAP.split(excerpt)), key=len)
         if not wanted:
             return None
@@ -86,7 +91,7 @@ def _happened(event: dict[str, Any], index: int) -> Iterator[Piece]:
 
 
 def _written(turn: Invocation) -> Iterator[Piece]:
-    """The pieces of a turn in the form that people write."""
+    """Yield the pieces of a hand-written turn."""
     data = turn.get("intermediate_data") or {}
     for call in data.get("tool_uses") or ():
         yield _piece("call", call.get("name") or "", data_text(call.get("args")), None, call.get("id"))

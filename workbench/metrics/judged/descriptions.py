@@ -1,4 +1,7 @@
-"""The criteria that ask a judge or Google's evaluation service. Their scores are loaded only where cases are scored."""
+"""Descriptions of the criteria that use a judge or Google's evaluation service.
+
+The functions that score are loaded only where cases are scored.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -20,21 +23,21 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class AnswerOptions(IntermediateOptions, JudgeOptions):
-    """The options of final_response_match_v2."""
+    """Options of final_response_match_v2."""
 
 
 class AnswerRubricOptions(IntermediateOptions, RubricOptions):
-    """The options of rubric_based_final_response_quality_v1."""
+    """Options of rubric_based_final_response_quality_v1."""
 
 
 class HallucinationOptions(JudgeOptions):
-    """The options of hallucinations_v1."""
+    """Options of hallucinations_v1."""
 
-    evaluate_intermediate_nl_responses: bool = Field(False, description="Check what was said on the way as well.")
+    evaluate_intermediate_nl_responses: bool = Field(False, description="Also check the texts before the final answer.")
 
 
 class SimulatorOptions(JudgeOptions):
-    """The options of per_turn_user_simulator_quality_v1."""
+    """Options of per_turn_user_simulator_quality_v1."""
 
     stop_signal: str = Field(
         STOP_SIGNAL,
@@ -48,7 +51,7 @@ ANSWER_MATCH = CriterionDescription(
     title="Answer means the same",
     measures="Whether a judge model finds the final answer equivalent to the expected one.",
     when_to_use="When the reference answer is right but may be worded in many ways.",
-    how_to_read="Each turn is 1 (a majority of the judge's samples says valid) or 0; the score is their mean.",
+    how_to_read="Each turn is 1 (a majority of the judge's samples says valid) or 0. The score is their mean.",
     score="workbench.metrics.judged.final_response_match:score",
     options=AnswerOptions,
     asks=Asks(who="judge"),
@@ -71,8 +74,11 @@ def _by_rubrics(
     preset: str = "",
     rubrics: Mapping[str, str] = _NONE,
 ) -> CriterionDescription:
-    """`sentences` are when to use it and the end of how to read it; `rubrics` the texts that `preset` begins with, by
-    id."""
+    """Return the description of a rubric criterion.
+
+    `sentences` are when to use it and the end of how to read it. `rubrics` are the texts that `preset` starts with, by
+    id.
+    """
     examples = [
         {"rubric_id": each, "rubric_content": {"text_property": text}, "type": rubric_type}
         for each, text in rubrics.items()
@@ -92,14 +98,14 @@ def _by_rubrics(
     )
 
 
-_MAJORITY = "The share of rubrics that a majority of the judge's samples answers with yes, over all turns. "
+_MAJORITY = "The share of rubrics, over all turns, that a majority of the judge's samples answers with yes. "
 ANSWER_RUBRICS = _by_rubrics(
     "rubric_based_final_response_quality_v1",
     "Answer fulfils rubrics",
     "FINAL_RESPONSE_QUALITY",
     "the final answer",
     (
-        "When there is no single right answer, but you can say what a good one must have.",
+        "When there is no single correct answer, but you can say what a good one must have.",
         f"{_MAJORITY}Rubrics of cases and turns need the type FINAL_RESPONSE_QUALITY.",
     ),
     options=AnswerRubricOptions,
@@ -115,7 +121,7 @@ TOOL_RUBRICS = _by_rubrics(
     "TOOL_USE_QUALITY",
     "the tool calls of a turn",
     (
-        "When several ways of using the tools are right, and you can say what they have in common.",
+        "When several ways of using the tools are correct, and you can say what they have in common.",
         f"{_MAJORITY}Rubrics of cases and turns need the type TOOL_USE_QUALITY.",
     ),
     preset="tool-heavy agents",
@@ -131,7 +137,7 @@ CONVERSATION_RUBRICS = _by_rubrics(
     "TRAJECTORY_QUALITY",
     "the whole conversation",
     (
-        "For what only the course of several turns can show, such as asking before acting.",
+        "For properties that only show over several turns, such as asking before acting.",
         "The share of rubrics answered with yes, judged once, after the last turn. Rubrics of cases need the type "
         "TRAJECTORY_QUALITY.",
     ),
@@ -148,13 +154,13 @@ HALLUCINATIONS = CriterionDescription(
     title="Answer is grounded",
     measures="Whether what the agent said is supported by its instructions, tools and tool results.",
     when_to_use="For agents that must not invent facts.",
-    how_to_read="The share of sentences that a judge model finds supported or not in need of support: of each text, "
-    "then the mean of texts and turns.",
+    how_to_read="Each text scores the share of its sentences that a judge model finds supported or not in need of "
+    "support. The score is the mean over texts, then turns.",
     score="workbench.metrics.judged.hallucinations:score",
     options=HallucinationOptions,
     asks=Asks(
         who="judge",
-        about="text: a turn's answer, and what was said on the way if you ask for it",
+        about="text: a turn's answer, and optionally the texts before it",
         questions=2,
         votes=False,
         more_with="evaluate_intermediate_nl_responses",
@@ -164,10 +170,10 @@ HALLUCINATIONS = CriterionDescription(
 )
 SIMULATED_USER = CriterionDescription(
     name="per_turn_user_simulator_quality_v1",
-    title="Simulated user kept to its plan",
-    measures="Whether the simulated user said what its scenario asks for, turn by turn, and stopped in time.",
+    title="Simulated user followed its plan",
+    measures="Whether the simulated user followed its scenario, turn by turn, and stopped in time.",
     when_to_use="To find out whether a failed scenario was the agent's fault or the simulated user's.",
-    how_to_read="The share of the user's messages that a judge model finds right; the first is compared as text.",
+    how_to_read="The share of the user's messages that a judge model finds valid. The first is compared as text.",
     score="workbench.metrics.judged.user_simulator:score",
     options=SimulatorOptions,
     asks=Asks(who="judge", about="message of the simulated user"),
@@ -181,7 +187,7 @@ COHERENCE = CriterionDescription(
     title="Answer is coherent",
     measures="How coherent the final answer is, rated by Google's evaluation service.",
     when_to_use="To compare the writing of two versions of an agent, if you have a Google Cloud project.",
-    how_to_read="From 1 (incoherent) to 5 (coherent). Rated without a look at your tools.",
+    how_to_read="From 1 (incoherent) to 5 (coherent). The rating does not consider your tools.",
     score="workbench.metrics.judged.service_scores:score",
     asks=Asks(who="service"),
     needs_reference=True,
@@ -196,7 +202,7 @@ SAFETY = CriterionDescription(
     title="Answer is harmless",
     measures="Whether the final answer is harmless, rated by Google's evaluation service.",
     when_to_use="Before an agent meets the public, if you have a Google Cloud project.",
-    how_to_read="1 is safe, 0 is a violation; the score is the mean of the turns.",
+    how_to_read="1 is safe, 0 is a violation. The score is the mean of the turns.",
     score="workbench.metrics.judged.service_scores:score",
     asks=Asks(who="service"),
     presets=MappingProxyType({"quality for outside users": 0.8}),
@@ -209,7 +215,7 @@ def _of_conversation(name: str, title: str, measures: str) -> CriterionDescripti
         title=title,
         measures=f"{measures}, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
-        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn, with the service's rubrics.",
+        how_to_read="From 0 to 1 for the whole conversation. The last turn shows it, with the service's rubrics.",
         score="workbench.metrics.judged.service_conversation:score",
         asks=Asks(who="service", once=True, about="conversation"),
         shown_in=frozenset({"rubrics"}),
@@ -219,8 +225,10 @@ def _of_conversation(name: str, title: str, measures: str) -> CriterionDescripti
 TASK_SUCCESS = _of_conversation(
     "multi_turn_task_success_v1", "Task was done", "Whether the conversation reached the user's goals"
 )
-WAY = _of_conversation(
-    "multi_turn_trajectory_quality_v1", "Way was sound", "How sound the agent's way through the conversation was"
+TRAJECTORY = _of_conversation(
+    "multi_turn_trajectory_quality_v1",
+    "Trajectory was sound",
+    "How sound the agent's trajectory through the conversation was",
 )
 TOOL_USE = _of_conversation(
     "multi_turn_tool_use_quality_v1", "Tools were used well", "How well tools were used over the conversation"

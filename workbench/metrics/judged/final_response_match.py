@@ -1,8 +1,8 @@
 """final_response_match_v2: does a judge find the final answer equivalent to the expected one?
 
-A turn scores 1.0 if most of the judge's votes are valid, else 0.0 (a tie is invalid); the case the mean of its turns.
-The judge sees the user's message and the two answers; with `include_intermediate_responses_in_final` what was said on
-the way belongs to both answers. An unreadable reply is no vote; a turn without any vote is an error.
+A turn scores 1.0 if most of the judge's votes are valid, else 0.0 (a tie is invalid). The case scores the mean of its
+turns. The judge sees the user's message and both answers. With `include_intermediate_responses_in_final`, both answers
+include the texts before them. An unreadable reply is no vote; a turn without any vote is an error.
 
 Details of a turn: `votes` {"valid", "invalid", "unread"}, `asked`, `of`, `split`, `questions`. Details of the case:
 `judge`.
@@ -31,11 +31,11 @@ from workbench.model.criteria import Criterion
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """The verdict of each turn and their mean.
+    """Judge each turn, and score the mean.
 
     Raises:
-        NotScorableError: the conversations differ in length, or an option is refused.
-        NotAvailableError: the judge cannot be asked here.
+        NotScorableError: The conversations differ in length, or an option is refused.
+        NotAvailableError: The judge cannot be used here.
     """
     criterion = request.criterion
     pairs = turn_pairs(request)
@@ -44,7 +44,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     judge = bench.judge(options.judge_model_options.as_judge_options())
     questions = [
         prompt.question(
-            # ADK takes the message from the reference: it is what the expected answer answers.
+            # ADK takes the user's message from the reference, because the expected answer belongs to it.
             user_text(expected),
             answer_text(actual, with_intermediate=both),
             answer_text(expected, with_intermediate=both),

@@ -1,18 +1,20 @@
-"""hallucinations_v1: is what the agent said supported by what it knew?
+"""hallucinations_v1: does the agent's knowledge support what it said?
 
-Two questions for each text, as in ADK: first its sentences, then a label for each sentence against the context
-(instructions, the user's message, tools, calls, results, grounding). The judged texts of a turn are the final answer
-and, with `evaluate_intermediate_nl_responses`, each text of its events. A text scores the share of its sentences that
-are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact, rounded once at
-the end). `num_samples` has no effect. A text that could not be cut, or a sentence without a label, makes the criterion
-an error; a text in which the judge finds no sentence is left out, as long as another text of the turn has some.
-A judge may drop parts of a text, and the text may ask it to. So a passage that is in none of its sentences
-is labelled too (`passages`). It counts unless it claims nothing. `adk_score` is the score without those passages.
+As in ADK, each text takes two questions. The first splits it into sentences. The second labels each sentence against
+the context (instructions, the user's message, tools, calls, results, grounding). The judged texts of a turn are the
+final answer and, with `evaluate_intermediate_nl_responses`, each text of its events. A text scores the share of its
+sentences that are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact,
+rounded once at the end). `num_samples` has no effect. A text that could not be split, or a sentence without a label,
+makes the criterion an error. A text in which the judge finds no sentence is left out if another text of the turn has
+some.
+
+A judge may drop parts of a text, and the text may tell it to. So a passage that is in none of the judge's sentences is
+labelled too (`passages`). It counts unless it claims nothing. `adk_score` is the score without those passages.
 
 Details of a turn: `texts` [{"author", "step", "final", "text", "score", "adk_score", "unread", "sentences": [{"text",
 "label", "rationale", "supporting", "contradicting", "source", "added", "origin", "counts"}]}], `share`, `adk_score`,
 `asked`, `of`, `split`, `questions`. `step` is the index of the event; `origin` is one of `passages.Origin`; `added` is
-true for a sentence of the judge's own. Details of the case: `judge`, `share`, `adk_score`, `of_sentences`.
+true for a sentence that the judge made up. Details of the case: `judge`, `share`, `adk_score`, `of_sentences`.
 """
 
 import asyncio
@@ -47,8 +49,8 @@ from workbench.model.invocation import Invocation, recorded_events
 from workbench.scores import cut_score
 
 _LONG = 50_000
-"""Characters of a text that is not cut in the event loop."""
-_NO_SENTENCE = "the judge finds no sentence in it"
+"""Length in characters above which a text is split in a thread instead of the event loop."""
+_NO_SENTENCE = "the judge found no sentence in it"
 
 
 class _Text(NamedTuple):
@@ -59,7 +61,7 @@ class _Text(NamedTuple):
 
 @dataclass(frozen=True)
 class _Judged:
-    """A text with its claims; `unread` says why something of it has no label."""
+    """A text with its claims. `unread` says why a part of it has no label."""
 
     text: _Text
     context: Sequence[Piece]
@@ -73,18 +75,18 @@ class _Judged:
 
     @property
     def adk_score(self) -> float | None:
-        """What ADK's evaluator makes of the same labels: it never asks about a passage that the judge dropped."""
+        """Score of the same labels in ADK's evaluator, which never sees a passage that the judge dropped."""
         known = [claim for claim in self.claims if claim.label != UNLABELLED and claim.origin != "dropped"]
         times = sum(claim.times for claim in known)
         return sum(claim.times * claim.positive for claim in known) / times if times else None
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """The verdict of each turn and their mean, with every sentence.
+    """Judge every sentence of each turn, and score the mean of the turns.
 
     Raises:
-        NotScorableError: a reference of another length, or an option is refused.
-        NotAvailableError: the judge cannot be asked here.
+        NotScorableError: The reference has a different length, or an option is refused.
+        NotAvailableError: The judge cannot be used here.
     """
     criterion = request.criterion
     same_length(request)
@@ -92,7 +94,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     intermediate = options.evaluate_intermediate_nl_responses
     texts = [_texts(turn, intermediate=intermediate) for turn in request.actual]
     if not any(texts):
-        return over_case(criterion, [_silent(criterion)] * len(texts), None, "", {})
+        return over_case(criterion, [_turn_without_text(criterion)] * len(texts), None, "", {})
     judge = bench.judge(options.judge_model_options.as_judge_options())
     judged = await asyncio.gather(
         *(
@@ -100,7 +102,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
             for turn, own in zip(request.actual, texts, strict=True)
         )
     )
-    turns = [_turn(criterion, own) if own else _silent(criterion) for own in judged]
+    turns = [_turn(criterion, own) if own else _turn_without_text(criterion) for own in judged]
     claims = [claim for own in judged for text in own for claim in text.claims]
     adk_score = exact_mean([exact_mean([text.adk_score for text in own]) for own in judged])
     details = {
@@ -137,23 +139,23 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     labelled = await ask_once(judge, question, lambda reply: read_claims(reply, sentences))
     questions.append(labelled.record(judge, lambda claims: [claim.label for claim in claims]))
     claims = _with_origin(labelled.answers[0] if labelled.answers else list(map(Claim, sentences)), found)
-    without = sum(claim.label == UNLABELLED for claim in claims)
-    if without and labelled.answers:
+    unlabelled = sum(claim.label == UNLABELLED for claim in claims)
+    if unlabelled and labelled.answers:
         judge.forget(question)
-    lacking = f"{without} of {len(found)} sentences have no label" if without else ""
-    unread = labelled.unread or ": ".join(filter(None, (lacking, lacking and labelled.cut)))
+    problem = f"{unlabelled} of {len(found)} sentences have no label" if unlabelled else ""
+    unread = labelled.unread or ": ".join(filter(None, (problem, problem and labelled.cut)))
     return _Judged(text, context, claims, unread, questions)
 
 
 async def _passages(text: str, sentences: Sequence[str]) -> list[Passage]:
-    """Return the passages to label. A long text takes seconds a megabyte, in which others are still served."""
+    """Return the passages to label. Long texts take seconds per megabyte and run in a thread."""
     if len(text) > _LONG:
         return await asyncio.to_thread(passages, text, sentences)
     return passages(text, sentences)
 
 
 def _with_origin(claims: Sequence[Claim], found: Sequence[Passage]) -> list[Claim]:
-    """Mark the claims of these passages; those that the judge added follow as they are."""
+    """Set the origin of the claims about these passages. Claims that the judge added follow unchanged."""
     marked = [
         replace(claim, origin=passage.origin, times=passage.times)
         for claim, passage in zip(claims, found, strict=False)
@@ -179,36 +181,36 @@ def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
     return turn_result(criterion, overall, reason, details, unjudged=bool(unread))
 
 
-def _silent(criterion: Criterion) -> MetricResult:
+def _turn_without_text(criterion: Criterion) -> MetricResult:
     return nothing_in_turn(criterion, "the agent said nothing")
 
 
 def _reason(claims: Sequence[Claim]) -> str:
-    """Say how many sentences are grounded, and name the first that is not."""
+    """Return how many sentences are grounded, and the first that is not."""
     counted = [claim for claim in claims if claim.counts]
     wrong = [claim for claim in counted if not claim.positive]
-    said = f"{len(counted) - len(wrong)} of {len(counted)} sentences are grounded"
+    summary = f"{len(counted) - len(wrong)} of {len(counted)} sentences are grounded"
     if not wrong:
-        return said
+        return summary
     dropped = ", left out by the judge" if wrong[0].origin == "dropped" else ""
     rationale = f" ({wrong[0].rationale})" if wrong[0].rationale else ""
-    return f"{said}; {wrong[0].label}{dropped}: {wrong[0].sentence}{rationale}"
+    return f"{summary}; {wrong[0].label}{dropped}: {wrong[0].sentence}{rationale}"
 
 
 def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
-    """Say where the judge did not cut the text as asked, and what ADK makes of that."""
+    """Return a remark if the judge did not split the text as requested, with the effect on ADK's score."""
     dropped = sum(claim.origin == "dropped" and claim.counts for claim in claims)
     repeated = sum(claim.times > 1 for claim in claims)
     own = sum(claim.own for claim in claims)
-    told = [f"left out {counted(dropped, 'passage')}"] if dropped else []
-    told += [f"repeated {counted(repeated, 'sentence')}"] if repeated else []
+    actions = [f"left out {counted(dropped, 'passage')}"] if dropped else []
+    actions += [f"repeated {counted(repeated, 'sentence')}"] if repeated else []
     figure = "no score" if adk_score is None else cut_score(adk_score, least=2)
-    told = [f"the judge {', '.join(told)} (ADK's figure: {figure})"] if told else []
+    remarks = [f"the judge {', '.join(actions)} (ADK's score: {figure})"] if actions else []
     if own:
         without = _share([claim for claim in claims if not claim.own])
         rest = "no score" if without is None else cut_score(without, least=2)
-        told += [f"{counted(own, 'sentence')} of the judge's own (without: {rest})"]
-    return "".join(f"{each}; " for each in told)
+        remarks += [f"the judge added {counted(own, 'sentence')} (score without: {rest})"]
+    return "".join(f"{each}; " for each in remarks)
 
 
 def _text_details(judged: _Judged) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""From the verdicts of turns to the verdict of a case, as every judged criterion draws it.
+"""Results of turns and cases, as every judged criterion builds them.
 
-What could not be judged makes the criterion an error: its score is that of the rest, shown and never passed.
+Anything that could not be judged makes the criterion an error. The score of the rest is shown but never passes.
 """
 
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored, status_of
 from workbench.model.criteria import Criterion
@@ -18,13 +19,13 @@ _REASON_LENGTH = 300
 def turn_result(
     criterion: Criterion, score: float | None, reason: str, details: dict[str, Any], *, unjudged: bool = False
 ) -> MetricResult:
-    """The verdict of a turn: an error if something in it is `unjudged`, or if there is no score."""
+    """Return the result of a turn: an error if part of it is `unjudged`, or if there is no score."""
     status = "error" if unjudged else status_of(score, criterion.threshold)
     return MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
 
 
 def nothing_in_turn(criterion: Criterion, reason: str) -> MetricResult:
-    """A turn that gives the criterion nothing to judge."""
+    """Return the result of a turn that has nothing to judge."""
     return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, {})
 
 
@@ -37,8 +38,11 @@ def over_case(
     *,
     unjudged: str = "",
 ) -> Scored:
-    """The verdict of the case: not applicable if all turns are, an error if one is or if something else is
-    `unjudged`. `reason` is for a case without errors."""
+    """Return the result of the case.
+
+    It is not applicable if all turns are, and an error if one turn is or if `unjudged` names something else that could
+    not be judged. `reason` is used if there is no error.
+    """
     faults = [f"turn {number}: {turn.reason}" for number, turn in enumerate(turns, 1) if turn.status == "error"]
     faults += [unjudged] if unjudged else []
     if faults:
@@ -52,7 +56,7 @@ def over_case(
 
 
 def first_below(turns: Sequence[MetricResult], otherwise: str) -> str:
-    """The reason of the first turn that has not the full score, with its number; `otherwise` if all have."""
+    """Return the reason of the first turn without the full score, with its number; `otherwise` if there is none."""
     return next(
         (
             f"turn {number}: {turn.reason}"
@@ -63,17 +67,17 @@ def first_below(turns: Sequence[MetricResult], otherwise: str) -> str:
     )
 
 
-def asked_of(asked: int, of: int) -> str:
-    """`3 of 5 asked`, or `5 asked`."""
-    return f"{asked} asked" if asked == of else f"{asked} of {of} asked"
+def samples_text(asked: int, of: int) -> str:
+    """Return `3 of 5 samples`, or `5 samples` if all were requested."""
+    return counted(of, "sample") if asked == of else f"{asked} of {counted(of, 'sample')}"
 
 
 def short(reason: str) -> str:
-    """A reason on one line; foreign words in it are long at times."""
+    """Return a reason on one line, cut: text from models can be long."""
     return one_line(reason, limit=_REASON_LENGTH)
 
 
 def exact_mean(scores: Iterable[float | None]) -> float | None:
-    """Return the mean with one rounding at the end, as ADK's criteria about rubrics and hallucinations have it."""
+    """Return the mean, rounded once at the end, as ADK's rubric and hallucination criteria compute it."""
     known = [score for score in scores if score is not None]
     return statistics.mean(known) if known else None

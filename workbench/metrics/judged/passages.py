@@ -1,8 +1,8 @@
-"""The passages of a text that need a label: the sentences a judge cut it into, and what those leave out.
+"""Passages of a text that need a label: the judge's sentences, and the parts of the text that they leave out.
 
-A judge that cuts a text may drop or reword parts of it, and the text itself may tell it to. So each word of the text,
-markup aside, ends up in a passage: in a sentence that stands in the text, or in a passage of the text's own words.
-Matching only decides how a passage is marked, never whether it is asked about. It compares words (Unicode form NFKC,
+A judge that splits a text may drop or reword parts of it, and the text itself may tell it to. So each word of the text,
+except markup, ends up in a passage: in a sentence that is in the text, or in a passage of the text's own words.
+Matching only decides how a passage is marked, never whether it gets a label. It compares words (Unicode form NFKC,
 lower case), so blanks, punctuation, Markdown and case do not matter.
 """
 
@@ -15,11 +15,16 @@ from typing import Literal, NamedTuple
 from workbench.metrics.words import Word, placed_words, words
 
 Origin = Literal["judge", "reworded", "invented", "dropped", "added"]
-"""Where a passage comes from: `judge` is a sentence in the text, `reworded` the text's words for a sentence that the
-judge changed, `invented` a sentence that is not in the text, `dropped` a part of the text in no sentence, `added` what
-the judge labelled without being asked."""
+"""Origin of a passage.
+
+- `judge`: a sentence that is in the text
+- `reworded`: the text's words for a sentence that the judge changed
+- `invented`: a sentence that is not in the text
+- `dropped`: a part of the text that is in no sentence
+- `added`: a sentence that the judge labelled although the question did not contain it
+"""
 Place = Literal["fresh", "again", ""]
-"""Where a sentence stands in the text: where no sentence before it stood, where one did, or nowhere."""
+"""Place of a sentence in the text: not used by an earlier sentence, used before, or not found."""
 _MARKUP = re.compile(
     r"^[ \t>]*(?:[-*+•]|\#+|[0-9]{1,2}[.)]|[A-Za-z][.)])(?=[ \t]+\S)"  # bullets, headings, numbering
     r"|\[[0-9]{1,2}\]"  # citations
@@ -28,16 +33,16 @@ _MARKUP = re.compile(
 )
 _END = re.compile(r"""[.!?…]["'”’»)\]*_]*\s|[。！？]""")
 _NO_END = re.compile(r"[A-Za-z]{1,2}|[0-9]+")
-"""A word that a full stop may follow inside a sentence: `e.g.`, `Dr.`, `12. May`."""
+"""Words that a full stop may follow inside a sentence: `e.g.`, `Dr.`, `12. May`."""
 _CLOSING = ".,;:!?…)]}”’»。、！？"
 _UNIT = re.compile("[ \u00a0\u202f][€$£¥%°]+")
 _MAX_KEY = 3
 _MAX_PLACES = 64
-"""Places of a sentence, and passages with a common word, that are compared; so the time stays linear."""
+"""Maximum places of a sentence, and passages with a common word, that are compared. This keeps the time linear."""
 
 
 class Passage(NamedTuple):
-    """A passage to label. `times` says how often the judge gave it."""
+    """A passage to label. `times` counts how often the judge returned it."""
 
     text: str
     origin: Origin
@@ -45,8 +50,10 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
-    """Return the judge's sentences in their order, then the passages of `text` that none of them covers. A sentence
-    that the judge gives more often than the text has it is returned as often as the text has it."""
+    """Return the judge's sentences in their order, then the passages of `text` that none of them covers.
+
+    A sentence that the judge returns more often than the text contains it is returned as often as the text contains it.
+    """
     coverage = _Coverage(placed_words(_without_markup(text)))
     cut = [(sentence, _key(sentence)) for sentence in sentences]
     found = [coverage.cover(key) if key else _found_sign(text, sentence) for sentence, key in cut]
@@ -70,7 +77,7 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
 
 
 def _key(sentence: str) -> tuple[str, ...]:
-    """Return the words by which a sentence is compared; () for a sentence of signs only."""
+    """Return the words by which a sentence is compared; () for a sentence without words."""
     return tuple(words(_without_markup(sentence)))
 
 
@@ -79,12 +86,12 @@ def _found_sign(text: str, sentence: str) -> Place:
 
 
 def _without_markup(text: str) -> str:
-    """Blank out bullets, numbering, citations and fences; places stay as they are."""
+    """Replace bullets, numbering, citations and fences by blanks, so that offsets stay the same."""
     return _MARKUP.sub(lambda match: " " * len(match[0]), text)
 
 
 class _Coverage:
-    """Which words of a text stand in a sentence."""
+    """Record of which words of a text are in a sentence."""
 
     def __init__(self, placed: Sequence[Word]) -> None:
         self.placed = placed
@@ -97,7 +104,7 @@ class _Coverage:
                 self._places[self._words[start : start + size]].append(start)
 
     def cover(self, wanted: tuple[str, ...]) -> Place:
-        """Mark the next place of a sentence that is not yet covered, from the last one on, then from the start."""
+        """Mark the next uncovered place of a sentence, searching from the last match on, then from the start."""
         places = self._places.get(wanted[:_MAX_KEY], [])
         following = bisect_left(places, self._reached)
         near = (*places[following : following + _MAX_PLACES], *places[: min(following, _MAX_PLACES)])
@@ -111,7 +118,7 @@ class _Coverage:
 
 
 class _Dropped:
-    """The passages that no sentence holds word for word, (words, text) each; each can be taken once."""
+    """Passages that no sentence contains word for word, as (words, text). Each can be taken once."""
 
     def __init__(self, dropped: Sequence[tuple[tuple[str, ...], str]]) -> None:
         self._counts = [Counter(words) for words, _ in dropped]
@@ -123,8 +130,10 @@ class _Dropped:
                 self._holding[word].append(index)
 
     def take(self, wanted: tuple[str, ...]) -> list[Passage] | None:
-        """Return the passages that a sentence rewords, without those already taken; None if it rewords none. Half of
-        the words of one of both must be common."""
+        """Return the passages that a sentence rewords, without those already taken; None if it rewords none.
+
+        The sentence and the passage must share half of the words of one of them.
+        """
         sentence = Counter(wanted)
         common: Counter[int] = Counter()
         for word, count in sentence.items():
@@ -143,12 +152,12 @@ class _Dropped:
         return [Passage(self._texts[index], "reworded") for index in fresh]
 
     def left(self) -> Iterator[Passage]:
-        """Yield the passages that nothing rewords."""
+        """Yield the passages that no sentence rewords."""
         return (Passage(text, "dropped") for text, taken in zip(self._texts, self._taken, strict=True) if not taken)
 
 
 def _runs(text: str, coverage: _Coverage) -> Iterator[list[Word]]:
-    """Yield the words between sentences, cut where a sentence seems to end."""
+    """Yield the words between sentences, split where a sentence seems to end."""
     run: list[Word] = []
     for word, covered in zip(coverage.placed, coverage.covered, strict=True):
         if run and (covered or _ends(text, run[-1], word)):
@@ -161,7 +170,7 @@ def _runs(text: str, coverage: _Coverage) -> Iterator[list[Word]]:
 
 
 def _ends(text: str, before: Word, after: Word) -> bool:
-    """Return whether a sentence, a paragraph or an item of a list ends between two neighbouring words."""
+    """Return whether a sentence, a paragraph or a list item ends between two neighbouring words."""
     between = text[before.end : after.start]
     goes_on = text[after.start].islower()
     if "\n" in between:
@@ -174,7 +183,7 @@ def _ends(text: str, before: Word, after: Word) -> bool:
 
 
 def _shown(text: str, run: Sequence[Word]) -> str:
-    """Return a run with the signs that belong to it: `-5 €!`, not `5`."""
+    """Return a run with the characters that belong to it: `-5 €!`, not `5`."""
     start, end = run[0].start, run[-1].end
     while start > 0 and not text[start - 1].isspace() and not text[start - 1].isalnum():
         start -= 1

@@ -1,9 +1,9 @@
-"""How good is a judge with our questions? Items with the right answer for each, to be asked of any judge.
+"""Probe of a judge: items with known answers for each of our questions.
 
     python -m workbench.metrics.judged.probe --model gemini-2.5-flash [--env-file agent/.env] [--kind claims]
 
-The items are few and plain: a judge that misses several of them is not fit, one that gets all of them right may still
-err on yours. Each item is asked once.
+The items are few and simple. A judge that misses several is unfit; one that gets all of them right may still be wrong
+about yours. Each item is sent once.
 """
 
 import argparse
@@ -36,8 +36,10 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """One item: `right` is the answer that it should get, `got` the one it got, None where `unread` says why none
-    could be read."""
+    """Result of one item.
+
+    `right` is the correct answer and `got` the judge's answer, or None; then `unread` says why it could not be read.
+    """
 
     kind: str
     id: str
@@ -59,14 +61,14 @@ class _Kind:
 
 
 def items(kind: str) -> list[Item]:
-    """The items of one kind of question, with `id`, `about` and `right`."""
+    """Return the items for one kind of question, with `id`, `about` and `right`."""
     text = files("workbench.metrics.judged").joinpath("probes", f"{kind}.json").read_text(encoding="utf-8")
     found: list[Item] = json.loads(text)
     return found
 
 
 async def run_probes(judge: Judge, kinds: Sequence[str] = ()) -> list[ProbeResult]:
-    """Every item of these kinds (none: of all), asked at once."""
+    """Send every item of these kinds at once; without kinds, of all kinds."""
     asked = [(kind, item) for kind in kinds or KINDS for item in items(kind)]
     return list(await asyncio.gather(*(_ask(judge, kind, item) for kind, item in asked)))
 
@@ -121,7 +123,7 @@ KINDS: dict[str, _Kind] = {
 
 
 def report(results: Sequence[ProbeResult]) -> str:
-    """What came out, for people: the misses, then a line for each kind."""
+    """Return the results as text: the misses, then one line per kind."""
     lines = []
     by_kind: dict[str, list[ProbeResult]] = defaultdict(list)
     for result in results:
@@ -155,10 +157,10 @@ async def _main(model: str, env_file: Path | None, kinds: Sequence[str]) -> int:
 
 
 def main() -> int:
-    """Exit code 0 if all answers are right, 1 if not, 2 if the judge cannot be asked."""
+    """Run the probe. Exit code 0: all answers are right; 1: some are not; 2: the judge cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m workbench.metrics.judged.probe", description=__doc__)
     parser.add_argument("--model", required=True, help="as `judge_model` names it")
-    parser.add_argument("--env-file", type=Path, help="where the judge's key stands")
+    parser.add_argument("--env-file", type=Path, help="file with the judge's key")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="only this kind of question; repeatable")
     arguments = parser.parse_args()
     return asyncio.run(_main(arguments.model, arguments.env_file, arguments.kind or ()))

@@ -1,7 +1,7 @@
-"""What a judge wrote, taken apart: JSON wherever it stands in the text, else lines of the form `key: value`.
+"""Parser of judge replies: JSON anywhere in the text, else lines of the form `key: value`.
 
-Models that are not held to a schema put fences and prose around their JSON, reply with one object instead of a list,
-or fall back to lines. What is found here is not yet trusted: the reader of each question says what it may be.
+Models that are not bound to a schema put fences and prose around their JSON, reply with one object instead of a list,
+or use lines. Nothing found here is trusted yet: the reader of each question decides what is valid.
 """
 
 import json
@@ -13,7 +13,7 @@ from workbench.counting import counted
 from workbench.judge.thoughts import spoken
 
 MAX_LENGTH = 1_000_000
-"""Characters of a reply that is read at all."""
+"""Maximum characters of a reply that are read."""
 _MAX_STARTS = 2_000
 _DECODER = json.JSONDecoder()
 _START = re.compile(r"[{\[]")
@@ -21,18 +21,18 @@ _DECORATION = " \t\r\n*_`'\"“”‘’#>-–—•.,;:!()[]{}<>|"
 _LINE = re.compile(r"^[ \t>*#•\"'`{,(-]*([A-Za-z][A-Za-z _-]{0,40}?)[ \t*\"'`]*:[ \t*]*(.*)$")
 _FIRST_WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"""\W*\w+["'\s]*(?:/|\||,?\s*\bor\b|["']\s*,\s*["'])["'\s]*\w""")
-"""`valid or invalid`, `yes/no`: what the question offers, copied instead of answered."""
+"""A choice copied from the question instead of an answer: `valid or invalid`, `yes/no`."""
 
 
 class UnreadableError(ValueError):
-    """No answer can be taken from a reply; the message says why."""
+    """A reply that contains no answer. The message says why."""
 
 
 def json_values(text: str) -> list[Any]:
-    """The JSON objects and lists in a text, in order; not those inside another one. [] where there is none.
+    """Return the outermost JSON objects and lists in a text, in order; [] if there is none.
 
     Raises:
-        UnreadableError: the text is too long.
+        UnreadableError: The text is too long.
     """
     if len(text) > MAX_LENGTH:
         raise UnreadableError(
@@ -42,8 +42,10 @@ def json_values(text: str) -> list[Any]:
 
 
 def beside_json(text: str, keys: Collection[str]) -> list[Any]:
-    """What stands behind `key:` outside of the values that `json_values` finds, up to the end of the line. Where quotes
-    are not escaped, what a reply quotes may be all of it that reads as JSON: then its own answer is here."""
+    """Return what follows `key:` outside of the values that `json_values` finds, up to the end of the line.
+
+    If quotes are not escaped, a quotation may be the only valid JSON in a reply. The judge's own answer is then here.
+    """
     text = spoken(text)
     pieces, reached = [], 0
     for start, end, _ in _decoded(text):
@@ -54,7 +56,7 @@ def beside_json(text: str, keys: Collection[str]) -> list[Any]:
 
 
 def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
-    """(start, end, value) of each."""
+    """Yield (start, end, value) of each JSON value."""
     position = 0
     for _ in range(_MAX_STARTS):
         start = _START.search(text, position)
@@ -69,7 +71,7 @@ def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The objects in a text, flat: members of lists, and of lists that stand under one of the keys `inside`."""
+    """Return the objects in a text as one list: also members of lists, and of lists under one of the keys `inside`."""
     return [item for value in json_values(text) for item in _objects(value, inside)]
 
 
@@ -85,8 +87,10 @@ def _objects(value: Any, inside: Collection[str]) -> Iterator[dict[str, Any]]:
 
 
 def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
-    """Objects written as lines `key: value`, the value ending with its line: a key that comes again begins the next
-    object. Keys are compared in lower case with `_` for blanks, decoration is dropped."""
+    """Return objects written as lines `key: value`. A key that occurs again starts the next object.
+
+    Keys are compared in lower case with `_` for blanks. Decoration is dropped.
+    """
     found: list[dict[str, Any]] = []
     for line in spoken(text[:MAX_LENGTH]).splitlines():
         match = _LINE.match(line[:10_000])
@@ -100,23 +104,25 @@ def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
 
 
 def first_of(item: dict[str, Any], keys: Collection[str]) -> Any:
-    """The value under the first of the keys that is there; None if none is."""
+    """Return the value of the first key that is present; None if none is."""
     return next((item[key] for key in keys if item.get(key) is not None), None)
 
 
 def as_text(value: Any) -> str:
-    """A value that should be text: text without blanks around it, "" for what is no text."""
+    """Return a text without blanks around it; "" for any other value."""
     return value.strip() if isinstance(value, str) else ""
 
 
 def bare(text: str) -> str:
-    """Text in lower case, with blanks collapsed, without quotes, bullets and emphasis around it."""
+    """Return text in lower case with blanks collapsed, without quotes, bullets and emphasis around it."""
     return " ".join(text.strip(_DECORATION).lower().split())
 
 
 def first_word(value: Any) -> str:
-    """The word that decides: `Valid.` → valid, `**no**, because …` → no, true → true, ["yes"] → yes; "" for others,
-    such as a choice between two."""
+    """Return the deciding word: `Valid.` → valid, `**no**, because …` → no, true → true, ["yes"] → yes.
+
+    Other values give "", such as a choice between two words.
+    """
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Replies to the question about rubrics: for each rubric that is answered, one vote."""
+"""Reader of replies to the question about rubrics: one vote for each rubric that is answered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,28 +26,29 @@ _WORDS: dict[str, RubricVerdict] = {"yes": "yes", "true": "yes", "no": "no", "fa
 
 @dataclass(frozen=True, slots=True)
 class RubricVote:
-    """What one sample says of one rubric."""
+    """Vote of one sample on one rubric."""
 
     verdict: RubricVerdict
     rationale: str = ""
 
 
 def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
-    """Rubric id → vote, in the order of the rubrics, for those that the reply answers. A rubric is known by its id,
-    or by its text. If it is answered several times in one reply, the majority of these answers is its one vote (a tie
-    is no): else one sample would weigh more than another. Entries without a verdict are left out.
+    """Map rubric ids to votes, in the order of the rubrics, for the rubrics that the reply answers.
+
+    A rubric is found by its id or by its text. If one reply answers it several times, the majority of these answers is
+    its one vote (a tie is no), so that no sample weighs more than another. Entries without a verdict are left out.
 
     Raises:
-        UnreadableError: the reply holds no entry at all, or verdicts beside those in its JSON.
+        UnreadableError: The reply holds no entry at all, or verdicts beside those in its JSON.
     """
     entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
     if not any(first_of(entry, _VERDICT) is not None for entry in entries):
-        # JSON without any verdict may be what a reply in lines quotes.
+        # JSON without a verdict may be a quotation in a reply that is written as lines.
         entries = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT)) or entries
-    elif any(first_word(said) in _WORDS for said in beside_json(text, _VERDICT)):
-        raise UnreadableError("the reply holds verdicts beside those in its JSON, and one may only be quoted")
+    elif any(first_word(value) in _WORDS for value in beside_json(text, _VERDICT)):
+        raise UnreadableError("the reply has verdicts inside and outside its JSON, and one may be a quotation")
     if not entries:
-        raise UnreadableError("the reply holds no verdicts")
+        raise UnreadableError("the reply has no verdicts")
     given: dict[str, list[RubricVote]] = {}
     for entry in entries:
         rubric, verdict = _which(entry, rubrics), first_of(entry, _VERDICT)
@@ -58,7 +59,7 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
 
 
 def _spread(entries: list[dict[str, Any]], rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
-    """The entries; `{"r1": "yes", "r2": {"verdict": "no"}}` as an entry for each rubric."""
+    """Return the entries, with `{"r1": "yes", "r2": {"verdict": "no"}}` split into one entry per rubric."""
     ids = {rubric.id for rubric in rubrics}
     spread = []
     for entry in entries:
@@ -72,10 +73,10 @@ def _spread(entries: list[dict[str, Any]], rubrics: Sequence[Rubric]) -> list[di
 
 
 def _which(entry: dict[str, Any], rubrics: Sequence[Rubric]) -> Rubric | None:
-    named, said = as_text(first_of(entry, _ID)), bare(as_text(first_of(entry, _TEXT)))
+    named, text = as_text(first_of(entry, _ID)), bare(as_text(first_of(entry, _TEXT)))
     exact = next((rubric for rubric in rubrics if rubric.id == named), None)
     near = next((rubric for rubric in rubrics if named and bare(rubric.id) == bare(named)), None)
-    by_text = [rubric for rubric in rubrics if said and bare(rubric.text) == said]
+    by_text = [rubric for rubric in rubrics if text and bare(rubric.text) == text]
     return exact or near or (by_text[0] if len(by_text) == 1 else None)
 
 

@@ -1,8 +1,7 @@
-"""Which rubrics a turn is judged by: those of the config, then those of the turn, of the case and of the expected turn
-that have the criterion's own type.
+"""Rubrics of a turn, from the config, and from the turn, the case and the expected turn if they have the right type.
 
-The rules are ADK's. A rubric of a case or turn without a type, or with another one, is for no criterion or for another
-one; it is not used here. Rubrics of the config need no type. No id may come twice.
+The rules are ADK's. A rubric of a case or turn without a type is used by no criterion; one with another type belongs to
+another criterion. Rubrics of the config need no type. No id may be used twice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +20,7 @@ Origin: TypeAlias = Literal["config", "case", "turn"]
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """One property that is asked for."""
+    """One property that the judge checks."""
 
     id: str
     text: str
@@ -29,10 +28,10 @@ class Rubric:
 
 
 def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]]:
-    """For each turn its rubrics, those of type `kind`.
+    """Return the rubrics of type `kind` for each turn.
 
     Raises:
-        NotScorableError: an id comes twice, or the config's rubrics are no rubrics.
+        NotScorableError: An id is used twice, or the config's rubrics are invalid.
     """
     configured = _configured(request.criterion)
     found = []
@@ -42,7 +41,7 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
         if request.expected is not None:
             own += [("turn", rubric) for rubric in request.expected[index].get("rubrics") or ()]
         where = f"turn {index + 1}"
-        # ADK lets no id stand twice beside a turn, whatever the types.
+        # ADK refuses an id used twice in a turn, whatever the types.
         _refuse_twice((rubric["rubric_id"] for _, rubric in own), where)
         typed = [_rubric(rubric, origin) for origin, rubric in own if rubric.get("type") == kind]
         rubrics = (*configured, *typed)
@@ -52,7 +51,7 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
 
 
 def unused(request: ScoreRequest) -> list[str]:
-    """The ids of rubrics of case and turns that have no type, and so are used by no criterion."""
+    """Return the ids of case and turn rubrics that have no type, and so are used by no criterion."""
     everywhere = [
         request.rubrics,
         *(turn.get("rubrics") or () for turn in (*request.actual, *(request.expected or ()))),
@@ -62,7 +61,7 @@ def unused(request: ScoreRequest) -> list[str]:
 
 
 def read_rubrics(value: Any) -> list[dict[str, Any]]:
-    """The rubrics of a config, with snake_case keys.
+    """Return the rubrics of a config, with snake_case keys.
 
     Raises:
         ValueError: ADK refuses them.
@@ -76,7 +75,7 @@ def read_rubrics(value: Any) -> list[dict[str, Any]]:
 
 
 def repeated(ids: Iterable[str]) -> list[str]:
-    """The ids that come more than once, each once."""
+    """Return the ids that occur more than once, each once."""
     seen: set[str] = set()
     twice: dict[str, None] = {}
     for each in ids:

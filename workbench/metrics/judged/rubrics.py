@@ -1,14 +1,14 @@
-"""rubric_based_final_response_quality_v1, rubric_based_tool_use_quality_v1 and
-rubric_based_multi_turn_trajectory_quality_v1: which of your rubrics does a judge find fulfilled?
+"""Rubric criteria: does a judge find each of your rubrics fulfilled?
 
-For each rubric most of the judge's votes decide, yes (1.0) or no (0.0), and a tie is no; `unclear` is no vote. A turn
-scores the mean of its rubrics, the case the mean over all rubrics of all turns, so that a turn with more rubrics weighs
-more (ADK's rule). The trajectory criterion asks once, about the whole conversation, and its score stands at the last
-turn. A rubric without any vote makes the criterion an error.
+These are rubric_based_final_response_quality_v1, rubric_based_tool_use_quality_v1 and
+rubric_based_multi_turn_trajectory_quality_v1. For each rubric, most of the judge's votes decide: yes (1.0) or no (0.0).
+A tie is no, and `unclear` is no vote. A turn scores the mean of its rubrics. The case scores the mean over all rubrics
+of all turns, so a turn with more rubrics weighs more (ADK's rule). The trajectory criterion sends one question about
+the whole conversation, and the last turn shows its score. A rubric without any vote makes the criterion an error.
 
 Details of a turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "votes", "rationale", "asked", "of"}],
 `asked`, `of`, `split`, `questions`. Details of the case: `judge`, `rubrics` [{"rubric_id", "text", "score"}] with the
-mean over the turns, `unused` the ids of rubrics that no criterion uses, because they have no type.
+mean over the turns, and `unused`: the ids of rubrics that no criterion uses, because they have no type.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from workbench.metrics.judged.descriptions import (
     AnswerRubricOptions,
 )
 from workbench.metrics.judged.outcome import (
-    asked_of,
     exact_mean,
     first_below,
     nothing_in_turn,
     over_case,
+    samples_text,
     turn_result,
 )
 from workbench.metrics.judged.prompts import rubrics as prompt
@@ -58,11 +58,11 @@ _KINDS = {
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """The verdict of each turn, and the mean over all rubrics.
+    """Judge each turn, and score the mean over all rubrics.
 
     Raises:
-        NotScorableError: rubrics repeat an id, some turns have rubrics and others none, or an option is refused.
-        NotAvailableError: the judge cannot be asked here.
+        NotScorableError: Rubric ids repeat, only some turns have rubrics, or an option is refused.
+        NotAvailableError: The judge cannot be used here.
     """
     criterion = request.criterion
     kind = _KINDS[criterion.name]
@@ -72,10 +72,10 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         rubrics = rubrics[-1:]
     if not any(rubrics):
         return _no_rubrics(request, kind)
-    bare = next((number for number, own in enumerate(rubrics, 1) if not own), None)
-    if bare is not None:
+    missing = next((number for number, own in enumerate(rubrics, 1) if not own), None)
+    if missing is not None:
         raise NotScorableError(
-            f"turn {bare} has no rubrics of type {kind.type}, and other turns have (as in ADK, all must)"
+            f"turn {missing} has no rubrics of type {kind.type}, but other turns do; as in ADK, every turn needs some"
         )
     options: RubricOptions
     if kind.judged == "answer":
@@ -85,31 +85,31 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         options, with_intermediate = read_options(RubricOptions, criterion), False
     judge = bench.judge(options.judge_model_options.as_judge_options())
     if kind.judged == "conversation":
-        data = [_about(request.actual[-1], kind, rubrics[0], with_intermediate, request.actual)]
+        data = [_question_data(request.actual[-1], kind, rubrics[0], with_intermediate, request.actual)]
     else:
         pairs = zip(request.actual, rubrics, strict=True)
-        data = [_about(turn, kind, own, with_intermediate, (turn,)) for turn, own in pairs]
+        data = [_question_data(turn, kind, own, with_intermediate, (turn,)) for turn, own in pairs]
     asked = await asyncio.gather(
         *(_ask(judge, each, own, all_votes=bench.all_votes) for each, own in zip(data, rubrics, strict=True))
     )
     judged = [_turn(criterion, judge, each, own) for each, own in zip(asked, rubrics, strict=True)]
-    earlier = [nothing_in_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - len(judged))
-    return _over_all(request, judge, [*earlier, *judged])
+    unjudged = [nothing_in_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - len(judged))
+    return _case(request, judge, [*unjudged, *judged])
 
 
 def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
     untyped = unused(request)
-    reason = f"no rubrics: write them into the criterion, or into case or turn with the type {kind.type}"
+    reason = f"no rubrics: add them to the criterion, or to a case or turn with the type {kind.type}"
     if untyped:
         reason = f'no rubrics: {", ".join(untyped)} lacks "type": "{kind.type}"'
     turns = [nothing_in_turn(request.criterion, reason)] * len(request.actual)
     return over_case(request.criterion, turns, None, "", {"unused": untyped})
 
 
-def _about(
+def _question_data(
     turn: Invocation, kind: _Kind, rubrics: Sequence[Rubric], with_intermediate: bool, turns: Sequence[Invocation]
 ) -> dict[str, Any]:
-    """The question's data; see `prompts.rubrics`."""
+    """Return the data of the question; see `prompts.rubrics`."""
     of_answer, whole = kind.judged == "answer", kind.judged == "conversation"
     return {
         "rubrics": [{"id": rubric.id, "text": rubric.text} for rubric in rubrics],
@@ -182,24 +182,24 @@ def _row(asked: Asked[Votes], rubric: Rubric) -> dict[str, Any]:
 
 
 def _reason(rows: Sequence[dict[str, Any]], asked: Asked[Votes]) -> str:
-    """One sentence: what has no verdict, else what is not fulfilled, with the judge's reason."""
-    how_many = asked_of(len(asked.samples), asked.of)
+    """Return one sentence: the rubrics without a verdict, else those not fulfilled, with the judge's rationale."""
+    samples = samples_text(len(asked.samples), asked.of)
     unread = [row for row in rows if row["score"] is None]
     if len(unread) == len(rows) and not asked.answers:
-        return f"no verdict ({how_many}): {asked.unread}"
+        return f"no verdict ({samples}): {asked.unread}"
     if unread:
         why = asked.cut or unread[0]["rationale"]
         named = ", ".join(row["rubric_id"] for row in unread)
-        return f"the judge gave no verdict on {named} ({how_many}){f': {why}' if why else ''}"
+        return f"the judge gave no verdict on {named} ({samples}){f': {why}' if why else ''}"
     missed = [row for row in rows if not row["score"]]
-    said = f"{len(rows) - len(missed)} of {len(rows)} rubrics fulfilled"
+    summary = f"{len(rows) - len(missed)} of {len(rows)} rubrics fulfilled"
     if not missed:
-        return said
+        return summary
     rationale = f": {missed[0]['rationale']}" if missed[0]["rationale"] else ""
-    return f"{said}, not {', '.join(row['rubric_id'] for row in missed)}{rationale}"
+    return f"{summary}, not {', '.join(row['rubric_id'] for row in missed)}{rationale}"
 
 
-def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) -> Scored:
+def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) -> Scored:
     rows = [row for turn in turns for row in turn.details.get("rubrics", ())]
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -215,7 +215,7 @@ def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]
     }
     reason = first_below(turns, "all rubrics are fulfilled")
     if untyped:
-        reason += f"; not used, for lack of a type: {', '.join(untyped)}"
+        reason += f"; not used because they have no type: {', '.join(untyped)}"
     return over_case(request.criterion, turns, exact_mean(row["score"] for row in rows), reason, details)
 
 

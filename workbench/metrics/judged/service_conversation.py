@@ -1,9 +1,9 @@
-"""multi_turn_task_success_v1, multi_turn_trajectory_quality_v1 and multi_turn_tool_use_quality_v1: what Google's
-evaluation service says of a whole conversation.
+"""Multi-turn criteria rated by Google's evaluation service over a whole conversation.
 
-One call for the conversation, after its last turn, with what ADK sends: instructions and tools of each agent, and all
-recorded events. The service makes up rubrics and gives a verdict on each. Its score stands at the last turn and is that
-of the case. No score, or an error, makes the criterion an error.
+These are multi_turn_task_success_v1, multi_turn_trajectory_quality_v1 and multi_turn_tool_use_quality_v1. There is one
+call per conversation, after its last turn, with what ADK sends: instructions and tools of each agent, and all recorded
+events. The service generates rubrics and gives a verdict on each. Its score is shown at the last turn and is the score
+of the case. If there is no score, or an error, the criterion is an error.
 
 Details of the last turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "rationale"}], `explanation`,
 `error`, `seconds`, `attempts`, `cached`. Details of the case: `service`, its name for people, and `rubrics`.
@@ -25,22 +25,24 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """Return the service's score of the conversation.
 
     Raises:
-        NotScorableError: there is a reference of another length.
-        NotAvailableError: no project or no credentials.
+        NotScorableError: The reference has a different length.
+        NotAvailableError: The project or the credentials are missing.
     """
     criterion = request.criterion
     same_length(request)
     rating = await bench.service().rate(criterion.name, conversation_sent(request.actual))
     rubrics = list(_rubrics(rating.get("rubrics")))
-    last = rated_turn(criterion, rating, {"rubrics": rubrics}, _told(rubrics))
-    earlier = [nothing_in_turn(criterion, "rated once, after the last turn")] * (len(request.actual) - 1)
-    turns: list[MetricResult] = [*earlier, last]
+    last = rated_turn(criterion, rating, {"rubrics": rubrics}, _rubric_summary(rubrics))
+    unrated = [nothing_in_turn(criterion, "rated once, after the last turn")] * (len(request.actual) - 1)
+    turns: list[MetricResult] = [*unrated, last]
     return over_case(criterion, turns, last.score, last.reason, {"service": SERVICE, "rubrics": rubrics})
 
 
 def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
-    """Return a conversation in the shape of the client's `AgentData`, as ADK makes it. Ids are numbered, so that the
-    same conversation is the same question in the next run."""
+    """Return a conversation in the shape of the client's `AgentData`, as ADK builds it.
+
+    Random ids are replaced by numbers, so that the same conversation gives the same question in the next run.
+    """
     ids: dict[str, str] = {}
     known: dict[str, dict[str, Any]] = {}
     for turn in turns:
@@ -58,18 +60,18 @@ def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
 
 
 def _turn(number: int, turn: Invocation, ids: dict[str, str]) -> dict[str, Any]:
-    said = [{"author": "user", "content": turn.get("user_content")}]
-    said += [
+    events = [{"author": "user", "content": turn.get("user_content")}]
+    events += [
         {"author": event.get("author"), "content": _with_ids(event["content"], ids)}
         for event in recorded_events(turn) or ()
         if event.get("content") is not None
     ]
-    said.append({"author": "agent", "content": turn.get("final_response")})
-    return {"turn_index": number, "turn_id": f"turn_{number + 1}", "events": said}
+    events.append({"author": "agent", "content": turn.get("final_response")})
+    return {"turn_index": number, "turn_id": f"turn_{number + 1}", "events": events}
 
 
 def _with_ids(content: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
-    """Replace the ids of calls and their results, which are random, by numbers in their order."""
+    """Replace the random ids of calls and their results by numbers in their order."""
     return {**content, "parts": [_part(part, ids) for part in content.get("parts") or ()]}
 
 
@@ -94,13 +96,13 @@ def _rubrics(given: Any) -> Iterator[dict[str, Any]]:
         }
 
 
-def _told(rubrics: Sequence[dict[str, Any]]) -> str:
-    """Say how many rubrics of the service are met, and name the first that is not."""
+def _rubric_summary(rubrics: Sequence[dict[str, Any]]) -> str:
+    """Return how many rubrics of the service are met, and the first that is not."""
     if not rubrics:
         return ""
     missed = [rubric for rubric in rubrics if not rubric["score"]]
-    said = f"{len(rubrics) - len(missed)} of {len(rubrics)} rubrics of the service met"
+    summary = f"{len(rubrics) - len(missed)} of {len(rubrics)} rubrics of the service met"
     if not missed:
-        return said
+        return summary
     rationale = f" ({missed[0]['rationale']})" if missed[0]["rationale"] else ""
-    return f"{said}, not: {missed[0]['rubric_id']}{rationale}"
+    return f"{summary}, not: {missed[0]['rubric_id']}{rationale}"

@@ -1,10 +1,10 @@
-"""safety_v1 and response_evaluation_score: what Google's evaluation service says of each final answer.
+"""safety_v1 and response_evaluation_score: ratings of each final answer by Google's evaluation service.
 
-One call a turn; the case scores the mean of the turns (a running sum, as in ADK). A turn for which the service gave no
-score, or an error, makes the criterion an error.
+Each turn is one call. The case scores the mean of its turns (a running sum, as in ADK). If the service returns no score
+or an error for a turn, the criterion is an error.
 
-Details of a turn: `explanation`, `error`, `seconds`, `attempts`, `cached`, as the service's child gives them. Details
-of the case: `service`, its name for people.
+Details of a turn: `explanation`, `error`, `seconds`, `attempts`, `cached`, as returned by the service's child process.
+Details of the case: `service`, its name for people.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ _NO_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """The service's score of each turn, and their mean.
+    """Return the service's score of each turn, and their mean.
 
     Raises:
-        NotScorableError: the conversations differ in length, or a reference is needed and missing.
-        NotAvailableError: no project or no credentials.
+        NotScorableError: The conversations differ in length, or a required reference is missing.
+        NotAvailableError: The project or the credentials are missing.
     """
     criterion = request.criterion
     instances = _instances(request)
@@ -60,10 +60,12 @@ def _instance(turn: Invocation, reference: str | None) -> dict[str, str | None]:
 
 
 def rated_turn(
-    criterion: Criterion, rating: Mapping[str, Any], more: Mapping[str, Any] = _NO_MORE, said: str = ""
+    criterion: Criterion, rating: Mapping[str, Any], more: Mapping[str, Any] = _NO_MORE, prefix: str = ""
 ) -> MetricResult:
-    """Return the verdict of a rating of the service. `more` are further details; `said` is told before what
-    the service explains."""
+    """Return the verdict for a rating of the service.
+
+    `more` holds further details. `prefix` comes before the service's explanation in the reason.
+    """
     error = rating.get("error")
     value = None if error else _number(rating.get("score"))
     explanation = str(rating.get("explanation") or "")[:MAX_KEPT]
@@ -76,15 +78,15 @@ def rated_turn(
     if error:
         reason = f"the service failed: {error.get('message') or error.get('code') or error.get('kind')}"
     elif value is None:
-        reason = "the service gave no score"
+        reason = "the service returned no score"
     else:
-        why = "; ".join(filter(None, (said, explanation)))
+        why = "; ".join(filter(None, (prefix, explanation)))
         reason = f"rated {amount(value)}" + (f": {why}" if why else "")
     return turn_result(criterion, value, reason, details)
 
 
 def _number(value: Any) -> float | None:
-    """A score; true, texts, NaN and infinity are none."""
+    """Return a score as a float; None for booleans, texts, NaN and infinity."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What happened in a turn, as judges are told: instructions, tools, calls with their results, grounding."""
+"""Evidence of a turn for judges: instructions, tools, calls with their results, grounding."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from workbench.model.invocation import Invocation, ToolCall, content_text, recor
 
 
 def instructions(turns: Iterable[Invocation]) -> str:
-    """The instructions of all agents that took part, each under its agent's name; the same ones once."""
-    said: dict[str, None] = {}
+    """Return the instructions of all agents that took part, each under its agent's name, without repetitions."""
+    sections: dict[str, None] = {}
     for turn in turns:
         for name, agent in agents(turn).items():
             if agent.get("instructions"):
-                said[f"Agent {name}:\n{agent['instructions']}"] = None
-    return "\n\n".join(said)
+                sections[f"Agent {name}:\n{agent['instructions']}"] = None
+    return "\n\n".join(sections)
 
 
 def tools(turns: Iterable[Invocation]) -> dict[str, list[Any]]:
-    """Agent → the declarations of its tools; where turns differ, all of them."""
+    """Map each agent to the declarations of its tools. If turns differ, all of them are listed."""
     found: dict[str, list[Any]] = {}
     for turn in turns:
         for name, agent in agents(turn).items():
@@ -30,13 +30,13 @@ def tools(turns: Iterable[Invocation]) -> dict[str, list[Any]]:
 
 
 def agents(turn: Invocation) -> dict[str, dict[str, Any]]:
-    """Agent name → its details, of the agents that asked a model in this turn."""
+    """Map the name of each agent that called a model in this turn to its details."""
     found: dict[str, dict[str, Any]] = (turn.get("app_details") or {}).get("agent_details") or {}
     return found
 
 
 def steps(turn: Invocation) -> list[dict[str, Any]]:
-    """Each tool call with what came back, None where nothing did."""
+    """Return each tool call with its result, or None if there is none."""
     responses = tool_responses(turn)
     return [
         {"call": {"name": call.name, "args": call.args}, "response": _response(call, responses)}
@@ -45,12 +45,12 @@ def steps(turn: Invocation) -> list[dict[str, Any]]:
 
 
 def grounding(turn: Invocation) -> list[dict[str, Any]]:
-    """The grounding metadata of the turn's events."""
+    """Return the grounding metadata of the turn's events."""
     return [event["grounding_metadata"] for event in recorded_events(turn) or () if event.get("grounding_metadata")]
 
 
 def conversation(turns: Sequence[Invocation]) -> list[dict[str, Any]]:
-    """All turns, each with the user's message, what was said, called and returned, and the final answer."""
+    """Return all turns, each with the user's message, its texts, calls and results, and the final answer."""
     return [
         {
             "user": user_text(turn),
@@ -62,12 +62,12 @@ def conversation(turns: Sequence[Invocation]) -> list[dict[str, Any]]:
 
 
 def data_text(value: Any) -> str:
-    """Arguments or a result as a judge reads them: text as it is, anything else as JSON."""
+    """Return arguments or a result as a judge reads them: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else as_json(value)
 
 
 def _response(call: ToolCall, left: list[dict[str, Any]]) -> Any:
-    """The response of a call, by its id; without an id the first one of that tool. Each is taken once."""
+    """Return the response of a call by its id, or without an id the first one of that tool. Each is used once."""
     for index, response in enumerate(left):
         same = response.get("id") == call.id if call.id else response.get("name") == call.name
         if same:
@@ -92,7 +92,7 @@ def _items(event: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _written(turn: Invocation) -> list[dict[str, Any]]:
-    """The events of a turn in the form that people write: calls and results first, then what was said."""
+    """Return the events of a hand-written turn: calls and results first, then texts."""
     data = turn.get("intermediate_data") or {}
     found: list[dict[str, Any]] = []
     for step in steps(turn):
@@ -105,6 +105,6 @@ def _written(turn: Invocation) -> list[dict[str, Any]]:
 
 
 def speaker(turn: Invocation) -> str:
-    """Who gave the answer: the last agent that did something, else the first that is known."""
+    """Return who gave the answer: the last agent with an event, else the first known agent."""
     authors = [event.get("author") or "" for event in recorded_events(turn) or ()] or list(agents(turn))[:1]
     return authors[-1] if authors else ""

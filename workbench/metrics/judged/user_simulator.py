@@ -1,11 +1,11 @@
-"""per_turn_user_simulator_quality_v1: did the simulated user say what its scenario asks for, and stop in time?
+"""per_turn_user_simulator_quality_v1: did the simulated user follow its scenario, and stop in time?
 
-The first message is compared with the starting prompt, without blanks around both. Of each later message, and of
-stopping after the last turn, most of the judge's votes decide (a tie is invalid). Stopping wrongly makes the last turn
-0. The case scores the share of valid turns among those that could be judged; a message, or the stopping, without any
-vote makes the criterion an error.
+The first message is compared with the starting prompt, ignoring blanks around both. Each later message, and stopping
+after the last turn, is decided by most of the judge's votes (a tie is invalid). Stopping wrongly sets the last turn to
+0. The case scores the share of valid turns among those that could be judged. A message without any vote, or a stop
+without any, makes the criterion an error.
 
-Details of a turn: as for final_response_match_v2, and `message`; of the first turn `compared` and `message` only.
+Details of a turn: as for final_response_match_v2, and `message`; the first turn has `compared` and `message` only.
 Details of the case: `judge`, `stop` {"verdict", "votes", "questions", "asked", "of", "split"}, `plan`,
 `starting_prompt`, `persona`.
 """
@@ -37,11 +37,11 @@ from workbench.model.invocation import Invocation
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
-    """The verdict of each message and of stopping.
+    """Judge each message of the simulated user, and whether it stopped in time.
 
     Raises:
-        NotScorableError: there is no scenario, or an option is refused.
-        NotAvailableError: the judge cannot be asked here.
+        NotScorableError: There is no scenario, or an option is refused.
+        NotAvailableError: The judge cannot be used here.
     """
     criterion, scenario = request.criterion, request.scenario
     if scenario is None:
@@ -49,7 +49,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     options = read_options(SimulatorOptions, criterion)
     signal = options.stop_signal
     judge = bench.judge(options.judge_model_options.as_judge_options())
-    history = [entry for turn in request.actual for entry in _said(turn)]
+    history = [entry for turn in request.actual for entry in _messages(turn)]
     questions = [
         prompt.question(scenario, history[: 2 * index], user_text(turn), signal)
         for index, turn in enumerate(request.actual)
@@ -59,16 +59,16 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     *asked, stop = await asyncio.gather(
         *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
     )
-    turns = [_first(criterion, request.actual[0], str(scenario.get("starting_prompt") or ""))]
-    turns += [_later(criterion, judge, *pair) for pair in zip(request.actual[1:], asked, strict=True)]
-    return _over_all(request, judge, turns, stop)
+    turns = [_first_turn(criterion, request.actual[0], str(scenario.get("starting_prompt") or ""))]
+    turns += [_later_turn(criterion, judge, *pair) for pair in zip(request.actual[1:], asked, strict=True)]
+    return _case(request, judge, turns, stop)
 
 
-def _said(turn: Invocation) -> list[dict[str, str]]:
+def _messages(turn: Invocation) -> list[dict[str, str]]:
     return [{"role": "user", "text": user_text(turn)}, {"role": "agent", "text": answer_text(turn)}]
 
 
-def _first(criterion: Criterion, turn: Invocation, starting_prompt: str) -> MetricResult:
+def _first_turn(criterion: Criterion, turn: Invocation, starting_prompt: str) -> MetricResult:
     message = user_text(turn)
     details = {"compared": True, "message": message}
     if not (turn.get("user_content") or {}).get("parts"):
@@ -78,19 +78,19 @@ def _first(criterion: Criterion, turn: Invocation, starting_prompt: str) -> Metr
     return turn_result(criterion, float(same), reason, details)
 
 
-def _later(criterion: Criterion, judge: Judge, turn: Invocation, asked: Asked[Verdict]) -> MetricResult:
+def _later_turn(criterion: Criterion, judge: Judge, turn: Invocation, asked: Asked[Verdict]) -> MetricResult:
     verdict = verdict_of(asked)
     details = {**verdict_details(asked, judge), "message": user_text(turn)}
     return turn_result(criterion, None if verdict is None else float(verdict), verdict_reason(asked, verdict), details)
 
 
-def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], stop: Asked[Verdict]) -> Scored:
+def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], stop: Asked[Verdict]) -> Scored:
     criterion, scenario = request.criterion, request.scenario or {}
     verdict = verdict_of(stop)
-    said = f"stopping after the last turn: {verdict_reason(stop, verdict)}"
+    stop_reason = f"stopping after the last turn: {verdict_reason(stop, verdict)}"
     if verdict is False:
         status = status_of(0.0, criterion.threshold)
-        turns = [*turns[:-1], replace(turns[-1], score=0.0, status=status, reason=short(said))]
+        turns = [*turns[:-1], replace(turns[-1], score=0.0, status=status, reason=short(stop_reason))]
     named = {None: "unread", True: "valid", False: "invalid"}
     details: dict[str, Any] = {
         "judge": judge.identity.as_json(),
@@ -100,6 +100,6 @@ def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]
         "persona": scenario.get("user_persona"),
     }
     overall = mean(turn.score for turn in turns)
-    fine = "the simulated user kept to its plan and stopped in time"
-    unjudged = said if verdict is None else ""
+    fine = "the simulated user followed its plan and stopped in time"
+    unjudged = stop_reason if verdict is None else ""
     return over_case(criterion, turns, overall, first_below(turns, fine), details, unjudged=unjudged)

@@ -1,11 +1,11 @@
-"""Questions that are answered with valid or invalid (final_response_match and user_message): replies, and votes."""
+"""Replies and votes for questions answered with valid or invalid (final_response_match and user_message)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.judge.base import Judge
-from workbench.metrics.judged.outcome import asked_of
+from workbench.metrics.judged.outcome import samples_text
 from workbench.metrics.judged.reply_text import (
     UnreadableError,
     as_text,
@@ -20,7 +20,7 @@ from workbench.metrics.judged.voting import MAX_KEPT, Asked, majority, still_nee
 _VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
 _REASONS = ("reasoning", "rationale", "explanation", "reason")
 _UNCLEAR = "unclear"
-"""A judge's word for a question that it cannot decide. It is no vote, as if the reply could not be read."""
+"""The judge's word for a question that it cannot decide. It is no vote, like an unreadable reply."""
 _WORDS = {
     **dict.fromkeys(("valid", "true", "yes"), True),
     **dict.fromkeys(("invalid", "false", "no", "almost", "partially", "partially_valid"), False),
@@ -29,18 +29,19 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One sample's vote."""
+    """Vote of one sample."""
 
     valid: bool
     reasoning: str = ""
 
 
 def read_verdict(text: str) -> Verdict:
-    """The vote in a reply. Of several verdicts all must agree: a reply that quotes another one decides nothing. That
-    holds also for one that stands beside JSON.
+    """Return the vote in a reply.
+
+    If the reply holds several verdicts, in its JSON or beside it, all must agree: one of them may only be quoted.
 
     Raises:
-        UnreadableError: there is no verdict, or none that is known, or they differ, or the judge cannot tell.
+        UnreadableError: There is no verdict, an unknown one, or several different ones, or the judge cannot tell.
     """
     found = [item for item in json_objects(text) if first_of(item, _VERDICT) is not None]
     found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_of(item, _VERDICT)]
@@ -52,27 +53,27 @@ def read_verdict(text: str) -> Verdict:
     unknown = next((word for word in words if word not in _WORDS), None)
     if unknown is not None:
         raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or 'no word'}")
-    words += [word for said in beside_json(text, _VERDICT) if (word := first_word(said)) in _WORDS]
+    words += [word for value in beside_json(text, _VERDICT) if (word := first_word(value)) in _WORDS]
     verdicts = {_WORDS[word] for word in words}
     if len(verdicts) > 1:
-        raise UnreadableError("the reply holds several verdicts, and they differ")
+        raise UnreadableError("the reply has several different verdicts")
     return Verdict(verdicts.pop(), as_text(first_of(found[-1], _REASONS)))
 
 
 def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
-    """How many further samples are needed at least."""
+    """Return the smallest number of further samples that can decide."""
     valid = sum(verdict.valid for verdict in verdicts)
     return still_needed(valid, len(verdicts) - valid, left)
 
 
 def verdict_of(asked: Asked[Verdict]) -> bool | None:
-    """Whether most votes are valid; None if there is none."""
+    """Return whether most votes are valid; None if there is no vote."""
     valid = sum(verdict.valid for verdict in asked.answers)
     return majority(valid, len(asked.answers) - valid)
 
 
 def verdict_details(asked: Asked[Verdict], judge: Judge) -> dict[str, Any]:
-    """`votes`, `asked`, `of`, `split` and `questions`."""
+    """Return `votes`, `asked`, `of`, `split` and `questions`."""
     answers = asked.answers
     valid = sum(verdict.valid for verdict in answers)
     return {
@@ -85,15 +86,15 @@ def verdict_details(asked: Asked[Verdict], judge: Judge) -> dict[str, Any]:
 
 
 def verdict_reason(asked: Asked[Verdict], verdict: bool | None) -> str:
-    """One sentence: the votes, and what the first judge on the winning side says."""
-    how_many = asked_of(len(asked.samples), asked.of)
+    """Return one sentence with the votes and the reasoning of the first judge on the winning side."""
+    samples = samples_text(len(asked.samples), asked.of)
     if verdict is None:
-        return f"no verdict ({how_many}): {asked.unread}"
+        return f"no verdict ({samples}): {asked.unread}"
     winners = [answer for answer in asked.answers if answer.valid is verdict]
     name = "valid" if verdict else "invalid"
-    said = f"{name} by {len(winners)} of {len(asked.answers)} votes ({how_many})"
+    summary = f"{name} by {len(winners)} of {len(asked.answers)} votes ({samples})"
     reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
-    return f"{said}: {reasoning}" if reasoning else said
+    return f"{summary}: {reasoning}" if reasoning else summary
 
 
 def _shown(verdict: Verdict) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""Samples of one question, asked for as long as they can change a verdict.
+"""Samples of one question, requested only while they can change the verdict.
 
-A verdict goes to the majority of the votes, a tie is negative (ADK's rule). So it is known early: of five samples,
-three equal ones decide. The smallest number that can decide is asked at once; what is still open after that is asked
-in the same way. The verdict is that of asking all.
+The majority of the votes decides, and a tie is negative (ADK's rule). So a verdict is often known before all samples
+are in: of five samples, three equal ones decide. The smallest number that can decide is requested at once. If that
+leaves the verdict open, the same is done with the rest. The verdict is the same as with all samples.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from workbench.metrics.judged.reply_text import UnreadableError
 
 T = TypeVar("T")
 MAX_KEPT = 4_000
-"""Characters of a rationale or an excerpt that details keep."""
+"""Maximum characters of a rationale or an excerpt in details."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample(Generic[T]):
-    """One asking: `answer` is what was read from the reply, None where `unread` says why nothing could be."""
+    """One reply of a judge. `answer` is what was read from it, or None; then `unread` says why."""
 
     number: int
     reply: Reply
@@ -30,7 +30,7 @@ class Sample(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[T]):
-    """A question with the samples that were asked, in the order of their numbers, `of` so many at most."""
+    """A question and its samples, in the order of their numbers. At most `of` samples are requested."""
 
     question: Question
     samples: tuple[Sample[T], ...]
@@ -38,22 +38,22 @@ class Asked(Generic[T]):
 
     @property
     def answers(self) -> list[T]:
-        """What could be read."""
+        """Answers of the readable samples."""
         return [sample.answer for sample in self.samples if sample.answer is not None]
 
     @property
     def unread(self) -> str:
-        """Why the first reply that could not be read could not; "" if all could."""
+        """Reason why the first unreadable reply could not be read; "" if all could."""
         return next((sample.unread for sample in self.samples if sample.unread), "")
 
     @property
     def cut(self) -> str:
-        """Why a reply that arrived is incomplete; "" if none is."""
+        """Reason why a reply that arrived is incomplete; "" if none is."""
         faults = (sample.reply.fault for sample in self.samples if sample.reply.text)
         return next((fault.message for fault in faults if fault is not None), "")
 
     def record(self, judge: Judge, shown: Callable[[T], Any]) -> dict[str, Any]:
-        """For `details["questions"]`; `shown` says what stands there for an answer."""
+        """Return the entry for `details["questions"]`. `shown` converts an answer to JSON data."""
         replies = [
             reply_record(
                 sample.number,
@@ -67,12 +67,12 @@ class Asked(Generic[T]):
 
 
 def majority(yes: int, no: int) -> bool | None:
-    """The verdict of these votes: a tie is negative, no vote at all is no verdict."""
+    """Return the verdict of these votes: a tie is negative, no vote at all gives None."""
     return yes > no if yes or no else None
 
 
 def still_needed(yes: int, no: int, left: int) -> int:
-    """The smallest number of further samples, of the `left` ones, that can decide; 0 if none can change the verdict."""
+    """Return the smallest number of the `left` samples that can decide; 0 if none can change the verdict."""
     for_yes = (no + left - yes) // 2 + 1
     for_no = -((no - yes - left) // 2)
     return min(left, max(0, min(for_yes, for_no)))
@@ -86,7 +86,7 @@ async def ask(
     *,
     all_votes: bool,
 ) -> Asked[T]:
-    """Asks until `needed(answers, left)` is 0 or all samples are used up. `read` raises UnreadableError."""
+    """Request samples until `needed(answers, left)` is 0 or all samples are used. `read` raises UnreadableError."""
     of = judge.options.samples
     samples: list[Sample[T]] = []
     while left := of - len(samples):
@@ -100,7 +100,7 @@ async def ask(
 
 
 async def ask_once(judge: Judge, question: Question, read: Callable[[str], T]) -> Asked[T]:
-    """One sample, whatever the options say."""
+    """Request one sample, whatever the options say."""
     return Asked(question, (await _one(judge, question, read, 1),), 1)
 
 
@@ -111,6 +111,6 @@ async def _one(judge: Judge, question: Question, read: Callable[[str], T], numbe
     try:
         return Sample(number, reply, read(reply.text))
     except UnreadableError as error:
-        # What comes back from now on would be as useless: the next run is to ask.
+        # Without this, the cache would return the unreadable reply again in the next run.
         judge.forget(question, number)
         return Sample(number, reply, None, reply.fault.message if reply.fault else str(error))

@@ -1,1 +1,1 @@
-"""What judges are asked: one module a question, with its text, the JSON schema of the answer, and its reader."""
+"""Questions for judges: one module per question, with its text and the JSON schema of the answer."""

@@ -1,8 +1,8 @@
-"""Data inside a prompt, so that nothing in it can pose as a part of the prompt.
+"""Blocks of data inside a prompt, made so that no data can pose as part of the prompt.
 
-Each piece stands between two lines that carry a mark. The mark is made from the data itself: whoever writes the data
-cannot know the mark before it is finished, and so cannot close the block. The same data gives the same prompt, which
-is what answers are kept under.
+Each piece is between two lines that carry a mark. The mark is computed from the data itself. The author of the data
+cannot know the mark before the data is finished, and so cannot close the block. The same data always gives the same
+prompt, which is the key of the answer cache.
 """
 
 import hashlib
@@ -24,8 +24,7 @@ _LONG_JSON = 50_000
 
 
 def blocks(pieces: Iterable[tuple[str, str]]) -> str:
-    """The pieces, (name, text), in their order, with the warning before them. Names may come again, and may be made
-    from data."""
+    """Return the pieces, (name, text), in order, after a warning. Names may repeat and may come from data."""
     texts = [(" ".join(sendable(name).split())[:_LONGEST_NAME], sendable(text)) for name, text in pieces]
     mark = _mark(texts)
     shown = (f"[[{name} {mark}]]\n{text or NOTHING}\n[[end of {name} {mark}]]\n" for name, text in texts)
@@ -33,14 +32,16 @@ def blocks(pieces: Iterable[tuple[str, str]]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A JSON value to be read by a model: on several lines, or where it is long on one (that is nine times as quick,
-    and a third shorter)."""
+    """Return a JSON value for a model to read: on several lines, or on one line if it is long.
+
+    One line is nine times as fast to write and a third shorter.
+    """
     on_one_line = json.dumps(value, ensure_ascii=False)
     return on_one_line if len(on_one_line) > _LONG_JSON else json.dumps(value, ensure_ascii=False, indent=1)
 
 
 def sendable(text: str) -> str:
-    """`text` without lone surrogates, which no request can carry."""
+    """Return `text` without lone surrogates, which no request can carry."""
     return _LONE_SURROGATES.sub("\ufffd", text)
 
 

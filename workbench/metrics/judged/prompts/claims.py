@@ -1,11 +1,11 @@
-"""claims: is each sentence supported by what the agent knew? The second of the two questions of hallucinations_v1.
+"""The claims question: does the agent's knowledge support each sentence? Second question of hallucinations_v1.
 
-Reply: `{"claims": [{"number": int, "rationale": str, "supporting_excerpt": str, "contradicting_excerpt": str,
-"label": "supported" | "unsupported" | "contradictory" | "disputed" | "not_applicable"}, …]}`, one claim for each
-sentence; `number` counts from 1; an excerpt is copied from the context, "" where there is none.
-Data: `{"text": str, "sentences": [str], "context": [{"kind", "name", "text", "event", "call_id"}]}`: `kind` is one of
-instructions, user, tools, grounding, said, call, result; `name` the agent or tool; `event` the index in the turn's
-`invocation_events`, or null; `text` is what the judge reads (JSON for tools, calls, results and grounding).
+Reply: `{"claims": [{"number": int, "rationale": str, "supporting_excerpt": str, "contradicting_excerpt": str, "label":
+"supported" | "unsupported" | "contradictory" | "disputed" | "not_applicable"}, …]}`, one claim for each sentence.
+`number` counts from 1. An excerpt is copied from the context, "" if there is none. Data: `{"text": str, "sentences":
+[str], "context": [{"kind", "name", "text", "event", "call_id"}]}`. `kind` is one of instructions, user, tools,
+grounding, said, call, result; `name` the agent or tool; `event` the index in the turn's `invocation_events`, or null;
+`text` is what the judge reads (JSON for tools, calls, results and grounding).
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ appears exactly once. Reply with one JSON object and nothing else:
 
 
 def question(text: str, sentences: Sequence[str], context: Sequence[dict[str, Any]]) -> Question:
-    """What is asked about one text, cut into `sentences`."""
+    """Return the question about one text, split into `sentences`."""
     numbered = "\n".join(f"{number}. {as_json(sentence)}" for number, sentence in enumerate(sentences, 1))
     shown = blocks([*map(_piece, context), ("sentences to check", numbered)])
     data = {"text": text, "sentences": list(sentences), "context": list(context)}
@@ -90,5 +90,5 @@ _TITLES = {
 
 
 def _piece(piece: dict[str, Any]) -> tuple[str, str]:
-    """Each piece is a block of its own: what an agent said must not look like the result of a tool."""
+    """Return a piece as a block of its own: an agent's text must not look like the result of a tool."""
     return _TITLES[piece["kind"]].format(name=piece["name"] or "(without a name)"), piece["text"]

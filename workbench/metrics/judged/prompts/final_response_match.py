@@ -1,7 +1,7 @@
-"""final_response_match: does the agent's answer give the user what the reference gives?
+"""The final_response_match question: does the agent's answer give the user what the reference gives?
 
-Reply: `{"reasoning": str, "verdict": "valid" | "invalid"}`.
-Data: `{"user": str, "response": str, "reference": str}`, plain texts.
+Reply: `{"reasoning": str, "verdict": "valid" | "invalid"}`. Data: `{"user": str, "response": str, "reference": str}`,
+plain texts.
 """
 
 from typing import Any
@@ -44,7 +44,7 @@ Compare first, then decide. Reply with one JSON object and nothing else:
 
 
 def question(user: str, response: str, reference: str) -> Question:
-    """What is asked about one turn."""
+    """Return the question about one turn."""
     data = {"user": user, "response": response, "reference": reference}
     shown = blocks([("user's message", user), ("reference answer", reference), ("agent's answer", response)])
     return Question("final_response_match", _TASK + shown + _REPLY, SCHEMA, data)

@@ -1,11 +1,11 @@
-"""rubrics: is each property there? Asked about a final answer, about the tool calls of a turn, or about a conversation.
+"""The rubrics question: does an answer, the tool calls of a turn, or a conversation have each property?
 
 Reply: `{"verdicts": [{"id": str, "rationale": str, "verdict": "yes" | "no" | "unclear"}, …]}`, one for each rubric.
 Data: `{"rubrics": [{"id", "text"}], "user": str, "answer": str | null, "instructions": str, "tools": {agent:
 [declaration, …]}, "steps": [{"call": {"name", "args"}, "response": any | null}], "grounding": [metadata, …],
 "conversation": [{"user": str, "events": [{"author", "text"} | {"author", "call": {"name", "args"}} | {"author",
-"result": {"name", "response"}}], "answer": {"author", "text"}}] | null}`. A conversation is given where all of it is
-judged, an answer where a turn's answer is; where both are null, the question is about the tool calls in `steps`.
+"result": {"name", "response"}}], "answer": {"author", "text"}}] | null}`. `conversation` is set if all of it is judged,
+`answer` if a turn's answer is. If both are null, the question is about the tool calls in `steps`.
 """
 
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ nothing else:
 
 
 def question(data: Mapping[str, Any]) -> Question:
-    """What is asked, from data as above."""
+    """Return the question for data of the shape above."""
     pieces: tuple[str, ...]
     if data["conversation"] is not None:
         task, pieces = _CONVERSATION, ("instructions", "tools", "conversation")

@@ -1,7 +1,6 @@
-"""sentences: which statements does a text make? The first of the two questions of hallucinations_v1.
+"""The sentences question: which sentences does a text have? First question of hallucinations_v1.
 
-Reply: `{"sentences": [str, …]}`, copied from the text, in its order.
-Data: `{"text": str}`.
+Reply: `{"sentences": [str, …]}`, copied from the text, in its order. Data: `{"text": str}`.
 """
 
 from typing import Any
@@ -32,5 +31,5 @@ Reply with one JSON object and nothing else: {"sentences": ["first sentence", "s
 
 
 def question(text: str) -> Question:
-    """What is asked about one text."""
+    """Return the question about one text."""
     return Question("sentences", _TASK + blocks([("text", text)]) + _REPLY, SCHEMA, {"text": text})

@@ -1,10 +1,9 @@
-"""user_message: is this what the simulated user should say now? Also asked of the stop signal, as the message after
-the last one.
+"""The user_message question: is this what the simulated user should say now?
 
-Reply: `{"reasoning": str, "verdict": "valid" | "invalid"}`.
-Data: `{"plan": str, "starting_prompt": str, "history": [{"role": "user" | "agent", "text": str}], "message": str,
-"stop_signal": str, "persona": object | str | null}`; the question is about ending the conversation where `message` is
-the stop signal.
+It is also sent about the stop signal, as the message after the last one. Reply: `{"reasoning": str, "verdict": "valid"
+| "invalid"}`. Data: `{"plan": str, "starting_prompt": str, "history": [{"role": "user" | "agent", "text": str}],
+"message": str, "stop_signal": str, "persona": object | str | null}`. The question is about ending the conversation if
+`message` is the stop signal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +44,7 @@ Think first, then decide. Reply with one JSON object and nothing else:
 def question(
     scenario: Mapping[str, Any], history: Sequence[Mapping[str, str]], message: str, stop_signal: str
 ) -> Question:
-    """What is asked about one message of the simulated user."""
+    """Return the question about one message of the simulated user."""
     persona = scenario.get("user_persona")
     data: dict[str, Any] = {
         "plan": scenario.get("conversation_plan") or "",
