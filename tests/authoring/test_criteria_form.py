@@ -315,7 +315,7 @@ def test_what_would_stop_a_run_is_not_written(tmp_path: Path, saver: Saver) -> N
     one = open_config(file)
     name = "rubric_based_tool_use_quality_v1"
     twice = with_value(one.content, ("criteria", name, "rubrics", 1, "rubricId"), "a")
-    with pytest.raises(ConfigRejectedError, match="stands here twice"):
+    with pytest.raises(ConfigRejectedError, match="is used twice"):
         save_config(saver, one, twice)
     assert file.read_text() == text
 

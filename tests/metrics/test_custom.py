@@ -78,12 +78,12 @@ def bench(result: dict[str, Any] | FunctionFailedError) -> Bench:
     ("value", "status", "expected", "reason"),
     [
         (0.7, "PASSED", "passed", ""),
-        (0.2, "FAILED", "failed", "the function says FAILED"),
-        (0.2, "PASSED", "passed", "the function says PASSED, which decides, though 0.2 < 0.5"),
-        (0.7, "FAILED", "failed", "the function says FAILED, which decides, though 0.7 ≥ 0.5"),
-        (0.49999999, "PASSED", "passed", "the function says PASSED, which decides, though 0.4999 < 0.5"),
-        (0.7, "NOT_EVALUATED", "not_evaluated", "the function says NOT_EVALUATED"),
-        (0.7, "INFORMATIONAL", "informational", "the function says INFORMATIONAL"),
+        (0.2, "FAILED", "failed", "the function returned FAILED"),
+        (0.2, "PASSED", "passed", "the function returned PASSED, which decides, although 0.2 < 0.5"),
+        (0.7, "FAILED", "failed", "the function returned FAILED, which decides, although 0.7 ≥ 0.5"),
+        (0.49999999, "PASSED", "passed", "the function returned PASSED, which decides, although 0.4999 < 0.5"),
+        (0.7, "NOT_EVALUATED", "not_evaluated", "the function returned NOT_EVALUATED"),
+        (0.7, "INFORMATIONAL", "informational", "the function returned INFORMATIONAL"),
     ],
 )
 async def test_the_function_sets_the_status(value: float, status: str, expected: str, reason: str) -> None:
@@ -222,7 +222,7 @@ async def test_a_scenario_has_no_reference() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"expected": ()}, "0 turns expected, 1 made"),
+        ({"expected": ()}, "expected 0 turns, got 1"),
         ({"rubrics": (rubric("twice"), rubric("twice"))}, "turn 1 has the rubric 'twice' twice"),
         ({"rubrics": (rubric("x"),), "expected": (turn("a", "x"),)}, "turn 1 has the rubric 'x' twice"),
     ],
@@ -275,4 +275,4 @@ async def test_the_example_of_the_page(tmp_path: Path, repository: Path) -> None
         await functions.close()
     assert (scored.result.status, scored.result.score) == ("failed", 0.25)
     assert [(each.status, each.score) for each in scored.turns] == [("passed", 1.0), ("failed", 0.25)]
-    assert scored.result.reason == "the function says FAILED"
+    assert scored.result.reason == "the function returned FAILED"

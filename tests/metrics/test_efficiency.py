@@ -23,7 +23,7 @@ def test_they_inform_and_have_no_threshold(turn: Callable[..., Turn]) -> None:
     assert [result.status for result in (found.result, *found.turns)] == ["informational"] * 3
     assert found.result.threshold is None
     assert [result.score for result in found.turns] == [2.0, 0.0]
-    assert (found.result.score, found.result.reason) == (1.0, "1 tool calls a turn")
+    assert (found.result.score, found.result.reason) == (1.0, "1 tool call per turn")
 
 
 def test_model_calls_are_unknown_where_only_people_wrote(turn: Callable[..., Turn]) -> None:
@@ -53,7 +53,7 @@ def test_tokens_are_divided_by_all_turns() -> None:
     }
     assert found.turns[1].score is None
     assert found.result.score == 19.0
-    assert found.result.reason == "19 tokens a turn"
+    assert found.result.reason == "19 tokens per turn"
 
 
 def test_a_count_that_nobody_reports_stays_unknown() -> None:

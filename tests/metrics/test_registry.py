@@ -68,19 +68,19 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
         (
             "tool_trajectory_score",
             1,
-            "error criteria.tool_trajectory_score: there is no criterion `tool_trajectory_score`. "
+            "error criteria.tool_trajectory_score: `tool_trajectory_score` is not a criterion. "
             "Did you mean `tool_trajectory_avg_score`?",
         ),
         (
             "bleu",
             1,
-            "error criteria.bleu: there is no criterion `bleu`. docs/criteria.md has all there are",
+            "error criteria.bleu: `bleu` is not a criterion. docs/criteria.md lists all criteria",
         ),
         (
             "token_usage_v1",
             1,
             "error criteria.token_usage_v1: `token_usage_v1` is measured in every run and never decides a verdict; "
-            "ADK refuses it as a criterion. Take it out of the criteria",
+            "ADK refuses it as a criterion. Remove it from the criteria",
         ),
         (
             "tool_trajectory_avg_score",
@@ -145,7 +145,7 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
             "hallucinations_v1",
             {"threshold": 1, "judge_model_options": {"num_samples": 3}},
             "warning criteria.hallucinations_v1.judge_model_options.num_samples: `num_samples` has no effect here: as "
-            "in ADK, each text is asked about once. Take it out",
+            "in ADK, each text is judged once. Remove it",
         ),
         (
             "rubric_based_tool_use_quality_v1",
@@ -158,8 +158,8 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
                 "threshold": 1,
                 "rubrics": [{"rubricId": "a", "rubricContent": {}}, {"rubric_id": "a", "rubric_content": {}}],
             },
-            "error criteria.rubric_based_tool_use_quality_v1.rubrics[1]: the rubric id `a` stands here twice. "
-            "Give each rubric an id of its own",
+            "error criteria.rubric_based_tool_use_quality_v1.rubrics[1]: the rubric id `a` is used twice. "
+            "Give each rubric its own id",
         ),
         (
             "rubric_based_tool_use_quality_v1",
@@ -183,9 +183,9 @@ def test_what_is_wrong_is_said_with_the_way_out(
 @pytest.mark.parametrize(
     ("name", "threshold", "said"),
     [
-        ("response_match_score", 1.5, "the threshold is 1.5 and scores run from 0 to 1: no score reaches it"),
-        ("response_match_score", -1, "the threshold is -1 and scores run from 0 to 1: every score passes"),
-        ("response_evaluation_score", 0.5, "the threshold is 0.5 and scores run from 1 to 5: every score passes"),
+        ("response_match_score", 1.5, "the threshold is 1.5, but scores run from 0 to 1: no score reaches it"),
+        ("response_match_score", -1, "the threshold is -1, but scores run from 0 to 1: every score passes"),
+        ("response_evaluation_score", 0.5, "the threshold is 0.5, but scores run from 1 to 5: every score passes"),
         ("response_evaluation_score", 3, ""),
     ],
 )
@@ -207,7 +207,7 @@ def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
     [
         (0, 1, ""),
         (0, 0.4, "the threshold 0.5 of `mine` is outside its declared interval [0, 0.4]"),
-        (1, 0, "the interval [1, 0] of `mine` holds no number"),
+        (1, 0, "the interval [1, 0] of `mine` is empty"),
     ],
 )
 def test_a_declared_interval_that_cannot_hold_is_told(
@@ -291,7 +291,7 @@ def test_what_asks_has_another_door(turn: Callable[..., Turn]) -> None:
 
 def test_a_name_that_nobody_knows_is_no_crash(turn: Callable[..., Turn]) -> None:
     assert not asks("mine")
-    assert score(_request("mine", turn())).result.reason == "there is no criterion mine"
+    assert score(_request("mine", turn())).result.reason == "mine is not a criterion"
 
 
 def test_where_there_is_nothing_to_judge(turn: Callable[..., Turn]) -> None:

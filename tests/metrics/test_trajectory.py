@@ -70,15 +70,15 @@ def test_the_case_is_the_mean_and_names_the_first_turn_that_differs(turn: MakeTu
     ("expected", "actual", "match_type", "reason"),
     [
         (["a"], ["b"], "EXACT", "call 1: expected a, got b"),
-        (["a"], [], "EXACT", "call 1: a was expected and is missing"),
-        ([], ["a"], "EXACT", "call 1: a was called and is not expected"),
+        (["a"], [], "EXACT", "call 1: expected a, which was not called"),
+        ([], ["a"], "EXACT", "call 1: a was called but not expected"),
         (["a", "b"], ["b", "a"], "IN_ORDER", "call 1: a was called out of order, as call 2"),
-        (["a"], ["b", "c"], "ANY_ORDER", "call 1: a was expected and is missing"),
+        (["a"], ["b", "c"], "ANY_ORDER", "call 1: expected a, which was not called"),
         (
             ["now"],
             [("now", {})],
             "EXACT",
-            "args: nothing (not given), got object {}; for ADK no args are not empty args, "
+            "args: nothing (not given), got object {}; ADK distinguishes missing args from empty args: "
             'write "args": {} (call 1: now)',
         ),
     ],
@@ -95,7 +95,7 @@ def test_more_calls_than_expected_are_fine_unless_exact(turn: MakeTurn) -> None:
 
 def test_an_endless_loop_of_calls_has_a_short_explanation(turn: MakeTurn) -> None:
     found = _score([turn("a")], [turn(*["a"] * 5000)]).turns[0]
-    assert found.reason == "call 2: a was called and is not expected"
+    assert found.reason == "call 2: a was called but not expected"
     assert len(found.details["rows"]) == MAX_ROWS
     assert found.details["more_rows"] == 5000 - MAX_ROWS
 
@@ -119,7 +119,7 @@ def test_recorded_events_are_read_as_well() -> None:
 
 
 def test_what_makes_no_sense_is_refused(turn: MakeTurn) -> None:
-    with pytest.raises(NotScorableError, match="1 turn expected, 2 made"):
+    with pytest.raises(NotScorableError, match="expected 1 turn, got 2"):
         _score([turn()], [turn(), turn()])
     with pytest.raises(NotScorableError, match="reference"):
         _score(None, [turn()])

@@ -142,7 +142,7 @@ def test_without_the_package_its_names_are_unknown(project: Project) -> None:
     without = environment()
     said = project.program("check", "table", environment=without).stdout
     assert "keyword:refund is no judge" in said
-    assert "there is no criterion `brevity`" in said
+    assert "`brevity` is not a criterion" in said
     (project.root / "table/test_config.json").unlink()
     report = json.loads(project.program("run", "table", "--json", "-", environment=without).stdout)
     assert {item["status"] for item in report["cases"]} == {"error"}

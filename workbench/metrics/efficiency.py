@@ -51,14 +51,13 @@ def score(request: ScoreRequest) -> Scored:
     turns = [figure.measure(actual) for actual in request.actual]
     overall = {key: figure.average([turn[key] for turn in turns]) for key in figure.keys}
     each = " per turn" if len(turns) > 1 else ""
-    return Scored(
-        _result(name, overall, f"{figure.unit}{each}"), tuple(_result(name, turn, figure.unit) for turn in turns)
-    )
+    return Scored(_result(name, overall, figure.unit, each), tuple(_result(name, turn, figure.unit) for turn in turns))
 
 
-def _result(name: str, figures: Figures, unit: str) -> MetricResult:
+def _result(name: str, figures: Figures, unit: str, suffix: str = "") -> MetricResult:
     value = next(iter(figures.values()))
-    reason = "not reported" if value is None else f"{amount(value)} {unit}"
+    words = unit.removesuffix("s") if value == 1 and unit != "s" else unit
+    reason = "not reported" if value is None else f"{amount(value)} {words}{suffix}"
     return MetricResult(name, "informational", value, None, reason, dict(figures) if len(figures) > 1 else {})
 
 

@@ -98,7 +98,7 @@ def test_a_conversation_of_another_length_is_refused_with_the_reason() -> None:
     case = Case([], None, (), True, expected=[turn("a"), turn("b")], actual=[turn("a")])
     result = score_one(case, TRAJECTORY).result
     assert result.status == "error"
-    assert "2 turns expected, 1 made" in result.reason
+    assert "expected 2 turns, got 1" in result.reason
 
 
 async def test_a_large_conversation_goes_through() -> None:

@@ -102,7 +102,7 @@ def test_a_custom_metric_decides_by_itself(shop: Shop, threshold: float, holds: 
     case = stored({"brief": 0.5, judged: 0.5})
     assert case.started is not None
     case.started = replace(case.started, custom_metrics=custom)
-    failed = Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function says FAILED"))
+    failed = Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function returned FAILED"))
     (entry,) = scored_again(shop, case, failed, verdict(judged, 0.7, 0.5)).entries
     assert [one for one in source_of(entry).kept if one.result.name == "brief"] == ([failed] if holds else [])
 
@@ -124,7 +124,7 @@ def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
     case = stored({"brief": 0.5})
     assert case.started is not None
     case.started = replace(case.started, custom_metrics=custom)
-    verdicts = {REF: [Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function says FAILED"))]}
+    verdicts = {REF: [Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function returned FAILED"))]}
     changes = {key("desk", "one"): [Change("function", "desk/metrics.py", "desk/metrics.py", "score")]}
     for known, kept in ((changes, 0), ({}, 1)):
         plan = scoring_plan(shop.look().workspace, [case], verdicts, "run", RunOptions(), known)

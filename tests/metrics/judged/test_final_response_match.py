@@ -22,7 +22,7 @@ async def test_three_of_five_decide_and_everything_is_kept() -> None:
     (record,) = details["questions"]
     assert "Paris" in record["prompt"]
     assert [reply["verdict"] for reply in record["replies"]] == [{"verdict": "valid", "rationale": "it is valid"}] * 3
-    assert scored.turns[0].reason == "valid by 3 of 3 votes (3 of 5 asked): it is valid"
+    assert scored.turns[0].reason == "valid by 3 of 3 votes (3 of 5 samples): it is valid"
 
 
 async def test_all_votes_asks_all_and_a_split_is_marked() -> None:
@@ -30,7 +30,7 @@ async def test_all_votes_asks_all_and_a_split_is_marked() -> None:
     scored = await score_asking(request(NAME, turn()), bench)
     assert len(bench.asked) == 5
     assert scored.turns[0].details["split"]
-    assert scored.turns[0].reason.startswith("valid by 3 of 5 votes (5 asked)")
+    assert scored.turns[0].reason.startswith("valid by 3 of 5 votes (5 samples)")
 
 
 async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() -> None:
@@ -39,7 +39,7 @@ async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() 
 
     scored = await score_asking(request(NAME, turn(), turn(user="second"), options=samples(3)), Bench(answer))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
-    assert scored.result.reason == "turn 2: no verdict (3 asked): the reply has no verdict"
+    assert scored.result.reason == "turn 2: no verdict (3 samples): the reply has no verdict"
     assert [each.status for each in scored.turns] == ["passed", "error"]
     (record,) = scored.turns[1].details["questions"]
     assert [reply["text"] for reply in record["replies"]] == ["no idea"] * 3

@@ -122,7 +122,7 @@ async def test_passages_that_the_judge_drops_are_labelled_marked_and_counted() -
     assert len(bench.asked) == 2, "the dropped passages are asked about together with the sentences"
     assert (scored.result.details["adk_score"], scored.turns[0].details["adk_score"]) == (1.0, 1.0)
     assert scored.result.reason == (
-        "the judge left out 2 passages (ADK's figure: 1.00); turn 1: 1 of 3 sentences are grounded; "
+        "the judge left out 2 passages (ADK's score: 1.00); turn 1: 1 of 3 sentences are grounded; "
         "contradictory, left out by the judge: You get 900 EUR."
     )
     sentences = scored.turns[0].details["texts"][0]["sentences"]
@@ -136,7 +136,7 @@ async def test_passages_that_the_judge_drops_are_labelled_marked_and_counted() -
 async def test_dropped_passages_that_hold_are_told_with_adks_figure() -> None:
     scored = await score_asking(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.")))
     assert (scored.result.status, scored.result.score) == ("passed", 1.0)
-    assert scored.result.reason.startswith("the judge left out 2 passages (ADK's figure: 1.00); all sentences")
+    assert scored.result.reason.startswith("the judge left out 2 passages (ADK's score: 1.00); all sentences")
 
 
 async def test_a_dropped_passage_without_a_label_is_an_error() -> None:
@@ -244,7 +244,7 @@ async def test_sentences_that_the_judge_adds_count_and_are_marked() -> None:
     scored = await score_asking(request(NAME, turn("One."), expected=None), Bench(answer))
     assert scored.result.score == 0.5
     assert [each["added"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [False, True]
-    assert scored.result.reason.startswith("1 sentence of the judge's own (without: 1.00); ")
+    assert scored.result.reason.startswith("the judge added 1 sentence (score without: 1.00); ")
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,13 @@ async def test_a_rubric_without_a_verdict_makes_an_error_with_the_score_of_the_r
     scored = await score_asking(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
     assert (scored.result.status, scored.result.score, len(bench.asked)) == ("error", 1.0, 5)
     assert (scored.turns[0].status, scored.turns[0].score) == ("error", 1.0)
-    assert scored.result.reason == "turn 1: the judge gave no verdict on b (5 asked): b unclear"
+    assert scored.result.reason == "turn 1: the judge gave no verdict on b (5 samples): b unclear"
     assert scored.turns[0].details["rubrics"][1]["verdict"] == "unread"
 
 
 async def test_unreadable_replies_are_named() -> None:
     scored = await score_asking(request(ANSWER, turn(), options=_options(rubric("a"))), Bench(lambda *_: "hm"))
-    assert scored.result.reason == "turn 1: no verdict (5 asked): the reply holds no verdicts"
+    assert scored.result.reason == "turn 1: no verdict (5 samples): the reply has no verdicts"
     assert scored.turns[0].details["rubrics"][0]["votes"]["unread"] == 5
 
 
@@ -96,7 +96,7 @@ async def test_each_turn_has_its_own_rubrics_from_everywhere() -> None:
     ]
     assert scored.result.score == pytest.approx(5 / 6)
     assert scored.result.details["unused"] == ["plain"]
-    assert scored.result.reason.endswith("not used, for lack of a type: plain")
+    assert scored.result.reason.endswith("not used because they have no type: plain")
 
 
 async def test_the_mean_is_over_rubrics_not_over_turns() -> None:

@@ -76,7 +76,7 @@ async def test_a_scenario_is_rated_too_and_a_conversation_without_turns_is_not()
 
 
 async def test_a_reference_of_another_length_is_refused() -> None:
-    with pytest.raises(NotScorableError, match="1 turn expected, 2 made"):
+    with pytest.raises(NotScorableError, match="expected 1 turn, got 2"):
         await score_asking(request(NAMES[0], *TURNS, expected=TURNS[:1]), bench({"score": 1.0}))
 
 

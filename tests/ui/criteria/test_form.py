@@ -153,7 +153,7 @@ async def test_what_would_stop_a_run_stays_in_the_form(open_screen: OpenScreen, 
         await pilot.press("enter")
         shown.field.load_text("second")
         await pilot.press("enter", "s")
-        await screen.until(pilot, lambda: "stands here twice" in screen.text)
+        await screen.until(pilot, lambda: "is used twice" in screen.text)
         assert file.read_text(encoding="utf-8") == TEXT
         assert shown.content["criteria"][rubric]["rubrics"][0]["rubric_id"] == "second"
         await pilot.press("escape")
