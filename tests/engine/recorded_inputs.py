@@ -22,15 +22,15 @@ class Recorded:
         self._recorder.read(str)
 
     @property
-    def announced(self) -> dict[str, Any]:
+    def announcement_fields(self) -> dict[str, Any]:
         """The fields of `RunStarted` that tell it, and its cases. To be asked for after the ends of the cases."""
-        return {"cases": tuple(map(self._planned, self._plan.entries)), **self._recorder.announced()}
+        return {"cases": tuple(map(self._planned, self._plan.entries)), **self._recorder.announcement_fields()}
 
     def ended(self, event: CaseFinished, *, read: bool = True) -> CaseFinished:
         """The end of a case with its inputs; with `read` False nobody knows what it read."""
         setting = self._plan.agents[event.case.agent]
         reads = Reads(frozenset([setting.agent.definition])) if read else None
-        numbers, _ = self._recorder.of_finished(event, reads, is_simulated=False)
+        numbers, _ = self._recorder.finished_inputs(event, reads, is_simulated=False)
         return replace(event, inputs=numbers)
 
     def _planned(self, entry: Any) -> PlannedCase:

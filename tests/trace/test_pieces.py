@@ -18,7 +18,7 @@ SECRETS = Secrets([{"API_KEY": "abcdefgh-1", "PIN_TOKEN": "12345678"}])
 
 def settled(tmp_path: Path, *events: SpansRecorded) -> list[SpansRecorded]:
     journal, keeping = Journal.open(tmp_path, "run-1"), SpanStorage(SECRETS)
-    found = [keeping.settle(event, journal) for event in events]
+    found = [keeping.store(event, journal) for event in events]
     journal.close()
     return found
 
@@ -51,7 +51,7 @@ def test_no_secret_is_kept(tmp_path: Path) -> None:
 
 def test_without_a_disk_the_pieces_stay_with_the_event() -> None:
     event = SpansRecorded(REF, 0, "[]", {"aa": '{"key": "abcdefgh-1"}'})
-    found = SpanStorage(SECRETS).settle(event, None)
+    found = SpanStorage(SECRETS).store(event, None)
     assert Pieces({0: found}, None).read("aa") == {"key": "[secret API_KEY]"}
     assert found.kept_in == ""
 

@@ -30,7 +30,7 @@ def killed(workspace: Workspace, *ends: Event) -> Path:
     criteria = {item.name: item.value for item in plan.entries[0].config.criteria}
     begun = CaseStarted(refs[0], 0.0, case.turns, criteria, session=case.session_input or {})
     ended = recorded.ended(CaseFinished(refs[0], "passed", None, 0.5))
-    started = RunStarted(plan.run_id, str(plan.root), "2026-11-21T10:30:00Z", **recorded.announced)
+    started = RunStarted(plan.run_id, str(plan.root), "2026-11-21T10:30:00Z", **recorded.announcement_fields)
     events = [started, begun, ended, *ends]
     journal.write(map(as_line, events), sync=False)
     journal.close()

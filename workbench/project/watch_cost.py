@@ -77,7 +77,7 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
     """What judges will be asked by criteria by which the case was never judged: as many calls as it may be."""
-    from workbench.engine.plan.judge_calls import Span, criterion_calls, options_of
+    from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
     from workbench.judge.kinds import judges_by_rules
     from workbench.metrics.registry import asks
 
@@ -87,7 +87,7 @@ def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) ->
         options = options_of(criterion)
         is_new = judged is None or "tally" not in judged.details
         if is_new and asks(criterion.name) and not judges_by_rules(options):
-            turns = Span(len(record.turns), len(record.turns))
+            turns = CallRange(len(record.turns), len(record.turns))
             calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
     return replace(cost, calls=cost.calls + calls, money=None) if calls else cost
 

@@ -53,7 +53,7 @@ def test_a_secret_is_known_inside_json_that_the_agent_made(ascii_only: bool) -> 
     text = json.dumps({"k": secret}, ensure_ascii=ascii_only)
     secrets = Secrets([{"SIGNING_KEY": secret}])
     assert secrets.clean_text(text) == '{"k": "[secret SIGNING_KEY]"}'
-    assert secrets.touch(json.dumps(text))
+    assert secrets.may_contain(json.dumps(text))
 
 
 def test_a_secret_inside_another_one_does_not_leave_the_rest() -> None:
@@ -102,14 +102,14 @@ def test_every_foreign_part_of_an_event_is_cleaned_and_nothing_else() -> None:
         ),
     ]
     for event, expected in pairs:
-        assert SECRETS.touch(json.dumps(to_json(event)))
+        assert SECRETS.may_contain(json.dumps(to_json(event)))
         assert SECRETS.clean(event) == expected
 
 
 def test_an_event_without_secrets_stays_the_same_object() -> None:
     event = OutputCaptured(REF, "stdout", "nothing to hide")
     assert Secrets([{}]).clean(event) is event
-    assert not Secrets([{"HOME": "nothing to hide"}]).touch(json.dumps(to_json(event)))
+    assert not Secrets([{"HOME": "nothing to hide"}]).may_contain(json.dumps(to_json(event)))
 
 
 @given(
@@ -123,7 +123,7 @@ def test_the_quick_look_never_misses_one(secret: str, before: str, after: str, n
     text = before + secret + after
     data = {"text": json.dumps({"inner": text}) if nested else text}
     event = AgentActed(REF, 0, data)
-    assert secrets.touch(json.dumps(to_json(event)))
+    assert secrets.may_contain(json.dumps(to_json(event)))
     if not nested:
         assert secret not in secrets.clean(event).acted["text"] or secret in "[secret THE_KEY]"
 
@@ -133,7 +133,7 @@ def test_a_secret_in_json_in_json_is_known_too() -> None:
     secret = 'BEGIN "KEY"\nabcdefgh\\ü\nEND'
     secrets = Secrets([{"DESK_KEY": secret}])
     text = json.dumps({"result": json.dumps({"key": secret})}, ensure_ascii=False)
-    assert secrets.touch(json.dumps({"prompt": text}))
+    assert secrets.may_contain(json.dumps({"prompt": text}))
     cleaned = secrets.clean_text(text)
     assert "abcdefgh" not in cleaned
     assert "[secret DESK_KEY]" in cleaned

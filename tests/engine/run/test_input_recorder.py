@@ -64,7 +64,7 @@ class Run:
             reads = Reads(frozenset(self.plan.root / name for name in read))
         event = CaseFinished(ref, "passed", error, seconds)
         asyncio.run(self.input_recorder.gather(event, reads, is_simulated=False))
-        numbers, _ = self.input_recorder.of_finished(event, reads, is_simulated=False)
+        numbers, _ = self.input_recorder.finished_inputs(event, reads, is_simulated=False)
         return Record(ref.evalset_file, self.input_recorder._inputs.of(numbers))
 
     def since(self, then: Record) -> list[str]:
@@ -101,7 +101,7 @@ def test_file_that_changes_during_the_run_makes_its_verdict_stale_at_once(
 def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_once_that_is_put_back(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(input_recorder, "_LOOK_EVERY", 0.0)
+    monkeypatch.setattr(input_recorder, "_CHECK_EVERY", 0.0)
     run = Run(project)
     project.write("desk/prompt.txt", "after")
     (project.root / "desk/agent.py").touch()
@@ -146,7 +146,7 @@ def test_case_that_does_not_say_what_it_read_depends_on_what_its_agent_was_seen_
 
 def test_journal_repeats_no_inputs(project: Project) -> None:
     run = Run(project)
-    first = run.input_recorder.announced()["inputs"]["bundles"]
+    first = run.input_recorder.announcement_fields()["inputs"]["bundles"]
     assert run.changes("desk/prompt.txt") == []
     count = len(run.input_recorder._inputs.bundles)
     assert run.changes("desk/prompt.txt") == []

@@ -92,11 +92,11 @@ async def test_events_are_written_before_they_are_shown_and_in_order() -> None:
     writer = Writer()
     shown: list[Event] = []
 
-    def show(event: Event) -> None:
+    def put_written(event: Event) -> None:
         assert json.loads(writer.lines[len(shown)]) == json.loads(json.dumps(to_json(event)))
         shown.append(event)
 
-    out = Recorder(show, writer, Secrets([]), lambda error: None)
+    out = Recorder(put_written, writer, Secrets([]), lambda error: None)
     events = [OutputCaptured(REF, "stdout", str(number)) for number in range(1000)]
     for number, event in enumerate(events):
         out.put(event)
@@ -216,7 +216,7 @@ async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> N
     failures: list[OSError] = []
     out = recorder(Unsynced(), shown, failures)
     earlier = CaseRef("desk", "desk/r.evalset.json", "r", "earlier")
-    out.show(CaseFinished(earlier, "passed", None, 1.0))
+    out.put_written(CaseFinished(earlier, "passed", None, 1.0))
     out.put(PASSED)
     await out.close()
     assert [(event.case, event.status) for event in shown if isinstance(event, CaseFinished)] == [

@@ -203,7 +203,7 @@ async def test_a_case_is_given_up_at_once_and_keeps_what_was_decided(ran: Any, c
     await scored.wait()
     run.cancel(outcome.ref("hello"))
     await asyncio.wait_for(task, 20)
-    assert outcome.error("hello") == ("cancelled", "cancelled while it was scored")
+    assert outcome.error("hello") == ("cancelled", "cancelled while it was being scored")
     assert outcome.record("hello").metrics["response_match_score"].status == "passed"
     assert outcome.error("raise")[0] == "agent_raised"
     assert not outcome.of(RunFinished)[0].interrupted
@@ -232,7 +232,7 @@ async def test_one_who_no_longer_waits_ends_it_too(ran: Any, children: Children)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert outcome.error("one") == ("cancelled", "cancelled while it was scored")
+    assert outcome.error("one") == ("cancelled", "cancelled while it was being scored")
     assert outcome.of(RunFinished)[0].interrupted
 
 
@@ -261,7 +261,7 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
 
     again = await rescored(stored.plan(), children, Full())
     assert "odd" in again.notices
-    assert any("cannot be written any more (No space left on device)" in notice for notice in again.notices)
+    assert any("writing failed (No space left on device)" in notice for notice in again.notices)
     assert again.record("one").state == "cancelled"
     assert isinstance(again.events[-1], RunFinished)
 

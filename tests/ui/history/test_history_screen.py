@@ -81,7 +81,7 @@ def keep(
             MetricScored(ref, result, (result,)),
             recorded.ended(CaseFinished(ref, status, None, 0.5)),
         ]
-    announced = _made_with(source, workspace.root, recorded.announced)
+    announced = _made_with(source, workspace.root, recorded.announcement_fields)
     wanted = {planned.case: replace(planned, criteria_source="defaults") for planned in announced["cases"]}
     told = {**announced, "cases": tuple(map(wanted.__getitem__, refs)), "sources": sources}
     started = RunStarted(run_id, "/x", began, until_sure=until_sure, **told)

@@ -14,7 +14,7 @@ from workbench.engine.conversation.stored import as_stored, complete_case, settl
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.plan import PlanEntry
-from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed
+from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed_results
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
@@ -69,9 +69,9 @@ class CaseFlow:
         return self._entry.ref
 
     @property
-    def doing(self) -> str:
-        """What is done to the case while it is under way: it is `running`, or `scored`."""
-        return "running" if isinstance(self._entry.source, AgentSource) else "scored"
+    def activity(self) -> str:
+        """The current activity, for messages: "running" or "being scored"."""
+        return "running" if isinstance(self._entry.source, AgentSource) else "being scored"
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
         """Ends the case with `reason` as its error, also while it is judged."""
@@ -238,7 +238,7 @@ class CaseFlow:
         return await scoring.run(case.turns, actual, _in_full(case.scenario), case.rubrics)
 
     async def _not_played(self, why: Obstacle) -> None:
-        for result in unplayed(self._entry.config, why.error):
+        for result in unplayed_results(self._entry.config, why.error):
             self._scored(Scored(result))
         await self._finish(why.status, why.error, Transcript())
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from workbench.engine.plan.replaced_secrets import not_scored_again
-from workbench.engine.plan.scenario_case import suited
+from workbench.engine.plan.scenario_case import scenario_criteria
 from workbench.engine.plan.source import StoredSource
 from workbench.events import CaseError, Event
 from workbench.metrics.base import Scored
@@ -43,7 +43,7 @@ def unsuited(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None
     return CaseError(
         "config",
         "no criterion was given that can judge a conversation with a simulated user",
-        f"Add to the criteria one of {', '.join(suited())}",
+        f"Add to the criteria one of {', '.join(scenario_criteria())}",
     )
 
 

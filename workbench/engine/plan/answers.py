@@ -33,7 +33,7 @@ class AnswerStorage:
     def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:
         self._file = str(file.absolute())
         # Each is told of the secrets that it has anyway, and of no others.
-        self._without = {name: Secrets([values]).signs for name, values in environments.items()}
+        self._without = {name: Secrets([values]).markers for name, values in environments.items()}
 
     def spec(self, ref: CaseRef) -> dict[str, Any]:
         """For a case (`workbench.agents.worker.answer_file`)."""

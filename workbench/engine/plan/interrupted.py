@@ -27,18 +27,18 @@ from workbench.events import (
 )
 from workbench.metrics.base import Scored
 
-_TRIED_AGAIN = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
+_RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
 """Errors whose cause may have passed. Any other one is a result: the agent would do the same again."""
 
 
 @dataclass
 class InterruptedCase:
-    """One execution of a case as far as the run came with it: `events` of its last attempt. `spoilt`: a line that may
+    """One execution of a case as far as the run came with it: `events` of its last attempt. `damaged`: a line that may
     have been about it cannot be read."""
 
     stored: StoredCase
     events: list[Event] = field(default_factory=list)
-    spoilt: bool = False
+    damaged: bool = False
     answers: list[Answer] = field(default_factory=list)
     """What models had answered its agent."""
 
@@ -46,17 +46,17 @@ class InterruptedCase:
     def has_result(self) -> bool:
         """Whether it has a verdict, or an error that would come again."""
         ended = self.stored.finished
-        if ended is None or self.spoilt or (self.stored.started is None and len(self.events) > 1):
+        if ended is None or self.damaged or (self.stored.started is None and len(self.events) > 1):
             return False
         if ended.error is None:
             return self.stored.started is not None
-        return ended.error.kind not in _TRIED_AGAIN
+        return ended.error.kind not in _RETRIED
 
     @property
     def has_transcript(self) -> bool:
         """Whether it lacks nothing but scores. One with something hidden in it is not scored: a criterion would see
         other words than the agent said."""
-        if self.has_result or self.spoilt or self.stored.started is None or self.stored.why_incomplete() is not None:
+        if self.has_result or self.damaged or self.stored.started is None or self.stored.why_incomplete() is not None:
             return False
         return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
 
@@ -86,10 +86,10 @@ class InterruptedCase:
     def take(self, event: Event) -> None:
         """The next event of this case."""
         if isinstance(event, CaseStarted):
-            self.events, self.spoilt = [], False
+            self.events, self.damaged = [], False
         elif self.stored.finished is not None:
             # Its beginning was lost.
-            self.spoilt = True
+            self.damaged = True
         self.events.append(event)
         self.stored.take(event)
 
@@ -151,7 +151,7 @@ class InterruptedRun:
             case None:
                 # The line may have been the beginning of a case: one that begins later is whole.
                 for case in self.cases.values():
-                    case.spoilt = case.spoilt or case.stored.finished is None
+                    case.damaged = case.damaged or case.stored.finished is None
             case RunResumed():
                 self.ended = self.complete = False
                 self._before = self.seconds

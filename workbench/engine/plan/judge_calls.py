@@ -19,48 +19,48 @@ _TEXTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CallRange:
     """From so many to so many."""
 
     low: int = 0
     high: int = 0
 
-    def __add__(self, other: "Span") -> "Span":
-        return Span(self.low + other.low, self.high + other.high)
+    def __add__(self, other: "CallRange") -> "CallRange":
+        return CallRange(self.low + other.low, self.high + other.high)
 
-    def times(self, count: "int | Span") -> "Span":
-        factor = Span(count, count) if isinstance(count, int) else count
-        return Span(self.low * factor.low, self.high * factor.high)
+    def times(self, count: "int | CallRange") -> "CallRange":
+        factor = CallRange(count, count) if isinstance(count, int) else count
+        return CallRange(self.low * factor.low, self.high * factor.high)
 
 
-def total(spans: Iterable[Span]) -> Span:
+def total(spans: Iterable[CallRange]) -> CallRange:
     """All of them together."""
-    return sum(spans, Span())
+    return sum(spans, CallRange())
 
 
-def turns_of_scenario(simulator: SimulatorConfig) -> Span:
+def turns_of_scenario(simulator: SimulatorConfig) -> CallRange:
     """How many turns a simulated conversation may have."""
     limit = _LONGEST if simulator.turn_limit is None else simulator.turn_limit
-    return Span(min(1, limit), limit)
+    return CallRange(min(1, limit), limit)
 
 
-def simulator_calls(simulator: SimulatorConfig) -> Span:
+def simulator_calls(simulator: SimulatorConfig) -> CallRange:
     """How often a simulated user is asked in one conversation: for each message but the first, and for the end of one
     that stops by itself."""
     limit = turns_of_scenario(simulator).high
-    return Span(1, limit - 1) if limit > 1 else Span()
+    return CallRange(1, limit - 1) if limit > 1 else CallRange()
 
 
 def criterion_calls(
-    criterion: Criterion, samples: int, turns: Span, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
-) -> Span:
+    criterion: Criterion, samples: int, turns: CallRange, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
+) -> CallRange:
     """How often judges are asked for one criterion of one case with so many `turns`, up to `samples` times a question;
     `rubrics` are all that stand in the case and its turns."""
     asks = known()[criterion.name].asks
     if asks is None or lacks_rubrics(criterion, rubrics):
-        return Span()
+        return CallRange()
     if asks.once:
-        turns = Span(min(turns.low, 1), min(turns.high, 1))
+        turns = CallRange(min(turns.low, 1), min(turns.high, 1))
     if asks.who == "service":
         return turns
     if asks.votes:
@@ -68,7 +68,7 @@ def criterion_calls(
         return _votes(samples, all_votes).times(turns)
     # An answer may be empty, so that a turn may have no more than one text.
     more = _TEXTS if criterion.options.get(asks.more_with) else 1
-    return Span(asks.questions * turns.low, asks.questions * more * turns.high)
+    return CallRange(asks.questions * turns.low, asks.questions * more * turns.high)
 
 
 def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
@@ -87,6 +87,6 @@ def options_of(criterion: Criterion) -> JudgeOptions:
         return JudgeOptions(samples=DEFAULT_SAMPLES)
 
 
-def _votes(samples: int, all_votes: bool) -> Span:
+def _votes(samples: int, all_votes: bool) -> CallRange:
     """What is asked about one turn: the smallest number that can decide, up to all."""
-    return Span(samples if all_votes else samples // 2 + 1, samples)
+    return CallRange(samples if all_votes else samples // 2 + 1, samples)

@@ -49,7 +49,9 @@ def obstacle(
     of its case."""
     if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
         cause = "no criterion was given that can judge a simulated user's conversation"
-        return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(suited())}")
+        return Obstacle(
+            "not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(scenario_criteria())}"
+        )
     simulator = read_simulator(config.user_simulator_config)
     if simulator.audio:
         cause = "a simulated user that speaks (llm_audio) is not supported yet"
@@ -76,7 +78,7 @@ def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -
     return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
 
 
-def suited() -> list[str]:
+def scenario_criteria() -> list[str]:
     """Return the criteria that can judge a conversation with a simulated user."""
     return [name for name, info in known().items() if info.suits_scenarios]
 
@@ -105,7 +107,7 @@ def without_rules(hint: str) -> str:
     return hint.partition(', or `"judge_model"')[0]
 
 
-def unplayed(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
+def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
     """The verdicts over a scenario that was not played: criteria that would have judged it are not evaluated, those
     that need a reference never apply."""
     return [_unplayed(criterion.name, criterion.threshold, config, why) for criterion in config.criteria]

@@ -41,14 +41,14 @@ class Secrets:
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
         self._forms = SecretForms(named)
         written = {json.dumps(form)[1:-1] for form in self._forms.texts}
-        self.signs = (*written, *_HEADER_HINTS)
+        self.markers = (*written, *_HEADER_HINTS)
         """Texts of which each line of ASCII JSON with a known secret has one, if escapes of URLs are in one case."""
 
-    def touch(self, line: str) -> bool:
+    def may_contain(self, line: str) -> bool:
         """Whether `line`, an event as ASCII JSON, may hold a secret: a quick look that never misses one."""
-        if any(map(line.__contains__, self.signs)):
+        if any(map(line.__contains__, self.markers)):
             return True
-        if "%" in line and any(map(with_capitals(line).__contains__, self.signs)):
+        if "%" in line and any(map(with_capitals(line).__contains__, self.markers)):
             return True
         return "://" in line and URL_PASSWORD.search(line) is not None
 

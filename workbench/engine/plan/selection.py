@@ -79,7 +79,7 @@ class Chosen(Generic[NamedT]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Glance:
+class _QuickEntry:
     """The names in an evalset of today's schema. Its agent is not known yet."""
 
     file: Path
@@ -91,9 +91,9 @@ class _Glance:
 
 
 @dataclass(frozen=True, slots=True)
-class _Glances:
+class _QuickListing:
     root: Path
-    evalsets: Sequence[_Glance]
+    evalsets: Sequence[_QuickEntry]
     ignored: Sequence[Ignored] = ()
 
 
@@ -111,11 +111,11 @@ def refuse_unknown(selection: Selection, folder: Path) -> None:
     if not are_ids or any(path.is_dir() and agent_at(path)[0] is not None for path in paths):
         return
     root = find_root(Path(os.path.commonpath(paths)))
-    evalsets = _glances([canonical_path(path, root) for path in paths], root)
+    evalsets = _quick_entries([canonical_path(path, root) for path in paths], root)
     if evalsets is None:
         return
     try:
-        choose(_Glances(root, evalsets), selection)
+        choose(_QuickListing(root, evalsets), selection)
     except UsageFaultError as fault:
         if fault.kind != "nothing":
             raise
@@ -197,7 +197,7 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
         raise UsageFaultError(f"there is no evalset in {places}", _why_ignored(listing), "nothing")
-    return _only(chosen, selection.case_ids) if selection.case_ids else chosen
+    return _filter_cases(chosen, selection.case_ids) if selection.case_ids else chosen
 
 
 def _entries(listing: Listing[NamedT], target: Target) -> list[NamedT]:
@@ -231,7 +231,7 @@ def _indexes(entry: Named, case_ids: Sequence[str]) -> set[int]:
     return {by_id[name] for name in case_ids if name in by_id}
 
 
-def _only(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Chosen[NamedT]]:
+def _filter_cases(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Chosen[NamedT]]:
     """Of what is chosen, the cases of these ids. A broken file stays: it may hold one of them."""
     cases = [
         [pair for pair in enumerate(item.entry.case_ids) if item.indexes is None or pair[0] in item.indexes]
@@ -265,7 +265,7 @@ def _why_ignored(listing: Listing[NamedT]) -> str:
     return f"Passed over: {'; '.join(reasons)}"
 
 
-def _glances(places: Sequence[Path], root: Path) -> list[_Glance] | None:
+def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | None:
     """Read the names of all evalsets at the places; None if one does not tell, or they are too large."""
     files = list(dict.fromkeys(places))
     if not all(place.is_file() for place in places):
@@ -276,11 +276,11 @@ def _glances(places: Sequence[Path], root: Path) -> list[_Glance] | None:
             return None
     except OSError:
         return None
-    glances = [glance for file in files if (glance := _glance(file, root)) is not None]
-    return glances if len(glances) == len(files) else None
+    entries = [entry for file in files if (entry := _quick_entry(file, root)) is not None]
+    return entries if len(entries) == len(files) else None
 
 
-def _glance(file: Path, root: Path) -> _Glance | None:
+def _quick_entry(file: Path, root: Path) -> _QuickEntry | None:
     """Read the names in a file; None if a plain reading does not tell the whole truth."""
     try:
         content = json.loads(read_regular(file))
@@ -289,4 +289,4 @@ def _glance(file: Path, root: Path) -> _Glance | None:
     if not isinstance(content, dict) or not isinstance(content.get("eval_cases"), list):
         return None
     set_id, ids = string(content.get("eval_set_id")), tuple(map(case_id, content["eval_cases"]))
-    return _Glance(file, relative_to(file, root), set_id, ids) if set_id and all(ids) else None
+    return _QuickEntry(file, relative_to(file, root), set_id, ids) if set_id and all(ids) else None

@@ -44,7 +44,7 @@ class StoredCase:
     """Whether something is lost between its beginning and its end that may have been about it."""
     inputs: tuple[Bundle, ...] = ()
     """What its verdict depends on besides what `started` says; () if that is not known."""
-    mixed: bool = False
+    continues_after_end: bool = False
     """Whether it went on behind its end: the beginning of another attempt is lost."""
 
     @property
@@ -77,7 +77,7 @@ class StoredCase:
             if self.finished is not None or self.steps:
                 return CaseError("broken_file", "what was expected of this case cannot be read: the journal is damaged")
             return CaseError("cancelled", "the stored run ended before this case started")
-        if self.mixed or (self.lost and self.finished is None):
+        if self.continues_after_end or (self.lost and self.finished is None):
             return CaseError("broken_file", "how this case went on cannot be read: the journal is damaged")
         if self._is_whole(ended):
             return None
@@ -103,13 +103,15 @@ class StoredCase:
 
     def take(self, event: Event) -> None:
         """Takes in the next event of this case."""
-        self.mixed = self.mixed or (self.finished is not None and not isinstance(event, CaseFinished))
+        self.continues_after_end = self.continues_after_end or (
+            self.finished is not None and not isinstance(event, CaseFinished)
+        )
         match event:
             case CaseStarted():
                 # The second time where a shared process ended under it: what it did until then is void.
                 self.started, self.finished = event, None
                 self.steps.clear()
-                self.lost = self.mixed = False
+                self.lost = self.continues_after_end = False
             case TurnStarted():
                 if event.turn == 0 and self.turns:
                     self.steps.clear()

@@ -1,1 +1,1 @@
-"""One run: its order, its record, and every way it can end."""
+"""The execution of one plan: its order, events, recorded inputs and end."""

@@ -1,4 +1,4 @@
-"""Executions that have not begun, and which of them is to begin next."""
+"""The queue of executions that have not started."""
 
 import asyncio
 from collections import Counter, deque
@@ -10,8 +10,11 @@ from workbench.events import CaseFinished, CaseName, CaseRef
 
 
 class CaseQueue:
-    """All of `entries` to begin with, in their order. With `until` they begin in rounds, and no more of a case are
-    under way than can decide it: what is asked beyond that might be asked for nothing."""
+    """The executions of `entries` that have not started, in their order.
+
+    With `until` they start in rounds, one repeat of each case after the other. Of each case, no more repeats run at a
+    time than could decide it, because the others might be unnecessary.
+    """
 
     def __init__(self, entries: Iterable[PlanEntry], until: UntilSure | None = None) -> None:
         ordered = list(entries) if until is None else sorted(entries, key=lambda entry: entry.ref.repeat)
@@ -23,19 +26,19 @@ class CaseQueue:
         self._closed = False
 
     def close(self) -> None:
-        """None of them is to begin any more."""
+        """Let no more executions start."""
         self._closed = True
         self._room.set()
 
     def remove(self, ref: CaseRef) -> bool:
-        """It will not begin; False if it has, or never waited."""
+        """Remove an execution, and return whether it was still waiting."""
         if ref not in self._refs:
             return False
         self._refs.remove(ref)
         return True
 
     async def next(self) -> PlanEntry | None:
-        """The next one, as soon as one may begin; it is under way from here on. None: there is none any more."""
+        """Return the next execution as soon as one may start, or None if none is left."""
         while not self._closed:
             found = self._first()
             if found is not None or not self._order:
@@ -45,19 +48,19 @@ class CaseQueue:
         return None
 
     def begin(self, ref: CaseRef) -> None:
-        """It does not wait any more."""
+        """Count an execution as running."""
         self._refs.discard(ref)
         self._under_way[ref.name] += 1
 
     def ended(self, ref: CaseRef) -> None:
-        """One that had begun came to its end, whichever that is."""
+        """Count a running execution as ended."""
         self._under_way[ref.name] -= 1
         if not self._under_way[ref.name]:
             del self._under_way[ref.name]
         self._room.set()
 
     def take(self, event: CaseFinished) -> tuple[CaseRef, ...]:
-        """Those that are not needed any more, now that one has ended so; they are gone from here."""
+        """Remove and return the executions that this end of another one makes unnecessary."""
         if self._until is None or not self._until.take(event):
             return ()
         needless = self._until.needless(entry.ref for entry in self._order if entry.ref in self._refs)

@@ -1,4 +1,4 @@
-"""Events as lines of JSON, whatever an agent has put into them."""
+"""Events as lines of JSON, safe for any data of an agent."""
 
 import dataclasses
 import json
@@ -9,12 +9,14 @@ from workbench.event_json import to_json
 from workbench.events import Event
 
 _DEEPEST = 200
-"""Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
+"""Levels of foreign JSON that are stored. Readers of events need a few Python stack frames for each level."""
 
 
 class Line(NamedTuple):
-    """An event as it is written: `data` its JSON form, whose foreign parts are the event's own and must not be changed,
-    `text` the same in ASCII."""
+    """An event as it is written.
+
+    `data` is its JSON form. It shares foreign parts with the event, so do not change it. `text` is the same in ASCII.
+    """
 
     event: Event
     data: dict[str, Any]
@@ -22,7 +24,7 @@ class Line(NamedTuple):
 
 
 def as_line(event: Event) -> Line:
-    """The line of the event, cut where it is nested too deeply."""
+    """Return the line of the event, without parts that are nested too deeply."""
     data = to_json(event)
     try:
         text = _encode(data)
@@ -35,12 +37,12 @@ def as_line(event: Event) -> Line:
     return Line(event, data, text)
 
 
-# Not looked at for circles: what is in an event came as JSON or was made here.
+# No check for circular data: everything in an event was parsed from JSON or made by the workbench.
 _encode = json.JSONEncoder(check_circular=False).encode
 
 
 def _values(value: Any) -> dict[str, Any]:
-    """The fields of one of the event's dataclasses."""
+    """Return the fields of a dataclass inside an event."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 
@@ -60,7 +62,7 @@ def _parts(value: Any) -> Sequence[Any]:
 
 
 def _cut(value: Any, levels: int = _DEEPEST) -> Any:
-    """`value` with what is nested deeper than so many levels cut off."""
+    """Return `value` without parts that are nested deeper than `levels`."""
     if isinstance(value, dict | list) and value and levels == 0:
         return f"… [nested deeper than {_DEEPEST} levels]"
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""What determines a run besides its evalsets: versions, the commit, models, and the agents' files as they are now.
+"""Facts about a run besides its evalsets: versions, the commit, models and the agents' files.
 
-Files are told by the hash of their content without secrets; who keeps the run keeps the contents too, each once, so
-that two runs can be compared line by line.
+Files are identified by the hash of their content without secrets. The journal stores each content once, so that two
+runs can be compared line by line.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _EVALUATION = (
     ".triage.json",
     ".evalset_result.json",
 )
-"""Endings of files that are compared case by case, or by nobody, not as the agent's own."""
+"""Endings of evaluation files, which are not compared as files of the agent."""
 _LARGEST = 256 * 1024
 _FILES = 300
 _TOGETHER = 4 * 1024 * 1024
@@ -46,13 +46,16 @@ _WAIT_FOR_GIT = 0.2
 _COMMIT = "# branch.oid "
 
 Clean = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""A function that removes secrets from a text."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The files of the agents: `sources` agent → path relative to the root → digest, and the content of each digest.
-    `models` are those that the sources name, by agent."""
+class SourceFiles:
+    """The files of the agents.
+
+    `sources` maps agent → path relative to the root → digest, and `contents` maps each digest to its content. `models`
+    are the models that the sources name, by agent.
+    """
 
     sources: Sources
     contents: Mapping[str, bytes]
@@ -64,9 +67,11 @@ def read_sources(
     footprints: Mapping[Path, Collection[Path]],
     clean: Clean,
     known: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Kept:
-    """The files of each agent's folder, and those that it was seen to read; without what is `known` already. A file
-    that cannot be read, is too large or one too many is left out. For a thread."""
+) -> SourceFiles:
+    """Read the files in each agent's folder, and other files that it read. Call it in a thread.
+
+    Files in `known` are left out, and so are unreadable files, large files and those beyond the limits.
+    """
     sources: dict[str, dict[str, Any]] = {}
     contents: dict[str, bytes] = {}
     models: dict[str, Any] = {}
@@ -88,11 +93,11 @@ def read_sources(
             named.update(_models(cleaned, in_quotes=relative.endswith(".py")))
         if not known:
             models[name] = sorted(named)
-    return Kept(sources, contents, models)
+    return SourceFiles(sources, contents, models)
 
 
 def versions(settings: Iterable[AgentSetting]) -> dict[str, Any]:
-    """Of the workbench and its Python, and of google-adk in each agent's interpreter as far as its folder tells."""
+    """Return the versions of the workbench, its Python, and google-adk in the first interpreter that has it."""
     found = {"python": platform.python_version(), **_own_version()}
     for setting in settings:
         version = _adk_version(setting.interpreter.path)
@@ -104,26 +109,26 @@ def versions(settings: Iterable[AgentSetting]) -> dict[str, Any]:
 
 @functools.cache
 def _own_version() -> Mapping[str, str]:
-    """That of the workbench that runs. Looked up once: it means a walk through all that is installed."""
+    """Return the version of this workbench. It is cached, because the lookup reads all installed packages."""
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return {"agent-workbench": importlib.metadata.version("agent-workbench")}
     return {}
 
 
 class Commit:
-    """The commit of a folder, asked for in the background from the moment it is made: git may take its time."""
+    """The git commit of a folder, read in the background because git may be slow."""
 
     def __init__(self, root: Path) -> None:
-        self._asked = asyncio.create_task(asyncio.to_thread(_git_state, root))
+        self._reading = asyncio.create_task(asyncio.to_thread(_git_state, root))
 
     async def get(self) -> dict[str, Any]:
-        """`{"commit", "dirty"}`; {} where there is none, or git is too slow for a run to wait for it."""
-        done, _ = await asyncio.wait([self._asked], timeout=_WAIT_FOR_GIT)
-        return self._asked.result() if done else {}
+        """Return `{"commit", "dirty"}`, or {} if there is no commit or git is too slow."""
+        done, _ = await asyncio.wait([self._reading], timeout=_WAIT_FOR_GIT)
+        return self._reading.result() if done else {}
 
 
 def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
-    """The names of models; in Python a word without quotes is a type or a variable."""
+    """Yield the names of models. With `in_quotes`, for Python, skip unquoted words: they are types or variables."""
     for quote, first, second in _MODEL.findall(content):
         if second or quote or not in_quotes:
             yield (first or second).decode("ascii")
@@ -134,7 +139,7 @@ def _files(folder: Path, footprint: Collection[Path]) -> Iterator[Path]:
 
 
 def _is_source(name: str) -> bool:
-    # What begins with a dot may be an `.env`.
+    # A file that starts with a dot may be an `.env`.
     return not name.startswith(".") and Path(name).suffix in _SUFFIXES and not name.endswith(_EVALUATION)
 
 
@@ -154,7 +159,7 @@ def _adk_version(interpreter: Path) -> str | None:
 
 
 def _git_state(root: Path) -> dict[str, Any]:
-    # Without locks: somebody may be committing at this moment.
+    # Without locks, because somebody may be committing at this moment.
     command = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"]
     command += ["--no-ahead-behind", "--untracked-files=no"]
     try:
@@ -162,7 +167,7 @@ def _git_state(root: Path) -> dict[str, Any]:
     except (OSError, subprocess.SubprocessError):
         return {}
     lines = done.stdout.decode("utf-8", "replace").splitlines()
-    told = [line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)]
-    if not told or told[0].startswith("("):
-        return {}  # None yet.
-    return {"commit": told[0], "dirty": any(not line.startswith("#") for line in lines)}
+    commits = [line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)]
+    if not commits or commits[0].startswith("("):
+        return {}  # The repository has no commit yet.
+    return {"commit": commits[0], "dirty": any(not line.startswith("#") for line in lines)}

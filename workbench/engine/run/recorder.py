@@ -1,4 +1,4 @@
-"""The one way out of the engine: every event is cleaned of secrets, written, and only then shown."""
+"""The output of the engine: each event is cleaned of secrets, then written, then published."""
 
 import asyncio
 import contextlib
@@ -27,69 +27,76 @@ from workbench.events import (
 Publish: TypeAlias = Callable[[Event], None]
 
 _PAUSE = 0.02
-"""Seconds between two batches: what comes close together is written together, for each batch costs two changes of
-thread. An event after a quiet moment, and the first verdict, are written at once."""
+"""Seconds between two batches. Each batch costs two thread switches, so events close together share one.
+
+The first verdict, and an event after a quiet moment, are written at once.
+"""
 _BETWEEN_SYNCS = 0.25
-"""Seconds between two waits for the disk: what a machine may lose that stops in the middle of many quick cases."""
+"""Seconds between two disk syncs. A machine that crashes may lose the cases of this time."""
 _PUBLISHED_AT_ONCE = 200
-"""Events handed to the front end before the event loop may do something else."""
+"""Number of events that are published before the event loop may do something else."""
 
 
 class EventWriter(PieceWriter, Protocol):
-    """What keeps the events of a run: `workbench.history.journal.Journal`."""
+    """A writer for the events of a run (`workbench.history.journal.Journal`)."""
 
     @property
     def notice(self) -> Noticed | None:
-        """What the user should know of it, such as that nothing can be written."""
+        """A notice for the user, for example that nothing can be written."""
         ...
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
-        """Appends events; with `sync` they are on the disk itself afterwards. Lines come from one thread
-        at a time, the wait for the disk from another, neither of them the event loop's. Raises OSError."""
+        """Append events, and with `sync` wait until the disk has them.
+
+        Lines come from one thread at a time. Syncs come from another thread. Neither is the event loop's thread.
+
+        Raises:
+            OSError: writing failed.
+        """
         ...
 
     @property
     def answers(self) -> Path | None:
-        """Where what models answer is kept as long as the run may have to be resumed; None: nowhere."""
+        """The file for answers of models, which a resumed run reuses; None stores no answers."""
         ...
 
     def digests(self) -> Digests:
-        """Return what makes the digests of the project. From any thread."""
+        """Return the digests of the project. Can be called in any thread."""
         ...
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
-        """Keeps the contents of files by their digests; what cannot be kept is left out. From any thread."""
+        """Store the contents of files by their digests, as far as possible. Can be called in any thread."""
         ...
 
     def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
-        """Keeps with which agents evalsets run. From any thread.
+        """Store which agents run which evalsets. Can be called in any thread.
 
         Raises:
-            ValueError: that cannot be read or written.
+            ValueError: the file of the owners cannot be read or written.
         """
         ...
 
     def sum_up(self) -> None:
-        """Does what is to be done once all has been written; from any thread, beside the last wait for the disk."""
+        """Write the summary of the run after its last event. Can be called in any thread, also during a sync."""
         ...
 
     def close(self) -> None:
-        """No more will come."""
+        """Close the writer after the last event."""
         ...
 
 
-class _Kept(NamedTuple):
-    """An event that was written by an earlier run of the program."""
+class _AlreadyWritten(NamedTuple):
+    """An event of the journal that is being resumed."""
 
     event: Event
 
 
 class Recorder:
-    """Takes events in order, without waiting, and publishes them in the same order from the event loop's thread.
+    """A queue that writes events and then publishes them in the same order in the event loop's thread.
 
-    Writing happens in a thread of its own, in batches: what comes while a batch is being written is the next one. The
-    disk is waited for in another one, once for all cases that have ended meanwhile, and at the end. If writing fails,
-    `on_failure` is told once, and of what is not written only that is published which needs no journal behind it.
+    One thread writes batches. Events that arrive during a batch form the next one. Another thread syncs the disk, once
+    for all cases that ended meanwhile, and at the end. If writing fails, `on_failure` is called once. After that, only
+    events that need no journal are published.
     """
 
     def __init__(
@@ -101,15 +108,15 @@ class Recorder:
     ) -> None:
         self._publish = publish
         self._writer = writer
-        """None where nothing is written, or nothing more can be."""
-        self._kept_by = writer
+        """None if nothing is stored, or writing has failed."""
+        self._journal = writer
         self._failure: OSError | None = None
-        """Why nothing more can be written."""
-        self._told = False
+        """The error after which nothing is written any more."""
+        self._failure_reported = False
         self._secrets = secrets
         self._spans = SpanStorage(secrets)
         self._on_failure = on_failure
-        self._pending: list[Event | _Kept] = []
+        self._pending: list[Event | _AlreadyWritten] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, "journal")
@@ -117,61 +124,60 @@ class Recorder:
         self._syncing: asyncio.Task[None] | None = None
         self._unsynced = False
         self._not_synced: list[Event] = []
-        """Verdicts that are shown and that the disk itself may not have."""
+        """Published verdicts that are not synced to disk yet."""
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._has_verdict = False
-        self._go_on = asyncio.Event()
-        """The rest is over, or something is pending that somebody waits for: the first verdict of the run, or its
-        end."""
+        self._write_now = asyncio.Event()
+        """Set when the pause is over, or when the first verdict or the end of the run is pending."""
 
-    def put(self, event: "Event | _Kept") -> None:
-        """Takes the event; it is written and published soon."""
+    def put(self, event: "Event | _AlreadyWritten") -> None:
+        """Add an event, which is written and published soon."""
         self._pending.append(event)
         if isinstance(event, RunFinished) or (isinstance(event, CaseFinished) and not self._has_verdict):
             self._has_verdict = True
-            self._go_on.set()
+            self._write_now.set()
         if self._pump is None or self._pump.done():
             self._idle.clear()
             self._pump = asyncio.get_running_loop().create_task(self._run())
 
-    def show(self, *events: Event) -> None:
-        """Publishes events in their place among those that are taken, without writing them: they are kept already."""
+    def put_written(self, *events: Event) -> None:
+        """Add events that are in the journal already. They are published in order, but not written."""
         for event in events:
-            self.put(_Kept(event))
+            self.put(_AlreadyWritten(event))
 
     async def flush(self) -> None:
-        """Returns when all that was taken is published.
+        """Wait until all added events are published.
 
         Raises:
-            Exception: what the front end's `publish` raised, a fault of the front end.
+            Exception: the front end's `publish` raised it.
         """
         await self._idle.wait()
         if self._pump is not None and self._pump.done():
             self._pump.result()
 
     async def close(self) -> None:
-        """`flush`, and the end of the writer and its thread."""
+        """Flush, then close the writer and its threads."""
         try:
             await self.flush()
             self._closing.set()
             if self._syncing is not None:
-                # Two things to wait for: the disk, and what is made of all that was written.
+                # Write the summary while the disk syncs.
                 summed_up = asyncio.get_running_loop().run_in_executor(self._thread, self._sum_up)
                 await self._syncing
                 await summed_up
         finally:
-            if self._kept_by is not None:
-                self._kept_by.close()
+            if self._journal is not None:
+                self._journal.close()
             self._thread.shutdown(wait=False)
             self._disk.shutdown(wait=False)
 
     def _sum_up(self) -> None:
-        if self._kept_by is not None:
-            self._kept_by.sum_up()
+        if self._journal is not None:
+            self._journal.sum_up()
 
     def _sync_soon(self) -> None:
-        """The disk is waited for beside everything else: for all cases that end meanwhile once more."""
+        """Sync the disk in the background. One sync serves all cases that end before it starts."""
         self._unsynced = True
         if self._syncing is None or self._syncing.done():
             self._syncing = asyncio.get_running_loop().create_task(self._sync_all())
@@ -184,8 +190,8 @@ class Recorder:
             if not await loop.run_in_executor(self._disk, self._sync):
                 assert self._failure is not None
                 for verdict in waited_for:
-                    self._publish(_as_far_as_kept(verdict, self._failure) or verdict)
-                self._tell_failure()
+                    self._publish(_showable(verdict, self._failure) or verdict)
+                self._report_failure()
             if not self._closing.is_set():
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), _BETWEEN_SYNCS)
@@ -195,56 +201,56 @@ class Recorder:
         try:
             while self._pending:
                 batch, self._pending = self._pending, []
-                self._go_on.clear()
+                self._write_now.clear()
                 events = await loop.run_in_executor(self._thread, self._write, batch)
-                before = {id(item.event) for item in batch if isinstance(item, _Kept)}
+                before = {id(item.event) for item in batch if isinstance(item, _AlreadyWritten)}
                 self._not_synced += [event for event in events if _is_verdict(event) and id(event) not in before]
                 for index, event in enumerate(events, 1):
                     self._publish(event)
                     if index % _PUBLISHED_AT_ONCE == 0:
                         await asyncio.sleep(0)
-                self._tell_failure()
+                self._report_failure()
                 if any(isinstance(event, CaseFinished | RunFinished) for event in events):
                     self._sync_soon()
                 if not (events and isinstance(events[-1], RunFinished)):
-                    await self._rest()
+                    await self._wait_for_more()
         finally:
             self._idle.set()
 
-    def _tell_failure(self) -> None:
-        if self._failure is not None and not self._told:
-            self._told = True
+    def _report_failure(self) -> None:
+        if self._failure is not None and not self._failure_reported:
+            self._failure_reported = True
             self._on_failure(self._failure)
 
-    async def _rest(self) -> None:
-        """Lets what comes close together be written together."""
-        timer = asyncio.get_running_loop().call_later(_PAUSE, self._go_on.set)
-        await self._go_on.wait()
+    async def _wait_for_more(self) -> None:
+        """Pause, so that events close together share a batch."""
+        timer = asyncio.get_running_loop().call_later(_PAUSE, self._write_now.set)
+        await self._write_now.wait()
         timer.cancel()
 
-    def _write(self, batch: Sequence["Event | _Kept"]) -> list[Event]:
-        """Writes the batch; what may be shown of it."""
-        encoded = [item if isinstance(item, _Kept) else self._encode(item) for item in batch]
+    def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
+        """Write the batch, and return the events of it that may be published."""
+        encoded = [item if isinstance(item, _AlreadyWritten) else self._encode(item) for item in batch]
         written = self._append([item for item in encoded if isinstance(item, Line)])
         if self._failure is None:
             return [item.event for item in encoded]
         events: list[Event | None] = []
         for item in encoded:
-            is_there = isinstance(item, _Kept) or written > 0
-            events.append(item.event if is_there else _as_far_as_kept(item.event, self._failure))
+            is_there = isinstance(item, _AlreadyWritten) or written > 0
+            events.append(item.event if is_there else _showable(item.event, self._failure))
             written -= isinstance(item, Line)
         return [event for event in events if event is not None]
 
     def _append(self, lines: Sequence[Line]) -> int:
-        """Writes lines; how many of them are there."""
+        """Write lines, and return how many of them were written."""
         writer = self._writer
         if writer is None:
             return 0
         with contextlib.suppress(OSError):
             writer.write(lines, sync=False)
-            # Nobody waits for the disk again that has failed once.
+            # After a failed sync, nothing counts as written.
             return len(lines) if self._failure is None else 0
-        # None of them is there, but the first of them may fit.
+        # The batch failed as a whole, but its first lines may fit on the disk.
         for number, line in enumerate(lines):
             try:
                 writer.write((line,), sync=False)
@@ -254,49 +260,49 @@ class Recorder:
         return len(lines)
 
     def _sync(self) -> bool:
-        """Waits for the disk; False if it does not take what was written. Nobody who looks on has to: what is written
-        is there unless the machine itself stops."""
-        if self._kept_by is not None:
+        """Sync the disk, and return whether it worked. Only a crash of the machine can lose lines before that."""
+        if self._journal is not None:
             try:
-                self._kept_by.write((), sync=True)
+                self._journal.write((), sync=True)
             except OSError as error:
-                self._writer, self._failure = None, error  # Closed at the end: a line may be on its way to it.
+                # The journal is closed only at the end, because a line may be on its way to it.
+                self._writer, self._failure = None, error
                 return False
         return True
 
     def _encode(self, event: Event) -> Line:
-        """The line of the event as it may be shown."""
+        """Return the line of the event without secrets."""
         if isinstance(event, SpansRecorded):
-            event = self._spans.settle(event, self._writer)
+            event = self._spans.store(event, self._writer)
         line = as_line(event)
-        return as_line(self._secrets.clean(line.event)) if self._secrets.touch(line.text) else line
+        return as_line(self._secrets.clean(line.event)) if self._secrets.may_contain(line.text) else line
 
 
 def _is_verdict(event: Event) -> bool:
     return isinstance(event, CaseFinished) and event.error is None
 
 
-def _as_far_as_kept(event: Event, failure: OSError) -> Event | None:
-    """Return what may be shown of an event that could not be written; None for nothing.
+def _showable(event: Event, failure: OSError) -> Event | None:
+    """Return the event to publish instead of one that could not be written, or None.
 
-    A case's end stays, as cancelled: never show a verdict that the disk does not have. When the run is resumed, the
-    case is done again.
+    A verdict that is not on disk must never be shown, so the case ends as cancelled. It runs again when the run is
+    resumed.
     """
     if isinstance(event, CaseFinished):
         if event.error is not None:
             return event
         reason = failure.strerror or str(failure)
-        error = CaseError("cancelled", f"its verdict is not kept: the run cannot be written any more ({reason})")
+        error = CaseError("cancelled", f"its verdict could not be written ({reason})")
         return replace(event, status="cancelled", error=error)
     return None if hasattr(event, "case") or isinstance(event, FilesRead | RepeatsDropped) else event
 
 
 def why_stopped(failure: OSError) -> tuple[str, str]:
-    """Return why a run was stopped that cannot be written any more, and how to continue."""
+    """Return why a run stopped after a write failure, and how to continue."""
     where = f" to {failure.filename}" if failure.filename else ""
     reason = failure.strerror or str(failure)
     return (
-        f"the run was stopped: it cannot be written{where} any more ({reason})",
-        "What is there is kept; once it can be written again, the same command (on the screen: resume in the palette)"
-        " goes on with it",
+        f"the run was stopped because writing{where} failed ({reason})",
+        "Finished cases are stored. Fix the cause, then run the same command (on the screen: resume in the palette)"
+        " to continue",
     )

@@ -1,4 +1,4 @@
-"""One execution of a plan: cases through processes and scoring, events in order, and every way it can end."""
+"""The execution of a plan: starts cases, publishes their events in order, and ends."""
 
 import asyncio
 import time
@@ -39,22 +39,28 @@ from workbench.events import (
 )
 
 _HEAD_START = 0.04
-"""Seconds that the first case has the machine for itself: its verdict is waited for. Forks of all the others would
-stand in its way, and what they lose is nothing beside one answer of a model."""
+"""Seconds for which the first case runs alone, so that its verdict appears soon.
+
+The forks of all other cases would slow it down. Their delay is small beside one answer of a model.
+"""
 _SCORED_AT_ONCE = 100
-"""Stored cases that are scored at the same time. Each asks at least one question where it asks any, so that the limit
-of calls under way decides, not this one."""
+"""Number of stored cases that are scored at the same time.
+
+It is as large as the limit of simultaneous judge calls, so that only that limit matters.
+"""
 _NOT_STARTED = CaseError("cancelled", "cancelled before it started")
 
 
 class Run:
-    """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
-    `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
-    `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
-    The agents run at `place`, by default in `children`. Where the plan resumes an
-    interrupted run, `writer` is the journal of that run.
+    """One execution of `plan`.
 
-    Cases that never started, because the run was stopped, get no `CaseFinished`.
+    `publish` gets each event from `RunStarted` to `RunFinished` in the event loop's thread. Secrets are replaced and
+    the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end;
+    None stores nothing. If the plan resumes an interrupted run, `writer` is the journal of that run. `judge_cache` is
+    the folder for answers of judges; None keeps them in memory as long as `children` live. The agents run at `place`,
+    by default in `children`.
+
+    If the run is stopped, cases that never started get no `CaseFinished`.
     """
 
     def __init__(
@@ -88,16 +94,18 @@ class Run:
         self._secrets: Secrets
         self._input_recorder = InputRecorder(plan, children, writer)
         self._announced = False
-        self._early: list[Noticed] = []
-        """What was to be told before the run could be announced."""
+        self._before_announcement: list[Noticed] = []
+        """Notices that came before `RunStarted`."""
         self._commit: Commit | None = None
 
     async def execute(self) -> None:
-        """Run until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
-        it returns; cancelling the task that awaits it kills them."""
+        """Run all cases, unless `stop` or `cancel` ends the run earlier.
+
+        The agents' processes have ended when this returns. Cancel the task that awaits it to kill them.
+        """
         plan = self._plan
         self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
-        self._hosts = Hosts(plan, self._todo, self._children, self._options, self._tell, self._place)
+        self._hosts = Hosts(plan, self._todo, self._children, self._options, self._notify, self._place)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
@@ -130,30 +138,33 @@ class Run:
         )
 
     async def _prepare(self) -> list[Noticed]:
-        """Read what is to be known before the first case. Meanwhile its agent is imported."""
+        """Read the inputs and run preflight, while the agent of the first case is imported. Return the notices."""
         await asyncio.to_thread(self._input_recorder.begin)
         self._hosts.begin_first()
         try:
-            _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
+            _, ahead = await asyncio.gather(asyncio.to_thread(self._read_inputs), self._run_preflight())
         except BaseException:
             await self._hosts.close()
             raise
         return ahead
 
-    def _tell(self, notice: Noticed) -> None:
+    def _notify(self, notice: Noticed) -> None:
         if self._announced:
             self._recorder.put(notice)
         else:
-            self._early.append(notice)
+            self._before_announcement.append(notice)
 
     def stop(self) -> None:
-        """No new cases; those that run finish or are cut at their time-out."""
+        """Start no new cases. Running cases finish or reach their timeout."""
         self._queue.close()
         self._interrupted = True
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
-        """Ends a case, or with None all of them and the run: each is asked to end, then killed; with `kill` at once.
-        A case that is still queued does not start."""
+        """End one case, or all cases and the run if `ref` is None.
+
+        A running case is terminated, and killed if it does not end. With `kill` it is killed at once. A queued case
+        does not start.
+        """
         if ref is None:
             self.stop()
             self._cancel_all(kill=kill)
@@ -166,23 +177,23 @@ class Run:
         for flow in tuple(self._flows.values()):
             _cancel(flow, kill=kill)
 
-    async def _look_ahead(self) -> list[Noticed]:
-        """What can be said before the first case. Whatever goes wrong in it, the run itself can go on."""
+    async def _run_preflight(self) -> list[Noticed]:
+        """Return the preflight notices. An exception becomes a notice, so that the run can continue."""
         try:
             return await asyncio.to_thread(preflight, self._plan, self._options)
         except Exception:
             return [Noticed("error", "preflight failed", traceback.format_exc())]
 
     def _keep_owners(self) -> None:
-        """Keep with which agents the evalsets run, so that no other one takes their place silently; for a thread."""
+        """Store which agents run the evalsets, so that an agent never changes silently. Call it in a thread."""
         try:
             if self._writer is not None:
                 self._writer.keep_owners(self._plan.owners, self._plan.root)
         except ValueError as error:
-            self._tell(Noticed("warning", f"which agents ran which evalsets cannot be kept: {error}"))
+            self._notify(Noticed("warning", f"the agents of the evalsets could not be stored: {error}"))
 
-    def _read_what_determines(self) -> None:
-        """The secrets, and without them the agents' files as they are before the first case; for a thread."""
+    def _read_inputs(self) -> None:
+        """Read the secrets and the agents' files before the first case. Call it in a thread."""
         self._keep_owners()
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
         self._input_recorder.read(self._secrets.clean_text)
@@ -193,13 +204,13 @@ class Run:
         if plan.resumed is None:
             self._recorder.put(self._started(started))
         else:
-            self._recorder.show(replace(plan.resumed.announced, inputs=plan.resumed.inputs.as_json()))
+            self._recorder.put_written(replace(plan.resumed.announced, inputs=plan.resumed.inputs.as_json()))
             self._recorder.put(RunResumed(started))
             for decided in self._decided():
-                self._recorder.show(*decided.events)
+                self._recorder.put_written(*decided.events)
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
-        for notice in (*plan.notices, *ahead, *self._early):
+        for notice in (*plan.notices, *ahead, *self._before_announcement):
             self._recorder.put(notice)
         self._announced = True
 
@@ -213,11 +224,11 @@ class Run:
             cases,
             plan.scored_from,
             until_sure=self._options.until_sure,
-            **self._input_recorder.announced(),
+            **self._input_recorder.announcement_fields(),
         )
 
     def _decided(self) -> Iterator[DecidedSource]:
-        """Yield what an interrupted run has of the cases with a result."""
+        """Yield the stored results of the interrupted run that is being resumed."""
         return (entry.source for entry in self._plan.entries if isinstance(entry.source, DecidedSource))
 
     def _criteria(self) -> set[str]:
@@ -229,7 +240,7 @@ class Run:
 
     async def _run_all(self, context: RunContext) -> None:
         for decided in self._decided():
-            self._drop_needless(decided.finished)
+            self._drop_unneeded(decided.finished)
         try:
             for entry in self._todo:
                 if entry.blocked is not None and isinstance(entry.source, AgentSource):
@@ -244,7 +255,7 @@ class Run:
             raise
 
     async def _start_in_order(self, context: RunContext) -> None:
-        """Start each case when there is room for it."""
+        """Start each case as soon as a slot is free."""
         agents, scorings = asyncio.Semaphore(self._options.concurrency), asyncio.Semaphore(_SCORED_AT_ONCE)
         first = asyncio.Event()
 
@@ -258,7 +269,7 @@ class Run:
             if entry is None:
                 return
             if not isinstance(entry.source, AgentSource):
-                await scorings.acquire()  # No agent works meanwhile: others may wait for its place.
+                await scorings.acquire()  # Scoring needs no agent, so another case may take the agent's slot.
                 agents.release()
                 self._start(CaseFlow(entry, context, None, scorings.release))
                 continue
@@ -268,20 +279,20 @@ class Run:
                 first.set()
 
     def _put(self, event: Event) -> None:
-        """Puts what a case has to say; before its end goes what is not needed any more because of it."""
+        """Publish an event of a case. Repeats that its end makes unnecessary are dropped first."""
         if isinstance(event, CaseFinished):
-            self._drop_needless(event)
+            self._drop_unneeded(event)
             self._cancelled += event.status == "cancelled"
         self._recorder.put(event)
 
     async def _with_inputs(self, event: CaseFinished, reads: Reads | None, is_simulated: bool) -> CaseFinished:
         await self._input_recorder.gather(event, reads, is_simulated=is_simulated)
-        numbers, news = self._input_recorder.of_finished(event, reads, is_simulated=is_simulated)
-        if news:
-            self._recorder.put(FilesRead({}, news))
+        numbers, new_reads = self._input_recorder.finished_inputs(event, reads, is_simulated=is_simulated)
+        if new_reads:
+            self._recorder.put(FilesRead({}, new_reads))
         return replace(event, inputs=numbers)
 
-    def _drop_needless(self, event: CaseFinished) -> None:
+    def _drop_unneeded(self, event: CaseFinished) -> None:
         dropped = self._queue.take(event)
         for ref in dropped:
             self._hosts.drop(ref.agent)
@@ -305,17 +316,17 @@ class Run:
         await self._hosts.case_over(flow.ref.agent)
 
     async def _note_reads(self) -> None:
-        news = await self._input_recorder.news()
-        if news is not None:
-            self._recorder.put(news)
+        new_reads = await self._input_recorder.new_reads()
+        if new_reads is not None:
+            self._recorder.put(new_reads)
 
     def _cannot_write(self, error: OSError) -> None:
-        """What is on disk stays; what cannot be written must not be spent on."""
+        """Stop the run, because results that cannot be written must not cost more calls."""
         reason = error.strerror or str(error)
         self._recorder.put(Noticed("error", *why_stopped(error)))
         self._queue.close()
         for flow in tuple(self._flows.values()):
-            flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)
+            flow.cancel(CaseError("cancelled", f"stopped because the run could not be written ({reason})"), kill=True)
 
     async def _end(self) -> None:
         try:
@@ -328,9 +339,11 @@ class Run:
             await self._note_reads()
             if self._input_recorder.fault is not None:
                 self._recorder.put(self._input_recorder.fault)
-            self._recorder.put(RunFinished(took, self._interrupted, git, self._input_recorder.further, self._cancelled))
+            self._recorder.put(
+                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
+            )
             await self._recorder.close()
 
 
 def _cancel(flow: CaseFlow, *, kill: bool) -> None:
-    flow.cancel(CaseError("cancelled", f"cancelled while it was {flow.doing}"), kill=kill)
+    flow.cancel(CaseError("cancelled", f"cancelled while it was {flow.activity}"), kill=kill)

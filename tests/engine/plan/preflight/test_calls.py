@@ -5,28 +5,28 @@ from typing import Any
 import pytest
 
 from tests.engine.plan.preflight.cases import ANSWER, QUALITY, RUBRIC, TYPED, config, criteria, looked, said, texts
-from workbench.engine.plan.judge_calls import Span, criterion_calls, options_of
+from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
 from workbench.model.criteria import Criterion
 
 
 @pytest.mark.parametrize(
     ("name", "options", "turns", "calls"),
     [
-        ("final_response_match_v2", {}, 2, Span(6, 10)),
-        ("final_response_match_v2", {"judge_model_options": {"num_samples": 1}}, 2, Span(2, 2)),
-        ("final_response_match_v2", {"judge_model_options": {"num_samples": 4}}, 1, Span(3, 4)),
-        (ANSWER, {"rubrics": [RUBRIC, TYPED]}, 2, Span(6, 10)),
-        (ANSWER, {}, 2, Span(0, 0)),
-        ("rubric_based_multi_turn_trajectory_quality_v1", {"rubrics": [RUBRIC]}, 3, Span(3, 5)),
-        ("hallucinations_v1", {}, 3, Span(6, 6)),
-        ("safety_v1", {}, 3, Span(3, 3)),
+        ("final_response_match_v2", {}, 2, CallRange(6, 10)),
+        ("final_response_match_v2", {"judge_model_options": {"num_samples": 1}}, 2, CallRange(2, 2)),
+        ("final_response_match_v2", {"judge_model_options": {"num_samples": 4}}, 1, CallRange(3, 4)),
+        (ANSWER, {"rubrics": [RUBRIC, TYPED]}, 2, CallRange(6, 10)),
+        (ANSWER, {}, 2, CallRange(0, 0)),
+        ("rubric_based_multi_turn_trajectory_quality_v1", {"rubrics": [RUBRIC]}, 3, CallRange(3, 5)),
+        ("hallucinations_v1", {}, 3, CallRange(6, 6)),
+        ("safety_v1", {}, 3, CallRange(3, 3)),
     ],
 )
-def test_calls_of_a_criterion(name: str, options: dict[str, Any], turns: int, calls: Span) -> None:
+def test_calls_of_a_criterion(name: str, options: dict[str, Any], turns: int, calls: CallRange) -> None:
     criterion = Criterion(name, 0.5, {}, options)
     samples = options_of(criterion).samples
-    assert criterion_calls(criterion, samples, Span(turns, turns), [], all_votes=False) == calls
-    every = criterion_calls(criterion, samples, Span(turns, turns), [], all_votes=True)
+    assert criterion_calls(criterion, samples, CallRange(turns, turns), [], all_votes=False) == calls
+    every = criterion_calls(criterion, samples, CallRange(turns, turns), [], all_votes=True)
     assert (every.low, every.high) == (calls.high, calls.high)
 
 

@@ -70,6 +70,6 @@ def test_messages_that_were_to_be_spoken() -> None:
     assert texts(looked(settings)) == [
         "desk/test_config.json: llm_audio is not supported yet: messages are sent as they are written"
     ]
-    suited = config(criteria(hallucinations_v1={}), {"type": "llm_audio"})
-    first, *_ = texts(looked(suited, turns=None))
+    scenario_criteria = config(criteria(hallucinations_v1={}), {"type": "llm_audio"})
+    first, *_ = texts(looked(scenario_criteria, turns=None))
     assert "(llm_audio) is not supported yet" in first

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.agents.function_source import missing_function
 from workbench.engine.plan.judge_calls import (
-    Span,
+    CallRange,
     criterion_calls,
     lacks_rubrics,
     simulator_calls,
@@ -18,10 +18,10 @@ from workbench.engine.plan.preflight.preflight_cases import (
     EnvironmentOf,
     PreflightCase,
     PreflightCases,
+    affected_cases,
     applies,
-    asking,
+    judged_criteria,
     listed,
-    where,
 )
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.scenario_case import defaults_apply
@@ -59,13 +59,13 @@ def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
     """Criteria for which nobody can be asked."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
     for item in checked.played():
-        for criterion in asking(item):
+        for criterion in judged_criteria(item):
             who = checked.judge(item.agent, criterion)
             if isinstance(who, NotAvailableError):
                 causes[str(who), who.hint].append((item, criterion.name))
     for (cause, hint), affected in causes.items():
         names = listed(dict.fromkeys(name for _, name in affected))
-        yield Noticed("warning", f"{names} will not be evaluated in {where(affected)}: {cause}", hint)
+        yield Noticed("warning", f"{names} will not be evaluated in {affected_cases(affected)}: {cause}", hint)
 
 
 def not_played(checked: PreflightCases) -> Iterator[Noticed]:
@@ -74,14 +74,14 @@ def not_played(checked: PreflightCases) -> Iterator[Noticed]:
     for item, found in checked.not_played():
         causes[found.cause, found.hint].append((item, ""))
     for (cause, hint), affected in causes.items():
-        yield Noticed("warning", f"{where(affected)} with a simulated user will not be played: {cause}", hint)
+        yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not be played: {cause}", hint)
 
 
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
     """Judges of whom something must be said: rules instead of a model, an address that is not the service's own."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
     for item in checked.played():
-        for criterion in asking(item):
+        for criterion in judged_criteria(item):
             who = checked.judge(item.agent, criterion)
             if isinstance(who, JudgeIdentity):
                 used[who][criterion.name] = None
@@ -108,7 +108,7 @@ def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:
                 causes[why_of[item.agent, path]].append((item, name))
     for why, affected in causes.items():
         names = listed(dict.fromkeys(name for _, name in affected))
-        yield Noticed("warning", f"{names} will be an error in {where(affected)}: {why}")
+        yield Noticed("warning", f"{names} will be an error in {affected_cases(affected)}: {why}")
 
 
 def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[s
         own = item.config.custom_metrics.get(criterion.name)
         if own is not None:
             yield criterion.name, function_path(own)
-    for criterion in asking(item):
+    for criterion in judged_criteria(item):
         model = "" if known()[criterion.name].needs_service else checked.options(criterion).model
         if model.startswith(FUNCTION):
             yield criterion.name, model.removeprefix(FUNCTION)
@@ -141,18 +141,18 @@ def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) ->
         yield Noticed("info", message, forecast=True)
 
 
-def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> Span:
+def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> CallRange:
     """What will be asked in one execution of the case."""
     simulator = read_simulator(item.config.user_simulator_config)
     scenario = item.case.scenario is not None
-    turns = turns_of_scenario(simulator) if scenario else Span(*[len(item.case.turns or ())] * 2)
+    turns = turns_of_scenario(simulator) if scenario else CallRange(*[len(item.case.turns or ())] * 2)
     spans = [
         criterion_calls(criterion, checked.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
-        for criterion in asking(item)
+        for criterion in judged_criteria(item)
         # Rules are no call.
         if isinstance(who := checked.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
     ]
-    return total([*spans, simulator_calls(simulator) if checked.simulated(item) else Span()])
+    return total([*spans, simulator_calls(simulator) if checked.simulated(item) else CallRange()])
 
 
 def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:

@@ -38,7 +38,7 @@ class PreflightCase:
         return [*self.case.rubrics, *(rubric for own in turns for rubric in own)]
 
 
-def asking(item: PreflightCase) -> Iterator[Criterion]:
+def judged_criteria(item: PreflightCase) -> Iterator[Criterion]:
     """The criteria that ask a judge or the service about this case."""
     for criterion in item.config.criteria:
         info = known().get(criterion.name)
@@ -54,7 +54,7 @@ def applies(name: str, item: PreflightCase) -> bool:
     return info.scenarios != ("no" if item.case.scenario is not None else "only")
 
 
-def where(affected: Sequence[tuple[PreflightCase, str]]) -> str:
+def affected_cases(affected: Sequence[tuple[PreflightCase, str]]) -> str:
     """So many cases of these agents."""
     count = len({(item.agent, item.file, item.case.eval_id) for item, _ in affected})
     agents = listed(dict.fromkeys(item.agent for item, _ in affected))

@@ -28,14 +28,14 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     entries = list(_to_run(plan))
     one_of_each = {entry.ref.evalset_file: (entry, source) for entry, source in entries}
     plain = {file: entry for file, (entry, source) in one_of_each.items() if _is_plain(entry, source)}
-    cases = [_looked(plan, entry, _CONVERSATION) for entry in plain.values()]
+    cases = [_preflight_case(plan, entry, _CONVERSATION) for entry in plain.values()]
     entries = [(entry, source) for entry, source in entries if entry.ref.evalset_file not in plain]
     for entry, source in entries[:CHECKED_CASES]:
         try:
             case = source.evalset.document.case(source.index if source.index is not None else -1)
         except (BrokenCaseError, IndexError):
             continue  # The case itself will say so.
-        cases.append(_looked(plan, entry, case))
+        cases.append(_preflight_case(plan, entry, case))
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
     found = [*agents_without_key(plan, environments), *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
@@ -54,7 +54,9 @@ def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
         if started is not None and entry.source.case.why_incomplete() is None
     ]
     cases = [
-        _looked(plan, entry, EvalCase(entry.ref.eval_id, now.expected, now.scenario, None, now.rubrics, None, None))
+        _preflight_case(
+            plan, entry, EvalCase(entry.ref.eval_id, now.expected, now.scenario, None, now.rubrics, None, None)
+        )
         for entry, now in entries[:CHECKED_CASES]
     ]
     scale = len(entries) / max(1, len(cases))
@@ -74,7 +76,7 @@ def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:
     return {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
 
 
-def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCase:
+def _preflight_case(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCase:
     return PreflightCase(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
 
 
