@@ -393,7 +393,7 @@ def _in_browser(browser: str, port: int, folder: Path) -> str:
 
 
 def test_what_was_to_come_is_no_word_about_a_run_that_is_over() -> None:
-    notices = [Noticed("info", "about 10 judge calls are to come", forecast=True), Noticed("warning", "no key is set")]
+    notices = [Noticed("info", "about 10 judge calls expected", forecast=True), Noticed("warning", "no key is set")]
     page = build_html(feed([started([PASSED])], notices, case_events(PASSED, "passed"), [RunFinished(1.0)])).decode()
     assert "no key is set" in page
     assert "are to come" not in page

@@ -17,7 +17,7 @@ def test_an_older_state_folder_is_used_where_it_lies_and_named(project: Project)
     (project.root / "echo/.workbench").mkdir()
     done = project.run("run", "echo", "--plain")
     assert done.returncode == 0
-    assert "echo/.workbench was there before" in done.stderr
+    assert "echo/.workbench exists already" in done.stderr
     listed = project.run("history")
     assert "(in echo/.workbench)" in listed.stdout
     assert "echo/.workbench is used where it lies" in listed.stderr

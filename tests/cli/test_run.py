@@ -88,7 +88,7 @@ def test_nothing_to_run_is_3(words: list[str], project: Project, here: Here) -> 
     [
         (["nowhere"], "nowhere"),
         (["echo/tlak.evalset.json"], "talk.evalset.json"),
-        (["echo/talk.evalset.json:godo"], "There is the case good"),
+        (["echo/talk.evalset.json:godo"], "Did you mean good?"),
         ([".", "--case", "godo"], "good"),
         ([".", "--agent", "empty"], "empty"),
         ([".", "--config", "missing.json"], "missing.json"),

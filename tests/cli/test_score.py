@@ -124,11 +124,11 @@ def test_an_evalset_that_is_gone_leaves_the_stored_criteria(ran: Project) -> Non
     ran.write("echo/test_config.json", LENIENT)
     done = ran.run("score", "last", "--case", "bad")
     assert done.returncode == 1
-    assert "warning: echo/talk.evalset.json is not there any more" in done.stderr
+    assert "warning: echo/talk.evalset.json no longer exists" in done.stderr
     assert lines_with(done.stdout, ["FAIL"]) == [
         "FAIL echo/talk/bad tool_trajectory_avg_score=1.0>=1.0 response_match_score=0.0<0.8"
     ]
-    assert "the evalset is not there any more" in done.stdout
+    assert "the evalset no longer exists" in done.stdout
     ran.write("given.json", LENIENT)
     assert ran.run("score", "last", "--case", "bad", "--config", "given.json").returncode == 0
 
@@ -157,7 +157,7 @@ def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(
     assert done.returncode == 3
     assert "1 line of the journal is gone before this one" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
-        "ERROR echo/talk/good broken_file: how this case went on cannot be read: the journal is damaged"
+        "ERROR echo/talk/good broken_file: a part of this case cannot be read: the journal is damaged"
     ]
 
 
@@ -199,7 +199,7 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
         (["future.json"], "agent-workbench/report/9"),
         (["refusal.json"], "says that nothing ran: no such case"),
         (["odd.json"], "it has no list of cases"),
-        (["last", "--case", "godo"], "There is the case good"),
+        (["last", "--case", "godo"], "Did you mean good?"),
         (["last", "--config", "missing.json"], "missing.json"),
         (["last", "--config", "typo.json"], "Did you mean `response_match_score`"),
         (["last", "--json", "echo"], "--json 'echo' is a folder"),
@@ -256,7 +256,7 @@ def test_an_agent_that_is_gone_is_told(ran: Project) -> None:
     shutil.rmtree(ran.root / "echo")
     done = ran.run("score", "last", "--case", "good")
     assert done.returncode == 0
-    assert "the agent echo is not there any more" in done.stderr
+    assert "the agent echo no longer exists" in done.stderr
 
 
 def test_repeats_are_kept_apart_with_what_was_printed_and_where_the_state_lies_elsewhere(

@@ -195,7 +195,7 @@ async def test_a_scenario_that_no_criterion_can_judge_is_not_played(
     record = outcome.record("play")
     assert (record.state, record.turns) == ("not_evaluated", [])
     assert outcome.error("play")[0] == "config"
-    assert "no criterion was given that can judge a simulated user's conversation" in outcome.error("play")[1]
+    assert "no criterion of the config can judge a simulated user's conversation" in outcome.error("play")[1]
     assert all(result.status in ("not_applicable", "not_evaluated") for result in record.metrics.values())
 
 

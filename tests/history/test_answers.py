@@ -21,7 +21,7 @@ def answer(text: str | None, case: CaseRef = ONE, asked: str = "d1") -> Answer:
 def told(one: Answer) -> dict[str, Any]:
     """As the worker tells of it."""
     responses = None if one.responses is None else list(one.responses)
-    return {"agent": one.agent, "asked": one.asked, "responses": responses}
+    return {"agent": one.agent, "asked": one.request, "responses": responses}
 
 
 def line(one: Answer) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def test_they_go_with_the_end_of_the_run(tmp_path: Path) -> None:
 
 def test_an_answer_that_was_not_all_is_taken_back() -> None:
     lines = [answer("a"), answer("b", asked="d2"), answer("c"), answer(None), answer(None, asked="d3")]
-    assert [(one.asked, one.responses) for one in read(map(line, lines))[ONE]] == [("d1", ("a",)), ("d2", ("b",))]
+    assert [(one.request, one.responses) for one in read(map(line, lines))[ONE]] == [("d1", ("a",)), ("d2", ("b",))]
 
 
 @pytest.mark.parametrize("wrong", [{"agent": 1}, {"asked": None}, {"responses": "text"}, {"responses": [1]}])

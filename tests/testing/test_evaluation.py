@@ -131,7 +131,7 @@ async def test_what_cannot_run_is_refused_with_the_way_out(project: Project) -> 
     file = project.evalset(GOOD)
     with pytest.raises(RefusedError, match=r"There is .*talk\.evalset\.json|does not exist"):
         await workbench.evaluate(None, project.root / "echo" / "tlak.evalset.json")
-    with pytest.raises(RefusedError, match="there is no case god"):
+    with pytest.raises(RefusedError, match="the selection has no case god"):
         await workbench.evaluate(None, file, cases=["god"])
     with pytest.raises(RefusedError, match="--runs"):
         await workbench.evaluate(None, file, runs=0)

@@ -63,7 +63,7 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if found is None or (found.ended and (found.complete or found.results == len(found.cases))):
         journal.release()
         return plan
-    found.recall(read_answers(path.parent))
+    found.set_answers(read_answers(path.parent))
     if not found.results and not found.transcripts and not found.answers:
         journal.release()
         return plan  # There is nothing to go on with.

@@ -63,5 +63,5 @@ def test_answers_count_for_cases_that_begin_anew_only() -> None:
         ([], 2),
     ):
         found = interrupted(*events)
-        found.recall(answers)
+        found.set_answers(answers)
         assert found.answers == count

@@ -104,21 +104,21 @@ def test_a_word_that_is_a_path_as_a_whole_is_that_path(shop: Project) -> None:
     ("words", "message", "hint"),
     [
         (["desk/refund.evalset.json"], "desk/refund.evalset.json does not exist", "refunds.evalset.json"),
-        (["nowhere/refunds.evalset.json"], "does not exist", "no folder"),
+        (["nowhere/refunds.evalset.json"], "does not exist", "The folder"),
         (
             ["refund"],
-            "refund is neither a file, nor a folder, nor the id of an evalset",
-            "There is the evalset refunds",
+            "refund is not a file, a folder or the id of an evalset",
+            "Did you mean refunds?",
         ),
-        (["xyz"], "xyz is neither a file", "There are the evalsets"),
-        ([f"{REFUNDS}:A"], "has no case A", "There is the case a"),
-        ([f"{REFUNDS}:xyz"], "has no case xyz", "There are the cases a, b, c:1,d"),
-        ([f"{REFUNDS}:c"], "has no case c", "case"),
-        ([f"{REFUNDS}:"], "names no case", "all cases"),
-        ([f"{REFUNDS}: , ,"], "names no case", "all cases"),
+        (["xyz"], "xyz is not a file", "Evalsets: "),
+        ([f"{REFUNDS}:A"], "has no case A", "Did you mean a?"),
+        ([f"{REFUNDS}:xyz"], "has no case xyz", "Cases: a, b, c:1,d"),
+        ([f"{REFUNDS}:c"], "has no case c", "Cases: "),
+        ([f"{REFUNDS}:"], "names no case", "For all cases"),
+        ([f"{REFUNDS}: , ,"], "names no case", "For all cases"),
     ],
 )
-def test_a_word_that_names_nothing_is_told_what_there_is(
+def test_unknown_word_is_refused_with_the_nearest_name(
     chosen: Choose, words: list[str], message: str, hint: str
 ) -> None:
     with pytest.raises(UsageFaultError) as refused:
@@ -131,21 +131,21 @@ def test_a_word_that_names_nothing_is_told_what_there_is(
 def test_unknown_cases_and_agents_are_refused(chosen: Choose) -> None:
     with pytest.raises(UsageFaultError, match="no case nroth") as refused:
         chosen(".", cases=("a", "nroth"))
-    assert refused.value.hint == "There is the case north"
-    with pytest.raises(UsageFaultError, match="team/data is no agent"):
+    assert refused.value.hint == "Did you mean north?"
+    with pytest.raises(UsageFaultError, match="team/data is not an agent"):
         chosen(".", agent="team/data")
 
 
-def test_a_case_that_was_not_selected_is_not_offered(chosen: Choose) -> None:
+def test_hint_lists_only_selected_cases(chosen: Choose) -> None:
     with pytest.raises(UsageFaultError) as refused:
         chosen("desk/refunds.evalset.json:a", cases=("b",))
-    assert refused.value.hint == "There is the case a"
+    assert refused.value.hint == "Cases: a"
 
 
-def test_a_file_of_the_agent_is_offered_where_it_lies(chosen: Choose) -> None:
+def test_missing_file_is_suggested_from_the_agents_folder(chosen: Choose) -> None:
     with pytest.raises(UsageFaultError) as refused:
         chosen("desk", "refunds.evalset.json")
-    assert refused.value.hint == "There is desk/refunds.evalset.json"
+    assert refused.value.hint == "Did you mean desk/refunds.evalset.json?"
 
 
 def test_an_empty_folder_is_nothing_rather_than_wrong(shop: Project) -> None:

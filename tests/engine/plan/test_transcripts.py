@@ -83,21 +83,21 @@ BROKEN: dict[str, tuple[Iterable[Event], str, str]] = {
         "broken_file",
         "a turn of the transcript",
     ),
-    "its start is lost": ([*turn(), ended()], "broken_file", "what was expected"),
+    "its start is lost": ([*turn(), ended()], "broken_file", "the start of this case"),
     "a turn is lost": ([begun(2), *turn(1), ended()], "broken_file", "a turn of the transcript"),
     "the last turn is lost": ([begun(2), *turn(0), ended()], "broken_file", "a turn of the transcript"),
 }
 
 
 @pytest.mark.parametrize("events", WHOLE.values(), ids=WHOLE)
-def test_whole(events: Iterable[Event]) -> None:
+def test_complete_transcript_can_be_scored(events: Iterable[Event]) -> None:
     case = stored(*events)
     assert case.why_incomplete() is None
     assert [finished.turn for finished in case.turns] == list(range(len(case.turns)))
 
 
 @pytest.mark.parametrize(("events", "kind", "message"), BROKEN.values(), ids=BROKEN)
-def test_not_whole(events: Iterable[Event], kind: str, message: str) -> None:
+def test_incomplete_transcript_says_why(events: Iterable[Event], kind: str, message: str) -> None:
     case = stored(*events)
     error = case.why_incomplete()
     assert error is not None
@@ -107,7 +107,7 @@ def test_not_whole(events: Iterable[Event], kind: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "whole"), [(None, True), ("judge", True), ("quota", False), ("cancelled", False)])
-def test_where_nothing_is_kept_of_the_simulated_user_the_verdict_says_whether_it_ended(kind: Any, whole: bool) -> None:
+def test_without_simulator_events_the_verdict_shows_whether_the_conversation_ended(kind: Any, whole: bool) -> None:
     case = stored(begun(None), *turn(), ended(kind))
     case.has_simulation = False
     assert (case.why_incomplete() is None) == whole

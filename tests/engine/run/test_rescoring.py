@@ -333,7 +333,7 @@ async def test_the_plan_names_what_is_not_there(ran: Any) -> None:
     stored = await ran("one", "two", response_match_score=0.5)
     with pytest.raises(UsageFaultError, match="has no case three") as refused:
         stored.plan(case_ids=["three"])
-    assert refused.value.hint == "There are the cases one, two"
+    assert refused.value.hint == "Cases: one, two"
     with pytest.raises(UsageFaultError, match="has no cases") as refused:
         stored.plan(StoredRun("empty"))
     assert refused.value.kind == "nothing"
@@ -343,7 +343,7 @@ async def test_the_plan_names_what_is_not_there(ran: Any) -> None:
     assert [entry.ref.eval_id for entry in plan.entries] == ["one"]
     assert plan.entries[0].criteria.config.criteria[0].threshold == 0.5
     said = [notice.message for notice in plan.notices]
-    assert [message.partition(" is not there any more")[0] for message in said[:2]] == [
+    assert [message.partition(" no longer exists")[0] for message in said[:2]] == [
         "desk/all.evalset.json",
         "the agent desk",
     ]

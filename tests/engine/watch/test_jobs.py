@@ -79,7 +79,7 @@ def source_of(entry: PlanEntry) -> StoredSource:
 def test_what_needs_no_judge_is_computed_again(shop: Shop) -> None:
     shop.criteria("desk", **{MATCH: 0.9})
     (entry,) = scored_again(shop, stored({MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
-    assert source_of(entry).kept == ()
+    assert source_of(entry).verdicts == ()
     assert [criterion.threshold for criterion in entry.criteria.config.criteria] == [0.9]
 
 
@@ -87,7 +87,7 @@ def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> Non
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.9})
     (entry,) = scored_again(shop, stored({judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
-    (kept,) = source_of(entry).kept
+    (kept,) = source_of(entry).verdicts
     assert (kept.result.status, kept.result.score, kept.result.threshold) == ("failed", 0.7, 0.9)
     assert [one.status for one in kept.turns] == ["failed"]
 
@@ -104,14 +104,14 @@ def test_a_custom_metric_decides_by_itself(shop: Shop, threshold: float, holds: 
     case.started = replace(case.started, custom_metrics=custom)
     failed = Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function returned FAILED"))
     (entry,) = scored_again(shop, case, failed, verdict(judged, 0.7, 0.5)).entries
-    assert [one for one in source_of(entry).kept if one.result.name == "brief"] == ([failed] if holds else [])
+    assert [one for one in source_of(entry).verdicts if one.result.name == "brief"] == ([failed] if holds else [])
 
 
 def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.5})
     (entry,) = scored_again(shop, stored({judged: 0.5}, "something else"), verdict(judged, 0.7, 0.5)).entries
-    assert source_of(entry).kept == ()
+    assert source_of(entry).verdicts == ()
     started = source_of(entry).case.started
     assert started is not None
     assert started.expected is not None
@@ -130,7 +130,7 @@ def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
         plan = scoring_plan(shop.look().workspace, [case], verdicts, "run", RunOptions(), known)
         (entry,) = plan.entries
         assert isinstance(entry.source, StoredSource)
-        assert len(entry.source.kept) == kept
+        assert len(entry.source.verdicts) == kept
 
 
 def test_nothing_of_it_left(shop: Shop) -> None:

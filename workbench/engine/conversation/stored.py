@@ -30,9 +30,9 @@ def complete_case(source: StoredSource) -> EvalCase:
 
 def settled(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
     """Return the verdicts that are not asked for: those that hold, and those that nobody can give any more."""
-    held = {one.result.name for one in source.kept}
+    held = {one.result.name for one in source.verdicts}
     lost = not_scored_again(source.case, config)
-    return (*source.kept, *(one for one in lost if one.result.name not in held))
+    return (*source.verdicts, *(one for one in lost if one.result.name not in held))
 
 
 def unsuited(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None:
@@ -42,8 +42,8 @@ def unsuited(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None
         return None
     return CaseError(
         "config",
-        "no criterion was given that can judge a conversation with a simulated user",
-        f"Add to the criteria one of {', '.join(scenario_criteria())}",
+        "no criterion of the config can judge a conversation with a simulated user",
+        f"Add one of these criteria: {', '.join(scenario_criteria())}",
     )
 
 

@@ -1,1 +1,1 @@
-"""From a selection of cases to what will run, and what is known before it does."""
+"""Plans: from a selection of cases to what will run, with checks before the run."""

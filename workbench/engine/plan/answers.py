@@ -1,6 +1,6 @@
-"""Answers of models in a run, kept while the run may still be interrupted.
+"""Answers of models in a run, stored in case the run is interrupted.
 
-The run that resumes it gives them again where the same is asked.
+A resumed run reuses them for the same requests.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,36 +14,38 @@ from workbench.events import CaseRef
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer in a case: `asked` is a digest of the whole request, `responses` are ADK's LlmResponses as JSON text;
-    None says that the answer before it to the same was not all of it."""
+    """A model's answer in a case.
+
+    `request` is a digest of the whole request. `responses` are ADK's LlmResponses as JSON text. None means that the
+    previous answer to the same request was incomplete.
+    """
 
     case: CaseRef
     agent: str
-    asked: str
+    request: str
     responses: tuple[str, ...] | None
 
     def frame(self) -> dict[str, Any]:
-        """For the worker (`docs/worker-protocol.md`)."""
-        return {"op": "answered", "agent": self.agent, "asked": self.asked, "responses": self.responses}
+        """Return the frame for the worker (`docs/worker-protocol.md`)."""
+        return {"op": "answered", "agent": self.agent, "asked": self.request, "responses": self.responses}
 
 
 class AnswerStorage:
-    """The file in which the workers of a run keep answers. `environments` are those of its agents, by name."""
+    """The file in which the workers of a run store answers. `environments` are those of its agents, by name."""
 
     def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:
         self._file = str(file.absolute())
-        # Each is told of the secrets that it has anyway, and of no others.
+        # Each worker learns only the secrets of its own environment.
         self._without = {name: Secrets([values]).markers for name, values in environments.items()}
 
     def spec(self, ref: CaseRef) -> dict[str, Any]:
-        """For a case (`workbench.agents.worker.answer_file`)."""
+        """Return the settings of a case for `workbench.agents.worker.answer_file`."""
         case = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat]
         return {"file": self._file, "case": case, "without": self._without[ref.agent]}
 
 
 def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
-    """The answers that can be given again, by case, in the order in which they came. Lines that say something else
-    are left out."""
+    """Return the reusable answers of each case, in their order. Other lines are ignored."""
     found: dict[CaseRef, list[Answer]] = {}
     for line in lines:
         try:
@@ -56,7 +58,8 @@ def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
         if answer.responses is not None:
             before.append(answer)
             continue
-        same = [index for index, one in enumerate(before) if (one.agent, one.asked) == (answer.agent, answer.asked)]
+        key = answer.agent, answer.request
+        same = [index for index, one in enumerate(before) if (one.agent, one.request) == key]
         if same:
             del before[same[-1]]
     return found
@@ -66,12 +69,12 @@ def _answer(case: CaseRef, data: Mapping[str, Any]) -> Answer:
     responses = data.get("responses")
     if responses is not None:
         if not isinstance(responses, list):
-            raise TypeError("no list of responses")
+            raise TypeError("responses is not a list")
         responses = tuple(map(_text, responses))
     return Answer(case, _text(data.get("agent")), _text(data.get("asked")), responses)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{str(value)[:80]!r} is no text")
+        raise TypeError(f"{str(value)[:80]!r} is not a string")
     return value

@@ -1,7 +1,7 @@
-"""Why cases cannot start: their file is broken, belongs to no agent, or has criteria that are wrong.
+"""Reasons why cases cannot start: a broken file, no agent, or wrong criteria.
 
-A file that is named on the command line refuses the whole run. One that was found costs only its own cases: they get
-an error before anything runs, and the rest runs.
+If the file is named on the command line, nothing runs. If it was found, its cases get an error before anything runs,
+and the other cases run.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,36 +19,36 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
 
 _FAULTS_IN_MESSAGE = 20
-_NAME_AGENT = "--agent PATH names one for a run; the screen asks which one, and keeps the answer"
+_NAME_AGENT = "Name one for a run with --agent PATH. The screen asks for it once and stores the answer"
 
 
 class ConfigFaults:
-    """The faults of criteria configs, each config checked once. `root` is what paths in sentences are relative to."""
+    """The faults of criteria configs. Each config is checked once. Paths in messages are relative to `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._found: dict[int, tuple[CriteriaConfig, tuple[Fault, ...]]] = {}
 
     def of(self, config: CriteriaConfig) -> tuple[Fault, ...]:
-        """All faults of a config: those of the file, then those of its criteria."""
+        """Return all faults of a config: those of the file, then those of its criteria."""
         if id(config) not in self._found:
             self._found[id(config)] = config, (*config.faults, *check_criteria(config))
         return self._found[id(config)][1]
 
     def errors(self, config: CriteriaConfig) -> list[Fault]:
-        """The faults with which no case may run."""
+        """Return the faults that keep cases from running."""
         return _errors(self.of(config))
 
     def blocked(self, choice: CriteriaChoice) -> CaseError | None:
-        """The error of the cases that a config governs; None if it is sound."""
+        """Return the error of the cases that a config governs, or None if the config is valid."""
         errors = self.errors(choice.config)
         return _first_of("config", errors, self.root) if errors else None
 
     def refuse_given(self, choices: Iterable[CriteriaChoice]) -> None:
-        """Refuse a config that was named on the command line and is wrong.
+        """Reject a wrong config that was named on the command line.
 
         Raises:
-            UsageFaultError: it has an error.
+            UsageFaultError: the config has an error.
         """
         for choice in choices:
             if choice.given and self.errors(choice.config):
@@ -56,10 +56,10 @@ class ConfigFaults:
 
 
 def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
-    """Refuse evalsets that were named on the command line and cannot run.
+    """Reject evalsets that were named on the command line and cannot run.
 
     Raises:
-        UsageFaultError: one is broken, or belongs to no agent.
+        UsageFaultError: an evalset is broken or belongs to no agent.
     """
     for entry in named:
         if entry.document.broken:
@@ -70,23 +70,23 @@ def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
 
 
 def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
-    """The error that stands for all cases of a broken file; None if it is sound."""
+    """Return the error that stands for all cases of a broken file, or None if the file is valid."""
     return _first_of("broken_file", _errors(entry.document.faults), root) if entry.document.broken else None
 
 
 def lost_agent(owner: Owner) -> CaseError | None:
-    """The error of an evalset whose agent is gone; None if it never had one, or has it."""
+    """Return the error of an evalset whose agent is gone, or None."""
     return CaseError("no_agent", owner.reason, _NAME_AGENT) if owner.agent is None and owner.owned.lost else None
 
 
 def lost_in(workspace: Workspace) -> Callable[[str], CaseError | None]:
-    """Look up the error of an evalset of the workspace (its path relative to the root) by `lost_agent`."""
+    """Return a function from the path of an evalset, relative to the root, to its `lost_agent` error."""
     lost = {entry.relative: lost_agent(entry.owner) for entry in workspace.evalsets}
     return lost.get
 
 
 def why_blocked(entry: EvalsetEntry, configs: ConfigFaults) -> CaseError | None:
-    """The error of the cases of a sound file that cannot start; None if they can."""
+    """Return the error of the cases of a valid file, or None if they can start."""
     if entry.agent is None:
         return CaseError("no_agent", _no_agent(entry), _NAME_AGENT)
     return configs.blocked(entry.criteria)
@@ -105,7 +105,7 @@ def _first_of(kind: ErrorKind, errors: Sequence[Fault], root: Path) -> CaseError
     if len(errors) == 1:
         return CaseError(kind, first)
     more = counted(len(errors) - 1, "more fault")
-    return CaseError(kind, f"{first} (and {more})", "`agent-workbench check` lists all of them")
+    return CaseError(kind, f"{first} (and {more})", "See all of them with `agent-workbench check`")
 
 
 def _refusal(faults: Sequence[Fault], root: Path, kind: UsageKind) -> UsageFaultError:

@@ -1,4 +1,4 @@
-"""An interrupted run: its cases with a result, and transcripts that only lack their scores."""
+"""Interrupted runs: cases with a result, and transcripts that only need scores."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,23 +28,25 @@ from workbench.events import (
 from workbench.metrics.base import Scored
 
 _RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
-"""Errors whose cause may have passed. Any other one is a result: the agent would do the same again."""
+"""Errors whose cause may have passed. All others are results, because the agent would fail again."""
 
 
 @dataclass
 class InterruptedCase:
-    """One execution of a case as far as the run came with it: `events` of its last attempt. `damaged`: a line that may
-    have been about it cannot be read."""
+    """One execution of a case, as far as the run got.
+
+    `events` are those of its last attempt. `damaged` tells whether an unreadable line may be about the case.
+    """
 
     stored: StoredCase
     events: list[Event] = field(default_factory=list)
     damaged: bool = False
     answers: list[Answer] = field(default_factory=list)
-    """What models had answered its agent."""
+    """Stored answers of models to its agent."""
 
     @property
     def has_result(self) -> bool:
-        """Whether it has a verdict, or an error that would come again."""
+        """Whether it has a verdict, or an error that would occur again."""
         ended = self.stored.finished
         if ended is None or self.damaged or (self.stored.started is None and len(self.events) > 1):
             return False
@@ -54,28 +56,32 @@ class InterruptedCase:
 
     @property
     def has_transcript(self) -> bool:
-        """Whether it lacks nothing but scores. One with something hidden in it is not scored: a criterion would see
-        other words than the agent said."""
+        """Whether only scores are missing.
+
+        A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
+        """
         if self.has_result or self.damaged or self.stored.started is None or self.stored.why_incomplete() is not None:
             return False
         return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
 
     @property
     def scored(self) -> tuple[Scored, ...]:
-        """The verdicts that hold, of a case with a transcript."""
+        """The valid verdicts of a case with a transcript."""
         found = [event for event in self.events if isinstance(event, MetricScored)]
         by_name = {event.result.name: Scored(event.result, event.turns) for event in found}
         return tuple(one for one in by_name.values() if one.result.status != "error")
 
     @property
     def usage(self) -> Usage:
-        """What the conversation cost, of a case with a transcript: as its last turn told, and what a simulated user was
-        asked after that."""
+        """The usage of the conversation of a case with a transcript.
+
+        It is the usage of the last turn, plus the simulated user's question after it.
+        """
         ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
         return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
 
     def source(self, fresh: AgentSource) -> Source:
-        """Return where the rest of the case comes from, which `fresh` would run from its beginning."""
+        """Return the source for the rest of the case. `fresh` would run it from the start."""
         if self.has_result and self.stored.finished is not None:
             return DecidedSource(tuple(self.events), self.stored.finished)
         if self.has_transcript:
@@ -84,11 +90,11 @@ class InterruptedCase:
         return replace(fresh, answers=tuple(self.answers))
 
     def take(self, event: Event) -> None:
-        """The next event of this case."""
+        """Add the next event of this case."""
         if isinstance(event, CaseStarted):
             self.events, self.damaged = [], False
         elif self.stored.finished is not None:
-            # Its beginning was lost.
+            # The start of this attempt was lost.
             self.damaged = True
         self.events.append(event)
         self.stored.take(event)
@@ -96,8 +102,11 @@ class InterruptedCase:
 
 @dataclass
 class InterruptedRun:
-    """An interrupted run: how it announced itself, what it has of each case, the files that its agents read, and how
-    many seconds it took. `ended`: it came to an end, and not by being killed; `complete`: with everything done."""
+    """An interrupted run.
+
+    `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
+    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases.
+    """
 
     announced: RunStarted
     cases: dict[CaseRef, InterruptedCase]
@@ -109,11 +118,11 @@ class InterruptedRun:
     ended: bool = False
     complete: bool = False
     _before: float = 0.0
-    """Seconds until it was resumed the last time."""
+    """Seconds before it was resumed the last time."""
 
     @property
     def began(self) -> float | None:
-        """When it began, in seconds of the epoch; None where that is not known."""
+        """The start of the run in seconds of the epoch, or None if it is not known."""
         try:
             return datetime.fromisoformat(self.announced.started).timestamp()
         except ValueError:
@@ -121,32 +130,32 @@ class InterruptedRun:
 
     @property
     def results(self) -> int:
-        """How many cases need nothing any more."""
+        """Number of cases with a result."""
         return sum(case.has_result for case in self.cases.values())
 
     @property
     def transcripts(self) -> int:
-        """How many are only to be scored."""
+        """Number of cases that only need scores."""
         return sum(case.has_transcript for case in self.cases.values())
 
     @property
     def answers(self) -> int:
-        """How many answers of models there are for cases that begin anew."""
+        """Number of stored model answers for cases that start again."""
         return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
 
-    def recall(self, answers: Mapping[CaseRef, list[Answer]]) -> None:
-        """Takes what models had answered."""
+    def set_answers(self, answers: Mapping[CaseRef, list[Answer]]) -> None:
+        """Set the stored model answers of each case."""
         for ref, case in self.cases.items():
             case.answers = answers.get(ref, [])
 
     @property
     def judge_calls(self) -> int:
-        """How many calls its judges have had, of those that a run may make."""
+        """Number of judge calls that count against the limit of the run."""
         ended = [case.stored.finished for case in self.cases.values() if case.has_result]
         return sum(event.usage.judge_calls for event in ended if event is not None)
 
     def take(self, event: Event | None) -> None:
-        """The next event of the run; None for a line that cannot be read."""
+        """Add the next event of the run, or None for an unreadable line."""
         match event:
             case None:
                 # The line may have been the beginning of a case: one that begins later is whole.
@@ -187,8 +196,10 @@ class InterruptedRun:
 
 
 def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
-    """What the events of a run hold, None among them standing for a line that cannot be read. None where they do not
-    begin with its announcement."""
+    """Collect the events of an interrupted run, or return None if they do not start with `RunStarted`.
+
+    None among the events stands for an unreadable line.
+    """
     found: InterruptedRun | None = None
     for event in events:
         if isinstance(event, RunStarted):

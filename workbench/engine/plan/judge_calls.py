@@ -1,5 +1,7 @@
-"""How many calls judges, the evaluation service and simulated users will be asked for in a run: an estimate, made
-before the first one. What is kept from earlier runs, and retries, are not in it."""
+"""An estimate of the calls to judges, the evaluation service and simulated users in a run.
+
+It does not count stored answers and retries.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +15,14 @@ from workbench.model.criteria import Criterion
 from workbench.simulation.config import SimulatorConfig
 
 _LONGEST = 20
-"""Turns assumed of a simulated conversation without a limit."""
+"""Turns assumed for a simulated conversation without a limit."""
 _TEXTS = 4
-"""Texts assumed of a turn where what was said on the way is judged too."""
+"""Texts assumed for a turn if its intermediate texts are judged too."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRange:
-    """From so many to so many."""
+    """A range of a number of calls, from `low` to `high`."""
 
     low: int = 0
     high: int = 0
@@ -29,24 +31,27 @@ class CallRange:
         return CallRange(self.low + other.low, self.high + other.high)
 
     def times(self, count: "int | CallRange") -> "CallRange":
+        """Multiply by a number or another range."""
         factor = CallRange(count, count) if isinstance(count, int) else count
         return CallRange(self.low * factor.low, self.high * factor.high)
 
 
 def total(spans: Iterable[CallRange]) -> CallRange:
-    """All of them together."""
+    """Return the sum of ranges."""
     return sum(spans, CallRange())
 
 
 def turns_of_scenario(simulator: SimulatorConfig) -> CallRange:
-    """How many turns a simulated conversation may have."""
+    """Return the possible number of turns of a simulated conversation."""
     limit = _LONGEST if simulator.turn_limit is None else simulator.turn_limit
     return CallRange(min(1, limit), limit)
 
 
 def simulator_calls(simulator: SimulatorConfig) -> CallRange:
-    """How often a simulated user is asked in one conversation: for each message but the first, and for the end of one
-    that stops by itself."""
+    """Return how often a simulated user's model is asked in one conversation.
+
+    It is asked for each message but the first, and once more if the user ends the conversation.
+    """
     limit = turns_of_scenario(simulator).high
     return CallRange(1, limit - 1) if limit > 1 else CallRange()
 
@@ -54,8 +59,10 @@ def simulator_calls(simulator: SimulatorConfig) -> CallRange:
 def criterion_calls(
     criterion: Criterion, samples: int, turns: CallRange, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
 ) -> CallRange:
-    """How often judges are asked for one criterion of one case with so many `turns`, up to `samples` times a question;
-    `rubrics` are all that stand in the case and its turns."""
+    """Return how often judges are asked for one criterion of a case with this number of `turns`.
+
+    Each question is asked up to `samples` times. `rubrics` are those of the case and its turns.
+    """
     asks = known()[criterion.name].asks
     if asks is None or lacks_rubrics(criterion, rubrics):
         return CallRange()
@@ -64,9 +71,9 @@ def criterion_calls(
     if asks.who == "service":
         return turns
     if asks.votes:
-        # The simulated user's first message is compared as text; ending the conversation is a question of its own.
+        # The simulated user's first message is compared as text, but the end of the conversation is a question too.
         return _votes(samples, all_votes).times(turns)
-    # An answer may be empty, so that a turn may have no more than one text.
+    # The low bound is one text for each turn, because other texts may be empty.
     more = _TEXTS if criterion.options.get(asks.more_with) else 1
     return CallRange(asks.questions * turns.low, asks.questions * more * turns.high)
 
@@ -80,7 +87,7 @@ def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) ->
 
 
 def options_of(criterion: Criterion) -> JudgeOptions:
-    """The judge of a criterion; the default one where the options are wrong, which is told elsewhere."""
+    """Return the judge options of a criterion, or the defaults if the options are wrong."""
     try:
         return read_judge_options(criterion.options.get(JUDGE) or {})
     except ValueError:
@@ -88,5 +95,5 @@ def options_of(criterion: Criterion) -> JudgeOptions:
 
 
 def _votes(samples: int, all_votes: bool) -> CallRange:
-    """What is asked about one turn: the smallest number that can decide, up to all."""
+    """Return the number of votes on one turn: from the smallest majority to all samples."""
     return CallRange(samples if all_votes else samples // 2 + 1, samples)

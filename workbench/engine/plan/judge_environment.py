@@ -1,4 +1,4 @@
-"""What the scorer is told of an agent, so that its judges are asked as the agent itself would ask."""
+"""The environment of an agent for the scorer, so that judges use the same keys and settings as the agent."""
 
 import hashlib
 import json
@@ -10,8 +10,10 @@ from workbench.engine.plan.plan import AgentSetting
 
 
 def judge_environment(setting: AgentSetting) -> dict[str, Any]:
-    """The fields of the agent's `workbench.judge.environment.JudgeEnvironment`. Two agents that differ in nothing but
-    where they lie have two of them: their functions are imported from there."""
+    """Return the fields of the agent's `workbench.judge.environment.JudgeEnvironment`.
+
+    Agents in different folders have different environments, because their functions are imported from there.
+    """
     spec = setting.spec()
     fields = {
         "values": spec["env"],
@@ -25,5 +27,8 @@ def judge_environment(setting: AgentSetting) -> dict[str, Any]:
 
 
 def judge_environments(settings: Mapping[str, AgentSetting]) -> Callable[[str], dict[str, Any]]:
-    """That of each agent, by its name. Made when it is first needed: most runs ask nobody."""
+    """Return a function from an agent's name to its judge environment.
+
+    It is computed on first use, because most runs ask no judge.
+    """
     return cache(lambda agent: judge_environment(settings[agent]))

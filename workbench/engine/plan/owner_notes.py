@@ -1,4 +1,4 @@
-"""What a run says and keeps about its evalsets and their owners: an owner never changes silently."""
+"""Notices about the owners of evalsets, and the owners that a run stores. An owner never changes silently."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +17,21 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class OwnersToKeep:
-    """Owners that a run keeps, by evalset: the agents that they run with now (`last`), and `choices` that the user made
-    by naming both an evalset that lost its agent and another agent."""
+    """Owners that a run stores, by evalset.
+
+    `last` are the agents that the evalsets run with now. `choices` are agents that the user named for evalsets whose
+    own agent is gone.
+    """
 
     last: Mapping[str, LastOwner] = field(default_factory=dict)
     choices: Mapping[str, Path] = field(default_factory=dict)
 
 
 def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry], root: Path) -> OwnersToKeep:
-    """Collect the owners of the evalsets that are `running`; `named` are those that stand on the command line. An agent
-    that is given for one run is no owner, unless the evalset lost its own."""
+    """Collect the owners of the `running` evalsets. `named` are those on the command line.
+
+    An agent that is given for one run is not an owner, unless the evalset's own agent is gone.
+    """
     files = {entry.file for entry in named}
     last: dict[str, LastOwner] = {}
     choices: dict[str, Path] = {}
@@ -44,24 +49,24 @@ def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry
 
 
 def owner_notices(entries: Sequence[EvalsetEntry]) -> Iterator[Noticed]:
-    """What the user should know: which evalsets were matched by location, and which changed their agent."""
+    """Yield notices about evalsets that were matched by location or changed their agent."""
     matched: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         if entry.agent is not None and entry.owned.rule == "location":
             matched.setdefault((entry.agent.name, entry.agent_reason), []).append(entry.relative)
     for (agent, reason), files in matched.items():
-        yield Noticed("info", f"{agent} runs {few(files, _NAMED)}, {reason}", "--agent names another one")
+        yield Noticed("info", f"{agent} runs {few(files, _NAMED)}, {reason}", "Use --agent to name another agent")
     for entry in entries:
         if entry.agent is None or entry.owned.rule == "given":
             continue
         if entry.owned.before:
             before = Path(entry.owned.before).name or entry.owned.before
-            message = f"{entry.relative} ran with {before} before, and runs with {entry.agent.name} now"
+            message = f"{entry.relative} ran with {before} before and runs with {entry.agent.name} now"
             yield Noticed("warning", f"{message}: {entry.agent_reason}")
 
 
 def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
-    """Files that look like evalsets under another name: they do not run unless they are named."""
+    """Yield a notice about files that look like evalsets but have another name. They run only if they are named."""
     names = [relative_to(file, workspace.root) for file in workspace.look_alikes]
     if names:
         verb = "looks like an evalset" if len(names) == 1 else "look like evalsets"
@@ -69,10 +74,10 @@ def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
 
 
 def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
-    """Warn of evalsets that run with another agent than the one whose folder holds them.
+    """Warn of evalsets that are in one agent's folder and run with another agent.
 
-    The first of two words on a command line may have been meant as what is to run, and is taken as the agent of the
-    second. An agent inside another one, or around it, is part of the same.
+    If a command line names two agents' folders, the first word is taken as the agent, although the user may have meant
+    it as a target. Agents inside each other count as one.
     """
     holder = cache(find_agent)
     for entry in entries:
@@ -84,5 +89,5 @@ def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterat
             continue
         held = next((found for step in steps if (found := holder(step))), None)
         if held is not None:
-            message = f"{entry.relative} lies in the folder of {held.name} and runs with {entry.agent.name}"
-            yield Noticed("warning", message, "Of several words the first is the agent, if it is one: name files only")
+            message = f"{entry.relative} is in the folder of {held.name} but runs with {entry.agent.name}"
+            yield Noticed("warning", message, "The first of several words is the agent. To avoid this, name only files")

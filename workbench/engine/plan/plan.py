@@ -1,4 +1,4 @@
-"""What is going to run: agent × case × repeat, in order, with the criteria of each."""
+"""The plan of a run: agent × case × repeat, in order, with the criteria of each."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _WARNINGS_SHOWN = 10
 
 @dataclass(frozen=True)
 class AgentSetting:
-    """What an agent runs with."""
+    """An agent with its interpreter and environment."""
 
     agent: AgentFolder
     root: Path
@@ -36,7 +36,7 @@ class AgentSetting:
     environment: AgentEnvironment
 
     def spec(self) -> dict[str, Any]:
-        """The wire's AgentSpec."""
+        """Return the AgentSpec of the worker protocol."""
         return {
             "name": self.agent.name,
             "folder": str(self.agent.folder),
@@ -50,8 +50,10 @@ class AgentSetting:
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """One execution of one case: where its transcript comes from, and the criteria that judge it. `blocked` says why it
-    cannot start. `matched_by` is the rule by which its evalset found its agent."""
+    """One execution of one case, with the source of its transcript and its criteria.
+
+    `blocked` says why it cannot start, or is None. `matched_by` is the rule that matched the evalset to its agent.
+    """
 
     ref: CaseRef
     criteria: CriteriaChoice
@@ -61,14 +63,18 @@ class PlanEntry:
 
     @property
     def config(self) -> CriteriaConfig:
+        """The config with the criteria."""
         return self.criteria.config
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one run does. `agents` are those of the entries that run or are judged, by name; `notices` what is odd about
-    files, configs and interpreters; `owners` what the run keeps about the owners of evalsets. `scored_from` names the
-    run whose transcripts are scored again; `resumed` is the interrupted run that is being resumed."""
+    """The work of one run.
+
+    `agents` are the agents that run or whose cases are judged, by name. `notices` are warnings about files, configs and
+    interpreters. `owners` are the owners of evalsets that the run stores. `scored_from` is the id of the run whose
+    transcripts are scored again. `resumed` is the interrupted run that is being resumed.
+    """
 
     run_id: str
     root: Path
@@ -80,31 +86,33 @@ class Plan:
     scored_from: str = ""
     resumed: InterruptedRun | None = None
     project_agents: tuple[AgentFolder, ...] = ()
-    """All agents of the project, also those that do not run."""
+    """All agents of the project, including those that do not run."""
 
     def config_file(self, entry: PlanEntry) -> str | None:
-        """The file with the criteria, relative to the root; None for the defaults."""
+        """Return the path of the criteria config relative to the root, or None for the defaults."""
         path = entry.config.path
         return None if path is None else relative_to(path, self.root)
 
     def planned(self, entry: PlanEntry) -> PlannedCase:
-        """Return the entry as a run announces it."""
+        """Return the entry in the form of `RunStarted`."""
         criteria = entry.criteria
         return PlannedCase(entry.ref, self.config_file(entry), criteria.reason, criteria.changed, entry.matched_by)
 
 
 def new_run_id() -> str:
-    """`2026-11-21T10-30-00-3f2a`, UTC: sorts by time also within a second, of which the last four digits are the part
-    that had passed, in 65,536ths."""
+    """Return a run id such as `2026-11-21T10-30-00-3f2a`, in UTC.
+
+    The last four hex digits are the fraction of the second in 1/65,536, so that ids sort by time.
+    """
     now = datetime.now(UTC)
     return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
 
 
 def agent_setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentSetting:
-    """What an agent, its judges and its functions run with.
+    """Return the interpreter and environment of an agent. Its judges and functions use them too.
 
     Raises:
-        UsageFaultError: `--python` is no interpreter.
+        UsageFaultError: `--python` is not an interpreter.
     """
     try:
         interpreter = choose_interpreter(agent.folder, root, options.python)
@@ -114,7 +122,7 @@ def agent_setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentS
 
 
 def fault_notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
-    """What is odd in files and configs, a few notices a file."""
+    """Yield warnings about files and configs, up to a limit for each file."""
     by_file: dict[Path, list[Fault]] = {}
     for fault in warnings:
         by_file.setdefault(fault.file, []).append(fault)
@@ -128,7 +136,7 @@ def fault_notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
 
 
 def agent_notices(settings: Iterable[AgentSetting]) -> Iterator[Noticed]:
-    """What is odd about the interpreters and environments of agents."""
+    """Yield warnings about the interpreters and environments of agents."""
     for setting in settings:
         name, interpreter = setting.agent.name, setting.interpreter
         if interpreter.warning:

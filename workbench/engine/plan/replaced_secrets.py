@@ -1,7 +1,7 @@
-"""Stored transcripts in which a secret was replaced: which criteria cannot judge them again.
+"""Criteria that cannot judge a stored transcript again because a secret was replaced in it.
 
-A criterion would see other words than the agent said. Two headers that differ have become the same text, and of an
-answer that gave a key away nobody could tell that it did.
+They would not see the agent's original words. Two different headers have become the same text, and an answer that gave
+away a key looks harmless.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,17 @@ _PARTS: Mapping[Part, Callable[[Invocation], object]] = {
 
 
 def holds_secrets(conversation: object) -> bool:
-    """Whether a secret was replaced anywhere in it: JSON data, or dataclasses that hold some."""
+    """Return whether a secret was replaced anywhere in JSON data, or in dataclasses with such data."""
     return REPLACED in repr(conversation)
 
 
 def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored, ...]:
-    """`not_evaluated` for each criterion of `config` that would look at a replaced secret. The case's transcript is
-    complete."""
+    """Return `not_evaluated` for each criterion of `config` that would see a replaced secret.
+
+    The transcript of the case must be complete.
+    """
     started = stored.started
-    assert started is not None  # Its transcript is complete.
+    assert started is not None  # The transcript is complete.
     actual = [turn.actual for turn in stored.turns]
     if not holds_secrets([started.expected, actual, started.scenario, started.rubrics]):
         return ()
@@ -43,11 +45,11 @@ def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored
     )
 
 
-_REASON = "a secret was replaced in the stored transcript, so the agent's own words are not known: run the case again"
+_REASON = "a secret was removed from the stored transcript, so the agent's words are incomplete: run the case again"
 
 
 def _is_shown_secrets(name: str, turns: Sequence[Invocation]) -> bool:
     info = known().get(name)
     if info is None or info.asks is not None or not info.looks_at:
-        return True  # It is shown the whole conversation, which is known to hold some.
+        return True  # The criterion sees the whole conversation, which has a replaced secret.
     return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])

@@ -1,4 +1,4 @@
-"""What is going to be scored again: stored transcripts, each with the criteria that apply to it now."""
+"""Plans that score stored transcripts again, each with the criteria that apply now."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,9 +23,9 @@ from workbench.events import CaseError, Noticed
 from workbench.model.criteria import stored_config
 
 CriteriaOf = Callable[[str], CriteriaChoice | None]
-"""The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
+"""A function from an evalset's path, relative to the root, to its current criteria; None if the file is gone."""
 LostOf = Callable[[str], CaseError | None]
-"""The error of an evalset (its path relative to the root) whose agent is gone; None where that is not so."""
+"""A function from an evalset's path, relative to the root, to the error that its agent is gone, or None."""
 
 
 def make_rescore_plan(
@@ -38,12 +38,13 @@ def make_rescore_plan(
     case_ids: Sequence[str] = (),
     lost_of: LostOf = lambda file: None,
 ) -> Plan:
-    """The plan for the cases of a stored run, with `case_ids` only for those; `agents` are those that are there now.
-    Cases whose config is wrong, or whose agent is lost, get an error. An agent that was named for the stored run is not
-    looked for.
+    """Return a plan that scores the cases of a stored run again, or only `case_ids`.
+
+    `agents` are the project's current agents. Cases with a wrong config or a missing agent get an error, unless the
+    agent was named for the stored run.
 
     Raises:
-        UsageFaultError: a config that was named has an error, there is no such case, or no case at all.
+        UsageFaultError: a named config has an error, a case does not exist, or the run has no cases.
     """
     stored = _chosen(run, case_ids)
     now = {file: criteria_of(file) for file in {case.ref.evalset_file for case in stored}}
@@ -84,19 +85,21 @@ def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:
 
 
 def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:
-    """The criteria that the stored run used, for an evalset that is not there any more."""
+    """Return the criteria of the stored run, for an evalset that no longer exists."""
     started = case.started
     if started is None:
-        return CriteriaChoice(stored_config({}, {}, None), f"not known: run {run.run_id} did not come to this case")
+        return CriteriaChoice(stored_config({}, {}, None), f"not known: run {run.run_id} did not start this case")
     config = stored_config(started.criteria, started.custom_metrics, started.simulator)
-    return CriteriaChoice(config, f"those of run {run.run_id}: the evalset is not there any more")
+    return CriteriaChoice(config, f"those of run {run.run_id}, because the evalset no longer exists")
 
 
 def _settings(
     stored: Iterable[StoredCase], agents: Mapping[str, AgentFolder], root: Path, options: RunOptions
 ) -> tuple[dict[str, AgentSetting], list[str]]:
-    """What the judges of each agent's cases are asked with, and the agents that are not there any more: their cases
-    are judged with the environment that an agent in the root would have."""
+    """Return the settings of each agent, for its judges, and the names of agents that no longer exist.
+
+    The cases of missing agents are judged with the environment of an agent in the root folder.
+    """
     names = dict.fromkeys(case.ref.agent for case in stored if case.why_incomplete() is None)
     settings = {
         name: agent_setting(
@@ -112,8 +115,8 @@ def _about_files(now: Mapping[str, CriteriaChoice | None]) -> Iterator[Noticed]:
         if choice is None and file:
             yield Noticed(
                 "warning",
-                f"{file} is not there any more: its cases are scored by the criteria of the stored run",
-                "--config names others",
+                f"{file} no longer exists, so its cases are scored by the criteria of the stored run",
+                "Use --config to name other criteria",
             )
 
 
@@ -121,5 +124,5 @@ def _about_agents(missing: Iterable[str], root: Path) -> Iterator[Noticed]:
     for name in missing:
         yield Noticed(
             "warning",
-            f"the agent {name or '(none)'} is not there any more: judges of its cases use the environment of {root}",
+            f"the agent {name or '(none)'} no longer exists, so judges of its cases use the environment of {root}",
         )

@@ -1,4 +1,4 @@
-"""What the user asked of a run, and how a wrong request is refused."""
+"""The options of a run, and the error for a wrong request."""
 
 import math
 from dataclasses import dataclass
@@ -15,62 +15,66 @@ RESULT_OPTIONS = {
     "max_judge_calls": "--max-judge-calls",
     "until_sure": "--until-sure",
 }
-"""The options that matter to the results of a run, by their names on the command line."""
+"""Options that affect the results of a run: field → name on the command line."""
 
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
 MOST_UNTIL_SURE = 50
-"""How often a case is executed at most until something is sure, where nobody says it."""
+"""Default limit of repeats for `--until-sure`."""
 
 
 class UsageFaultError(Exception):
-    """The command, a file named on it or a config is wrong, or there is nothing to run; and nothing ran.
+    """A wrong command, named file or config, or a selection without cases. Nothing ran.
 
-    `str(error)` is for people and names what is wrong and where, one fault a line; `hint` the way out, such as the
-    nearest name that exists; `kind` which of these it is. All of it is raw: not yet safe for a terminal.
+    `str(error)` says what is wrong and where, one fault on each line. `hint` says how to continue, for example with the
+    nearest name that exists. `kind` is the kind of fault. All texts are not yet safe for a terminal.
     """
 
     def __init__(self, message: str, hint: str = "", kind: UsageKind = "usage") -> None:
         super().__init__(message)
         self.hint = hint
         if hint:
-            self.add_note(hint)  # A program that does not catch it ends with a traceback, which shows notes.
+            self.add_note(hint)  # An uncaught error prints its notes in the traceback.
         self.kind: UsageKind = kind
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of one run; the defaults are those of the command line.
+    """The options of one run, with the defaults of the command line.
 
     Raises:
-        UsageFaultError: a number that makes no sense.
+        UsageFaultError: a number is out of range.
     """
 
     runs: int = 1
-    """How often each case is executed: repeats 1 … runs."""
+    """Number of repeats of each case."""
     until_sure: float | None = None
-    """A case is executed only until it is sure that this share of its executions passes, or fewer do; `runs` times at
-    most. None: `runs` times."""
+    """Stop repeating a case once its pass rate is surely above or below this rate; None: always `runs` repeats.
+
+    `runs` is the limit.
+    """
     concurrency: int = 8
-    """How many cases have their agent working at the same time."""
+    """Number of cases whose agents run at the same time."""
     timeout: float = 300.0
-    """Seconds that the agent may take in one case, from its start to its last turn (without those in which a simulated
-    user makes up its mind), and for importing an agent."""
+    """Seconds that the agent may take for one case, and for its import.
+
+    The time in which a simulated user decides does not count.
+    """
     isolation: Literal["case", "run"] = "case"
-    """`case`: a process for each case, so that none sees what another left behind; `run`: the cases of an agent share
-    one."""
+    """`case`: a process for each case, so that no case sees what another left behind; `run`: one for all cases of an
+    agent."""
     python: Path | None = None
-    """The interpreter of all agents, where the user named one."""
+    """The interpreter of all agents, if the user named one."""
     allow_not_evaluated: bool = False
-    """Leave metrics that are not_evaluated out of a case's status."""
+    """Whether metrics that are not_evaluated are ignored in a case's status."""
     use_cache: bool = True
-    """Take answers of judges that are kept instead of asking again; without it, new answers replace the kept ones."""
+    """Whether stored answers of judges are used. If not, new answers replace them."""
     all_votes: bool = False
-    """Ask a judge for all samples, also those that cannot change the verdict any more."""
+    """Whether a judge is asked for all samples, also those that cannot change the verdict."""
     max_judge_calls: int | None = None
-    """How many calls judges, the evaluation service and simulated users may cost in this run, retries not counted."""
+    """Limit of calls to judges, the evaluation service and simulated users in this run, without retries."""
     in_flight: int = 100
-    """How many such calls may be under way at the same time."""
+    """Number of such calls at the same time."""
 
     def __post_init__(self) -> None:
         if self.runs < 1:
@@ -89,6 +93,6 @@ class RunOptions:
 
 
 def stored_options(options: RunOptions) -> dict[str, Any]:
-    """Return the options that matter to the results of a run as JSON values, by the names of their fields."""
+    """Return the options that affect the results of a run as JSON values, by the names of their fields."""
     found = {name: getattr(options, name) for name in RESULT_OPTIONS}
     return found if options.python is None else {**found, "python": str(options.python.absolute())}

@@ -1,4 +1,4 @@
-"""The plan of a run: the cases that are selected, as entries whose transcripts the agent will make."""
+"""Plans that run agents: an entry for each repeat of the selected cases."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -20,12 +20,13 @@ from workbench.model.faults import Fault
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
-    """The plan for what is selected. Reads and checks the files, so it takes its time for large ones: not for an event
-    loop's thread. Test files come before evalsets: they are meant to be fast.
+    """Return the plan for the selected cases. Test files come before evalsets, because they should be fast.
+
+    It reads and checks the files, which is slow for large ones. Do not call it in an event loop's thread.
 
     Raises:
-        UsageFaultError: a config or an evalset that was named is wrong, a named evalset belongs to no agent, an id does
-            not exist, or nothing is selected.
+        UsageFaultError: a named config or evalset is wrong, a named evalset belongs to no agent, an id does not exist,
+            or nothing is selected.
     """
     chosen = sorted(choose(workspace, selection), key=lambda item: item.entry.document.kind != "test")
     configs = ConfigFaults(workspace.root)
@@ -62,16 +63,16 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
 
 
 def plan_cases(workspace: Workspace, names: Iterable[CaseName], options: RunOptions) -> Plan:
-    """Return the plan for these cases of a workspace. A fault in one file does not refuse the others.
+    """Return the plan for these cases of a workspace. A fault in one file does not stop the others.
 
     Raises:
-        UsageFaultError: as `make_plan`.
+        UsageFaultError: see `make_plan`.
     """
     return make_plan(*select_cases(workspace, names), options)
 
 
 def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:
-    """What is odd in the files that are going to run: configs first, each once."""
+    """Return the warnings about the files that will run: configs first, each once."""
     entries = list(running)
     used = {entry.criteria.config.path: entry.criteria.config for entry in entries}
     faults = [fault for config in used.values() for fault in configs.of(config)]
@@ -99,12 +100,12 @@ def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> It
 
 
 def _root_notices(root: Path) -> Iterator[Noticed]:
-    """That an older `.workbench` inside the project is used."""
+    """Yield a notice if an older `.workbench` inside the project is used."""
     around = project_around(root) if (root / STATE_FOLDER).is_dir() else None
     if around is not None:
         folder = relative_to(root / STATE_FOLDER, around)
         hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"
-        yield Noticed("info", f"{folder} was there before, and is used for {relative_to(root, around)}", hint)
+        yield Noticed("info", f"{folder} exists already and is used for {relative_to(root, around)}", hint)
 
 
 def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:

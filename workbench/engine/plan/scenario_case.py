@@ -1,4 +1,4 @@
-"""What is known of a case with a simulated user before its agent runs: whether it can be played, and what for."""
+"""Checks of a case with a simulated user before its agent runs: whether it can be played and judged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +23,10 @@ _OTHER_MODEL = "name another `model` in user_simulator_config"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a scenario is not played, so that nobody is asked and no agent runs: the case's status, and the `cause` with
-    what would remove it."""
+    """The reason why a scenario is not played, so that no model is asked and no agent runs.
+
+    `status` and `kind` are those of the case. `hint` says how to remove the `cause`.
+    """
 
     status: CaseStatus
     kind: ErrorKind
@@ -33,29 +35,31 @@ class Obstacle:
 
     @property
     def error(self) -> CaseError:
-        """What the case says of it."""
+        """The error of the case."""
         return CaseError(self.kind, f"the conversation was not played: {self.cause}", self.hint)
 
 
 def defaults_apply(config: CriteriaConfig) -> bool:
-    """Whether nobody named a criterion, so that ADK's defaults stand in."""
+    """Return whether the config names no criteria, so that ADK's defaults apply."""
     return config.path is None or not config.has_criteria
 
 
 def obstacle(
     config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
 ) -> Obstacle | None:
-    """What keeps a scenario from being played, in the agent's `environment`; None if nothing does. `rubrics` are those
-    of its case."""
+    """Return the obstacle that keeps a scenario from being played in the agent's `environment`, or None.
+
+    `rubrics` are those of the case.
+    """
     if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
-        cause = "no criterion was given that can judge a simulated user's conversation"
+        cause = "no criterion of the config can judge a simulated user's conversation"
         return Obstacle(
-            "not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(scenario_criteria())}"
+            "not_evaluated", "config", cause, f"Add one of these criteria: {', '.join(scenario_criteria())}"
         )
     simulator = read_simulator(config.user_simulator_config)
     if simulator.audio:
         cause = "a simulated user that speaks (llm_audio) is not supported yet"
-        return Obstacle("not_evaluated", "simulator", cause, "`llm_backed` writes instead")
+        return Obstacle("not_evaluated", "simulator", cause, "Use `llm_backed`, which writes its messages")
     told = read_scenario(scenario)
     if not isinstance(without_asking(told, simulator, 0), Said):
         return None
@@ -84,10 +88,10 @@ def scenario_criteria() -> list[str]:
 
 
 def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
-    """Who writes the simulated user's messages; None where only the starting prompt is sent.
+    """Return the model that plays the simulated user, or None if only the starting prompt is sent.
 
     Raises:
-        NotAvailableError: nobody can.
+        NotAvailableError: no model is available.
     """
     if simulator.turn_limit is not None and simulator.turn_limit <= 1:
         return None
@@ -102,14 +106,15 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
 
 
 def without_rules(hint: str) -> str:
-    """What would enable a model, without the advice to take rules in its place: a judge may be replaced by them, a user
-    or an agent not."""
+    """Return a hint without the advice to use rules, which can replace a judge but not a user or an agent."""
     return hint.partition(', or `"judge_model"')[0]
 
 
 def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
-    """The verdicts over a scenario that was not played: criteria that would have judged it are not evaluated, those
-    that need a reference never apply."""
+    """Return the results for a scenario that was not played.
+
+    Criteria that could have judged it are `not_evaluated`. Those that need a reference are `not_applicable`.
+    """
     return [_unplayed(criterion.name, criterion.threshold, config, why) for criterion in config.criteria]
 
 

@@ -1,8 +1,7 @@
-"""Keep passwords and keys out of what is written and shown.
+"""Removal of passwords and keys from everything that is written and shown.
 
-`workbench.judge.secret_forms` says what a secret is and how it may be spelled; whatever an authorization header carries
-is one too. Scoring sees the agent's own words; everything
-that leaves the engine has been through `Secrets.clean`.
+`workbench.judge.secret_forms` defines secrets and their spellings. The value of an authorization header is a secret
+too. Scoring sees the agent's original words. Everything that leaves the engine has passed through `Secrets.clean`.
 """
 
 import dataclasses
@@ -16,7 +15,7 @@ from workbench.judge.scrub import without_piece
 from workbench.judge.secret_forms import URL_PASSWORD, SecretForms, named_secrets, with_capitals
 
 REPLACED = "[secret "
-"""What stands in place of a secret begins so."""
+"""The start of each placeholder for a secret."""
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
 _HEADER = re.compile(
     r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"
@@ -26,26 +25,28 @@ _HEADER = re.compile(
 _HEADER_HINTS = ("uthorization", "UTHORIZATION", "pi-key", "PI-KEY", "pi-Key", "PI-Key")
 _HEADER_TEXT = "[secret header]"
 
-# Part of the workbench's own vocabulary, not foreign text.
+# Fields with the workbench's own words, which are not cleaned.
 _KEPT_FIELDS = frozenset({"run_id", "root", "started", "kind", "name", "status", "stream", "level"})
 
 EventT = TypeVar("EventT", bound=Event)
 
 
 class Secrets:
-    """The secrets of one run, and how they are taken out of its events."""
+    """The secrets of one run, and their removal from events.
+
+    `environments` are all environments that agents of the run may see: the process's own and each agent's.
+    """
 
     def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
-        """`environments` are all that agents of the run may see: the process's own and each agent's."""
         named = {value: name for values in environments for value, name in named_secrets(values).items()}
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
         self._forms = SecretForms(named)
         written = {json.dumps(form)[1:-1] for form in self._forms.texts}
         self.markers = (*written, *_HEADER_HINTS)
-        """Texts of which each line of ASCII JSON with a known secret has one, if escapes of URLs are in one case."""
+        """Each line of ASCII JSON with a known secret contains one of these texts, if URL escapes are upper case."""
 
     def may_contain(self, line: str) -> bool:
-        """Whether `line`, an event as ASCII JSON, may hold a secret: a quick look that never misses one."""
+        """Return whether `line`, an event as ASCII JSON, may hold a secret. This quick check never misses one."""
         if any(map(line.__contains__, self.markers)):
             return True
         if "%" in line and any(map(with_capitals(line).__contains__, self.markers)):
@@ -53,18 +54,18 @@ class Secrets:
         return "://" in line and URL_PASSWORD.search(line) is not None
 
     def clean(self, event: EventT) -> EventT:
-        """`event` with each secret replaced by `[secret NAME]`; who and what it is about stays."""
+        """Return `event` with each secret replaced by `[secret NAME]`. The names of its case stay."""
         cleaned: EventT = self._clean_fields(event)
         return cleaned
 
     def clean_text(self, text: str) -> str:
-        """`text` with each secret replaced."""
+        """Return `text` with each secret replaced."""
         if any(hint in text for hint in _HEADER_HINTS):
             text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
         return without_piece(self._forms.replace(text), self._values)
 
     def clean_data(self, value: Any) -> Any:
-        """JSON data with each secret replaced; here numbers are foreign as well (a PIN among a tool's arguments)."""
+        """Return JSON data with each secret replaced, also in numbers (such as a PIN in a tool's arguments)."""
         if isinstance(value, str):
             return self.clean_text(value)
         if isinstance(value, dict):

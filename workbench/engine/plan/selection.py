@@ -1,7 +1,7 @@
-"""The evalsets and cases that a selection means.
+"""Lookup of the evalsets and cases that a selection names.
 
-The names are looked for twice by the same rules: at a glance, so that a mistyped word is refused before what opens
-evalsets is imported, and in the opened workspace.
+Names are looked up twice by the same rules. The quick lookup rejects a mistyped word before the modules that open
+evalsets are imported. The second lookup uses the opened workspace.
 """
 
 import json
@@ -25,30 +25,42 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
 
 MOST_BYTES = 1 << 22
-"""Bytes of all files that are read at a glance. For more, the index of cases is quicker than Python's reader."""
+"""Limit of the quick lookup in bytes of all files. Above it, the index of cases is faster than Python's parser."""
 _SUFFIX = ".evalset.json"
 
 
 class Named(Protocol):
-    """An evalset, as far as words can name it and its cases."""
+    """The names of an evalset and its cases."""
 
     @property
-    def file(self) -> Path: ...
+    def file(self) -> Path:
+        """The absolute path."""
+        ...
 
     @property
-    def relative(self) -> str: ...
+    def relative(self) -> str:
+        """The path relative to the root."""
+        ...
 
     @property
-    def eval_set_id(self) -> str: ...
+    def eval_set_id(self) -> str:
+        """The id in the file."""
+        ...
 
     @property
-    def agent_folder(self) -> Path | None: ...
+    def agent_folder(self) -> Path | None:
+        """The folder of its agent, or None if the agent is not known."""
+        ...
 
     @property
-    def case_ids(self) -> Sequence[str]: ...
+    def case_ids(self) -> Sequence[str]:
+        """The ids of its cases, in order."""
+        ...
 
     @property
-    def broken(self) -> bool: ...
+    def broken(self) -> bool:
+        """Whether the file cannot be read."""
+        ...
 
 
 NamedT = TypeVar("NamedT", bound=Named)
@@ -56,22 +68,30 @@ NamedT_co = TypeVar("NamedT_co", bound=Named, covariant=True)
 
 
 class Listing(Protocol[NamedT_co]):
-    """The evalsets of a project, and what was ignored there."""
+    """The evalsets of a project, and the paths that were ignored."""
 
     @property
-    def root(self) -> Path: ...
+    def root(self) -> Path:
+        """The root of the project."""
+        ...
 
     @property
-    def evalsets(self) -> Sequence[NamedT_co]: ...
+    def evalsets(self) -> Sequence[NamedT_co]:
+        """The evalsets, in the order in which they run."""
+        ...
 
     @property
-    def ignored(self) -> Sequence[Ignored]: ...
+    def ignored(self) -> Sequence[Ignored]:
+        """Paths that were ignored, with reasons."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen(Generic[NamedT]):
-    """An evalset to run: the positions of the cases meant (None: all), and whether the file was `named`, so that what
-    is wrong with it refuses the run."""
+    """An evalset to run, with the positions of its chosen cases (None: all).
+
+    `named` tells whether the user named the file. A fault in a named file stops the run.
+    """
 
     entry: NamedT
     indexes: tuple[int, ...] | None
@@ -80,7 +100,7 @@ class Chosen(Generic[NamedT]):
 
 @dataclass(frozen=True, slots=True)
 class _QuickEntry:
-    """The names in an evalset of today's schema. Its agent is not known yet."""
+    """The names in an evalset of the current schema. Its agent is not known yet."""
 
     file: Path
     relative: str
@@ -98,16 +118,16 @@ class _QuickListing:
 
 
 def refuse_unknown(selection: Selection, folder: Path) -> None:
-    """Refuse names that no evalset and no case has; `folder` as for `open_selection`.
+    """Reject unknown ids quickly. `folder` is the same as for `open_selection`.
 
-    What a glance cannot tell is left to `choose` on the opened workspace.
+    If the quick lookup cannot decide, `choose` decides on the opened workspace.
 
     Raises:
-        UsageFaultError: no evalset, or no case, has one of the ids.
+        UsageFaultError: no evalset or no case has one of the ids.
     """
     are_ids = bool(selection.case_ids) or any(target.path is None or target.case_ids for target in selection.targets)
     paths = [absolute(path) for path in searched(selection, folder)]
-    # An agent's evalsets may lie anywhere in the project.
+    # The evalsets of an agent may be anywhere in the project.
     if not are_ids or any(path.is_dir() and agent_at(path)[0] is not None for path in paths):
         return
     root = find_root(Path(os.path.commonpath(paths)))
@@ -130,11 +150,12 @@ def open_selection(
     previous: "Workspace | None" = None,
     initial_session: dict[str, Any] | None = None,
 ) -> "Workspace":
-    """Open the workspace that holds what is selected. Ids are looked for in the agent's folder, or in `folder`. The
-    other arguments are those of `open_workspace`.
+    """Open the workspace with the selected evalsets.
+
+    Ids are looked up in the agent's folder, or else in `folder`. The other arguments are those of `open_workspace`.
 
     Raises:
-        UsageFaultError: a path is gone, or what is kept in `.workbench` cannot be read.
+        UsageFaultError: a path does not exist, or the stored owners in `.workbench` cannot be read.
     """
     from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import assign_agent, open_workspace
@@ -150,14 +171,14 @@ def open_selection(
         return workspace
     agent = find_agent(selection.agent, workspace.agents)
     if agent is None:
-        raise UsageFaultError(f"{selection.agent} is no agent")
+        raise UsageFaultError(f"{selection.agent} is not an agent")
     return assign_agent(workspace, agent)
 
 
 def select_cases(workspace: "Workspace", names: Iterable[tuple[str, str]]) -> "tuple[Workspace, Selection]":
-    """Return the workspace with only the evalsets that hold these cases (evalset, id), and the selection of the cases.
+    """Return the workspace with only the evalsets of these cases (evalset, id), and the selection of the cases.
 
-    No target counts as named: a fault in one file does not refuse the others.
+    No target counts as named, so a fault in one file does not stop the others.
     """
     meant: dict[str, dict[str, None]] = {}
     for file, eval_id in names:
@@ -173,11 +194,13 @@ def select_cases(workspace: "Workspace", names: Iterable[tuple[str, str]]) -> "t
 
 
 def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT]]:
-    """Return the evalsets and cases that are meant, in the order of the listing. An evalset that is named twice is run
-    once, with the cases named for it. If only one of the two names cases, it is run with these (as ADK does).
+    """Return the selected evalsets and cases, in the order of the listing.
+
+    An evalset that is named twice runs once, with all cases named for it. If only one of the two names cases, only
+    these run, as in ADK.
 
     Raises:
-        UsageFaultError: an id that does not exist, or nothing at all is meant.
+        UsageFaultError: an id does not exist, or nothing is selected.
     """
     cases: dict[Path, set[int] | None] = {}
     named: set[Path] = set()
@@ -210,14 +233,16 @@ def _entries(listing: Listing[NamedT], target: Target) -> list[NamedT]:
 
 
 def _entry_by_id(listing: Listing[NamedT], name: str) -> NamedT:
-    """Return the evalset called `name`: the file `NAME.evalset.json`, which is how ADK finds it whatever it calls
-    itself, else the one with that `eval_set_id`."""
+    """Return the evalset called `name`.
+
+    The file `NAME.evalset.json` wins, as in ADK. Otherwise it is the evalset with that `eval_set_id`.
+    """
     found = [entry for entry in listing.evalsets if entry.file.name == name + _SUFFIX]
     found = found or [entry for entry in listing.evalsets if entry.eval_set_id == name]
     if not found:
         known = (entry.eval_set_id for entry in listing.evalsets)
-        hint = nearest_name(name, known, "There is the evalset", "There are the evalsets")
-        raise UsageFaultError(f"{name} is neither a file, nor a folder, nor the id of an evalset", hint)
+        hint = nearest_name(name, known, "Evalsets")
+        raise UsageFaultError(f"{name} is not a file, a folder or the id of an evalset", hint)
     if len(found) > 1:
         files = ", ".join(entry.relative for entry in found[:LISTED])
         raise UsageFaultError(f"{counted(len(found), 'evalset')} are called {name}", f"Name the file: {files}")
@@ -232,7 +257,7 @@ def _indexes(entry: Named, case_ids: Sequence[str]) -> set[int]:
 
 
 def _filter_cases(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Chosen[NamedT]]:
-    """Of what is chosen, the cases of these ids. A broken file stays: it may hold one of them."""
+    """Return the chosen evalsets with only the cases of these ids. Broken files stay, as they may have such a case."""
     cases = [
         [pair for pair in enumerate(item.entry.case_ids) if item.indexes is None or pair[0] in item.indexes]
         for item in chosen
@@ -247,26 +272,28 @@ def _filter_cases(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> 
 
 
 def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], where: str = "") -> None:
-    """Refuse ids that no case has; `known` are those in the file or run `where`, or in all that is selected.
+    """Reject ids that no case has.
+
+    `known` are the ids in the file or run `where`, or in the whole selection.
 
     Raises:
         UsageFaultError: one of `case_ids` is not known.
     """
     missing = next((name for name in case_ids if name not in known), None)
     if missing is not None:
-        words = f"{where} has no case {missing}" if where else f"there is no case {missing} in what is selected"
-        raise UsageFaultError(words, nearest_name(missing, known, "There is the case", "There are the cases"))
+        message = f"{where} has no case {missing}" if where else f"the selection has no case {missing}"
+        raise UsageFaultError(message, nearest_name(missing, known, "Cases"))
 
 
 def _why_ignored(listing: Listing[NamedT]) -> str:
     if not listing.ignored:
-        return "Evalsets are called *.evalset.json or *.test.json; a file of another name has to be named"
+        return "Evalsets are called *.evalset.json or *.test.json. To run a file with another name, name it"
     reasons = [f"{item.path} ({item.reason})" for item in listing.ignored[:LISTED]]
-    return f"Passed over: {'; '.join(reasons)}"
+    return f"Ignored: {'; '.join(reasons)}"
 
 
 def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | None:
-    """Read the names of all evalsets at the places; None if one does not tell, or they are too large."""
+    """Read the names in all evalsets at the places, or return None if one is unclear or they are too large."""
     files = list(dict.fromkeys(places))
     if not all(place.is_file() for place in places):
         found, _ = discover_for(places, root)
@@ -281,7 +308,7 @@ def _quick_entries(places: Sequence[Path], root: Path) -> list[_QuickEntry] | No
 
 
 def _quick_entry(file: Path, root: Path) -> _QuickEntry | None:
-    """Read the names in a file; None if a plain reading does not tell the whole truth."""
+    """Read the names in a file, or return None if the full parser must read it."""
     try:
         content = json.loads(read_regular(file))
     except (OSError, ValueError, RecursionError):

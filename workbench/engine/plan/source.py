@@ -1,4 +1,4 @@
-"""Where the transcript of a plan entry comes from."""
+"""The sources of a plan entry's transcript."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -12,9 +12,10 @@ from workbench.metrics.base import Scored
 
 @dataclass(frozen=True, slots=True)
 class AgentSource:
-    """The agent: the case is run. It stands in `evalset` at `index`; None for a file that cannot be read.
+    """A transcript that the agent makes by running the case.
 
-    `answers` are what its models had answered before the run was interrupted.
+    The case is in `evalset` at `index`, which is None for a file that cannot be read. `answers` are the models' answers
+    from before the run was interrupted.
     """
 
     evalset: EvalsetEntry
@@ -24,20 +25,20 @@ class AgentSource:
 
 @dataclass(frozen=True, slots=True)
 class StoredSource:
-    """A stored run: the case only lacks scores.
+    """A stored transcript that only needs scores.
 
-    `kept` are verdicts that hold, so that nobody is asked for them. `spent` is what this run has paid for the case
-    already.
+    `verdicts` are still valid, so their criteria are not scored again. `spent` is the usage of this run for the case so
+    far.
     """
 
     case: StoredCase
-    kept: tuple[Scored, ...] = ()
+    verdicts: tuple[Scored, ...] = ()
     spent: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedSource:
-    """The interrupted run that is being resumed: the case has its result. `events` end with `finished`."""
+    """A result of the interrupted run that is being resumed. `events` end with `finished`."""
 
     events: tuple[Event, ...]
     finished: CaseFinished

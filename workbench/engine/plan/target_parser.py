@@ -1,10 +1,10 @@
-"""What the words of a command line mean, before anything is opened.
+r"""The parser of targets on the command line.
 
 A TARGET is a folder, an evalset file, `FILE:case_1,case_2`, or the id of an evalset, with cases or without
-(`ID:case_1`). The first unescaped `:` whose left side exists ends the file; inside ids `\\:`, `\\,` and `\\\\` stand
-for the character itself. A word that names an existing path as a whole is that path.
+(`ID:case_1`). The file ends at the first unescaped `:` whose left side exists. Inside ids, `\:`, `\,` and `\\` stand
+for the character itself. A word that is an existing path as a whole is that path.
 
-Nothing is imported here that opens evalsets: a mistyped word is refused at once.
+This module imports nothing that opens evalsets, so that a mistyped word is rejected at once.
 """
 
 import difflib
@@ -20,13 +20,15 @@ from workbench.counting import few
 from workbench.engine.plan.run_options import UsageFaultError
 
 LISTED = 5
-"""How many names are told where more could be."""
+"""Number of names that a hint lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One thing to run: an existing file or folder at `path`, or where that is None the evalsets whose id is `name`.
-    `case_ids` empty means all cases. `named`: it stands on a command line, or in a test."""
+    """One thing to run: the file or folder at `path`, or the evalset with the id `name` if `path` is None.
+
+    Empty `case_ids` mean all cases. `named` tells whether the user named it on a command line or in a test.
+    """
 
     name: str
     path: Path | None
@@ -36,8 +38,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to run: all of `targets`, of these only `case_ids` if there are any, with `agent` (a folder) instead of
-    each evalset's own."""
+    """All `targets` to run, restricted to `case_ids` if there are any.
+
+    `agent` (a folder) runs them instead of each evalset's own agent.
+    """
 
     targets: tuple[Target, ...]
     agent: Path | None = None
@@ -47,27 +51,29 @@ class Selection:
 def parse_targets(
     words: Sequence[str], *, folder: Path, agent: Path | None = None, case_ids: Sequence[str] = ()
 ) -> Selection:
-    """The selection that the words of `run` mean; relative paths start from `folder`. Of two or more words the first
-    is the agent if it is an agent's folder, or a file that defines one, and no other is a folder.
+    """Parse the targets of `run`. Relative paths start from `folder`.
+
+    The first of two or more words is the agent if it is an agent's folder, or a file that defines one, and no other
+    word is a folder.
 
     Raises:
-        UsageFaultError: a word names nothing, or `agent` is none.
+        UsageFaultError: a word names nothing, or `agent` is not an agent.
     """
     if agent is None and len(words) > 1 and _is_agent(folder / words[0]):
         others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]
         if not any(target.path is not None and target.path.is_dir() for target in others):
             return Selection(tuple(others), folder / words[0], tuple(case_ids))
     if agent is not None and not _is_agent(folder / agent):
-        raise UsageFaultError(f"{agent} is no agent", "An agent's folder has root_agent in agent.py or __init__.py")
+        raise UsageFaultError(f"{agent} is not an agent", "An agent's folder has root_agent in agent.py or __init__.py")
     targets = tuple(parse_target(word, folder) for word in words)
     return Selection(targets, None if agent is None else folder / agent, tuple(case_ids))
 
 
 def parse_target(word: str, folder: Path, *, beside: Path | None = None) -> Target:
-    """One TARGET; `beside` is where a file that does not exist may have been meant, the agent's folder.
+    """Parse one TARGET. If the file does not exist, a hint looks for it in `beside`, the agent's folder.
 
     Raises:
-        UsageFaultError: it can only be a path, and there is nothing at it.
+        UsageFaultError: the word can only be a path, and the path does not exist.
     """
     if (folder / word).exists():
         return Target(word, folder / word)
@@ -82,17 +88,17 @@ def parse_target(word: str, folder: Path, *, beside: Path | None = None) -> Targ
 
 
 def unescape(text: str) -> str:
-    r"""`\:`, `\,` and `\\` as the characters they stand for; other backslashes stay."""
+    r"""Replace `\:`, `\,` and `\\` by the characters they stand for. Other backslashes stay."""
     return re.sub(r"\\([:,\\])", r"\1", text)
 
 
 def escape(case_id: str) -> str:
-    """A case id as it is written in `FILE:ids`."""
+    """Return a case id as it is written in `FILE:ids`."""
     return re.sub(r"([:,\\])", r"\\\1", case_id)
 
 
 def searched(selection: Selection, folder: Path) -> list[Path]:
-    """Where to look for what is selected: ids are looked for in the agent's folder, or in `folder`."""
+    """Return the paths to search for the selection. Ids are searched in the agent's folder, or else in `folder`."""
     paths = [target.path for target in selection.targets if target.path is not None]
     if len(paths) < len(selection.targets):
         paths.append(_agent_folder(selection.agent) if selection.agent is not None else folder)
@@ -115,16 +121,16 @@ def _case_ids(word: str, colon: int) -> tuple[str, ...]:
     parts = re.findall(r"(?:\\.|[^,\\]|\\$)+", word[colon + 1 :])
     ids = tuple(unescape(part.strip()) for part in parts if part.strip())
     if not ids:
-        raise UsageFaultError(f"{word} names no case after the colon", f"{word[:colon]} alone means all cases")
+        raise UsageFaultError(f"{word} names no case after the colon", f"For all cases, write {word[:colon]}")
     return ids
 
 
 def _by_id(name: str, case_ids: tuple[str, ...], folder: Path, beside: Path | None) -> Target:
-    """A word that is no path. What looks like one is refused here, where the nearest file can be named."""
+    """Return the target for an ID. Reject words that look like paths, with the nearest file as a hint."""
     if "/" in name or name.endswith(".json"):
         meant = None if beside is None else _agent_folder(beside) / name
         if meant is not None and meant.exists():
-            raise UsageFaultError(f"{name} does not exist", f"There is {relative_to(meant, folder)}")
+            raise UsageFaultError(f"{name} does not exist", f"Did you mean {relative_to(meant, folder)}?")
         raise UsageFaultError(f"{name} does not exist", _nearest_path(folder / name))
     return Target(name, None, case_ids)
 
@@ -132,19 +138,17 @@ def _by_id(name: str, case_ids: tuple[str, ...], folder: Path, beside: Path | No
 def _nearest_path(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
-        return f"There is no folder {folder}"
+        return f"The folder {folder} does not exist"
     names = (item.name for item in folder.iterdir() if not item.name.startswith("."))
-    return nearest_name(path.name, names, f"In {folder} there is", f"In {folder} there are")
+    return nearest_name(path.name, names, f"Files in {folder}")
 
 
-def nearest_name(name: str, names: Iterable[str], there_is: str, there_are: str) -> str:
-    """Return a hint for a name that does not exist: what is called almost like it, or what there is."""
+def nearest_name(name: str, names: Iterable[str], title: str) -> str:
+    """Return a hint for an unknown name: the most similar name, or a list of names under a title."""
     known = sorted(set(names))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
         other for other in known if other.casefold() == name.casefold()
     ]
     if near:
-        return f"{there_is} {near[0]}"
-    if not known:
-        return ""
-    return f"{there_is if len(known) == 1 else there_are} {few(known, LISTED)}"
+        return f"Did you mean {near[0]}?"
+    return f"{title}: {few(known, LISTED)}" if known else ""

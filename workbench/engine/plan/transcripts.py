@@ -1,4 +1,4 @@
-"""What stored events say of each case: enough to score it again, or why that cannot be done."""
+"""Transcripts from stored events: enough to score a case again, or the reason why that is impossible."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -27,13 +27,16 @@ from workbench.events import (
 )
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
-"""Errors that a case can end with although its transcript is complete."""
+"""Errors of cases whose transcript is complete."""
 
 
 @dataclass
 class StoredCase:
-    """One execution of a case as it was stored. `steps` is what happened in it, in order, without its verdicts;
-    `has_simulation` whether what a simulated user did is among them, which tells where the conversation ended."""
+    """One stored execution of a case.
+
+    `steps` are its events in order, without verdicts. `has_simulation` tells whether they include the moves of a
+    simulated user, which show where the conversation ended.
+    """
 
     planned: PlannedCase
     started: CaseStarted | None = None
@@ -41,33 +44,34 @@ class StoredCase:
     finished: CaseFinished | None = None
     has_simulation: bool = True
     lost: bool = False
-    """Whether something is lost between its beginning and its end that may have been about it."""
+    """Whether a lost line between its start and its end may be about it."""
     inputs: tuple[Bundle, ...] = ()
-    """What its verdict depends on besides what `started` says; () if that is not known."""
+    """Inputs of its verdict besides those in `started`; empty if they are not known."""
     continues_after_end: bool = False
-    """Whether it went on behind its end: the beginning of another attempt is lost."""
+    """Whether events follow its end, because the start of another attempt is lost."""
 
     @property
     def ref(self) -> CaseRef:
+        """The case and repeat."""
         return self.planned.case
 
     @property
     def empty(self) -> bool:
-        """Whether nothing at all is known of it: it never started."""
+        """Whether it has no events, because it never started."""
         return self.started is None and self.finished is None and not self.steps
 
     @property
     def turns(self) -> list[TurnFinished]:
-        """The turns that came to their end."""
+        """The turns that finished."""
         return [step for step in self.steps if isinstance(step, TurnFinished)]
 
     @property
     def status(self) -> CaseStatus:
-        """What a case whose transcript is not complete goes on being."""
+        """The status of a case whose transcript is incomplete."""
         return "not_evaluated" if self.finished is not None and self.finished.status == "not_evaluated" else "error"
 
     def why_incomplete(self) -> CaseError | None:
-        """Why the transcript cannot be scored; None if it can."""
+        """Return why the transcript cannot be scored, or None if it can."""
         ended = self.finished.error if self.finished is not None else None
         if ended is not None and ended.kind not in _OF_SCORING:
             return ended
@@ -75,10 +79,10 @@ class StoredCase:
             if ended is not None and ended.kind == "cancelled":
                 return ended
             if self.finished is not None or self.steps:
-                return CaseError("broken_file", "what was expected of this case cannot be read: the journal is damaged")
+                return CaseError("broken_file", "the start of this case cannot be read: the journal is damaged")
             return CaseError("cancelled", "the stored run ended before this case started")
         if self.continues_after_end or (self.lost and self.finished is None):
-            return CaseError("broken_file", "how this case went on cannot be read: the journal is damaged")
+            return CaseError("broken_file", "a part of this case cannot be read: the journal is damaged")
         if self._is_whole(ended):
             return None
         if self.finished is None or ended is not None:
@@ -98,17 +102,17 @@ class StoredCase:
         return self.finished is not None and (ended is None or ended.kind in ("judge", "metric_crashed"))
 
     def lose(self) -> None:
-        """Something is lost here, nobody knows of which case."""
+        """Record that a line is lost here, which may be about this case."""
         self.lost = self.lost or (self.started is not None and self.finished is None)
 
     def take(self, event: Event) -> None:
-        """Takes in the next event of this case."""
+        """Add the next event of this case."""
         self.continues_after_end = self.continues_after_end or (
             self.finished is not None and not isinstance(event, CaseFinished)
         )
         match event:
             case CaseStarted():
-                # The second time where a shared process ended under it: what it did until then is void.
+                # A second start follows the end of a shared process. Discard the attempt before.
                 self.started, self.finished = event, None
                 self.steps.clear()
                 self.lost = self.continues_after_end = False
@@ -117,7 +121,7 @@ class StoredCase:
                     self.steps.clear()
                 self.steps.append(event)
             case TurnFinished():
-                # The invocation holds all the steps that led to it.
+                # The invocation has all steps of its turn.
                 self.steps = [step for step in self.steps if not isinstance(step, AgentActed)]
                 self.steps.append(event)
             case AgentActed() | OutputCaptured() | UserSimulated() | SpansRecorded():
@@ -128,8 +132,10 @@ class StoredCase:
 
 @dataclass
 class StoredRun:
-    """A run as far as its events tell: `cases` in the order of its plan, `trouble` what could not be read, `file` the
-    journal or report that it was read from."""
+    """A run as read from its events.
+
+    `cases` are in the order of its plan. `trouble` says what could not be read. `file` is the journal or report.
+    """
 
     run_id: str = ""
     root: str = ""
@@ -140,8 +146,10 @@ class StoredRun:
 
 
 def collect(events: Iterable[Event | None]) -> StoredRun:
-    """The run whose events these are, None among them standing for what is lost. Verdicts, notices and what concerns
-    the run as a whole are left aside."""
+    """Return the run with these events. None among them stands for lost lines.
+
+    Verdicts, notices and other events about the whole run are ignored.
+    """
     run = StoredRun()
     inputs = RunInputs()
     for event in events:

@@ -1,4 +1,4 @@
-"""Sums of what judges, services and simulated users cost."""
+"""Sums of the usage of judges, services and simulated users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ _TALLY = {
 
 
 def judge_usage(scored: Sequence[Scored]) -> Usage:
-    """Return what judges and services cost for these verdicts, by the tally in the details of each."""
+    """Return the usage of judges and services for these verdicts, from the tally in their details."""
     tallies = [tally for one in scored if (tally := one.result.details.get("tally"))]
     if not tallies:
         return Usage()
@@ -24,19 +24,19 @@ def judge_usage(scored: Sequence[Scored]) -> Usage:
 
 
 def question_usage(question: Mapping[str, Any]) -> Usage:
-    """Return what the replies to a question (`workbench.judge.base.record`) cost."""
+    """Return the usage of the replies to a question (`workbench.judge.base.record`)."""
     replies = [reply for reply in question.get("replies") or () if isinstance(reply, dict)]
-    asked = [reply for reply in replies if not reply.get("cached")]
+    uncached = [reply for reply in replies if not reply.get("cached")]
     return Usage(
-        judge_calls=len(asked),
-        judge_calls_cached=len(replies) - len(asked),
-        judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in asked),
-        judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in asked),
+        judge_calls=len(uncached),
+        judge_calls_cached=len(replies) - len(uncached),
+        judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in uncached),
+        judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in uncached),
     )
 
 
 def with_judges(usage: Usage, judges: Usage) -> Usage:
-    """Return `usage` with what judges cost added to it."""
+    """Return `usage` plus the judge calls and tokens of `judges`."""
     if judges == Usage():
         return usage
     return replace(usage, **{name: getattr(usage, name) + getattr(judges, name) for name in _TALLY.values()})

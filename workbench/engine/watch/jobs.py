@@ -105,7 +105,7 @@ def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collec
     then, current = (Record("", (criteria_bundle(config, None),)) for config in (before, now))
     functions = [change for change in changes if change.input == "function"]
     held = (_held(one, [*compare(then, current), *functions], now) for one in verdicts)
-    return replace(entry, source=replace(entry.source, kept=tuple(one for one in held if one is not None)))
+    return replace(entry, source=replace(entry.source, verdicts=tuple(one for one in held if one is not None)))
 
 
 def _held(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:

@@ -28,7 +28,7 @@ def test_each_agent_has_its_own_key() -> None:
     judged = config(criteria(hallucinations_v1={}))
     first, *rest = texts(looked(judged), looked(judged, agent="other"), values={"desk": KEY, "other": {}})
     assert first == "hallucinations_v1 will not be evaluated in 1 case of other: gemini-2.5-flash needs a key"
-    assert rest == ["about 4 judge calls are to come, fewer where answers are kept"]
+    assert rest == ["about 4 judge calls expected, fewer with cached answers"]
 
 
 def test_a_name_that_is_no_judge() -> None:
@@ -61,13 +61,15 @@ def test_rules_in_place_of_a_model_are_named(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_address_that_is_not_googles_is_shown_without_what_is_secret_in_it() -> None:
     values = {**KEY, "GOOGLE_GEMINI_BASE_URL": "http://ada:hunter22@127.0.0.1:8080/?k=1"}
     first, *_ = texts(looked(config(criteria(hallucinations_v1={}))), values=values)
-    assert first.startswith("gemini-2.5-flash is asked at http://127.0.0.1:8080")
+    assert first.startswith("gemini-2.5-flash runs at http://127.0.0.1:8080")
     assert "hunter22" not in first
 
 
 def test_without_criteria_a_scenario_is_not_played() -> None:
     (notice,) = said(looked(default_config(), turns=None), looked(default_config()))
-    assert notice.message.startswith("1 case of desk with a simulated user will not be played: no criterion was given")
+    assert notice.message.startswith(
+        "1 case of desk with a simulated user will not be played: no criterion of the config"
+    )
     assert QUALITY in notice.hint
 
 
@@ -78,12 +80,12 @@ def test_a_simulator_without_a_key() -> None:
         "1 case of desk with a simulated user will not be played: "
         "the simulated user's model: gemini-2.5-flash needs a key"
     )
-    assert found[1] == "about 4 judge calls are to come, fewer where answers are kept"
+    assert found[1] == "about 4 judge calls expected, fewer with cached answers"
 
 
 def test_instructions_without_the_persona_are_found_before() -> None:
     instructions = "{{ stop_signal }}{{ conversation_plan }}{{ conversation_history }}"
     settings = config(criteria(**{QUALITY: {}}), {"custom_instructions": instructions})
     first, *_ = texts(looked(settings, turns=None, persona="EXPERT"))
-    assert "must mention {{ persona }}" in first
-    assert not any("must mention" in text for text in texts(looked(settings, turns=None)))
+    assert "must use {{ persona }}" in first
+    assert not any("must use" in text for text in texts(looked(settings, turns=None)))

@@ -33,30 +33,30 @@ def test_calls_of_a_criterion(name: str, options: dict[str, Any], turns: int, ca
 def test_calls_of_a_run_are_added_up() -> None:
     judged = config(criteria(final_response_match_v2={}, hallucinations_v1={}))
     assert texts(looked(judged), looked(judged, eval_id="b"), runs=3)[-1].startswith("about 60 to 84 judge calls")
-    assert texts(looked(judged), all_votes=True, use_cache=False) == ["about 14 judge calls are to come"]
+    assert texts(looked(judged), all_votes=True, use_cache=False) == ["about 14 judge calls expected"]
     once = criteria(final_response_match_v2={"judge_model_options": {"num_samples": 1}})
-    assert texts(looked(config(once), turns=1), use_cache=False) == ["about 1 judge call is to come"]
-    assert texts(looked(judged), scale=2.5, use_cache=False) == ["about 25 to 35 judge calls are to come"]
+    assert texts(looked(config(once), turns=1), use_cache=False) == ["about 1 judge call expected"]
+    assert texts(looked(judged), scale=2.5, use_cache=False) == ["about 25 to 35 judge calls expected"]
 
 
-def test_a_forecast_is_said_to_be_one() -> None:
+def test_notices_about_expected_calls_are_forecasts() -> None:
     judged = looked(config(criteria(hallucinations_v1={})))
     notices = [*said(judged), *said(judged, max_judge_calls=1)]
     assert [notice.level for notice in notices if notice.forecast] == ["info", "warning"]
-    assert all(notice.forecast == ("are to come" in notice.message) for notice in notices)
+    assert all(notice.forecast == ("expected" in notice.message) for notice in notices)
 
 
 def test_a_simulated_user_is_asked_too() -> None:
     settings = config(
         criteria(**{QUALITY: {"judge_model_options": {"num_samples": 1}}}), {"max_allowed_invocations": 4}
     )
-    assert texts(looked(settings, turns=None), use_cache=False) == ["about 2 to 7 judge calls are to come"]
+    assert texts(looked(settings, turns=None), use_cache=False) == ["about 2 to 7 judge calls expected"]
 
 
 def test_more_than_is_allowed() -> None:
     judged = config(criteria(final_response_match_v2={}))
     (notice,) = said(looked(judged), max_judge_calls=5, use_cache=False)
     assert notice.level == "warning"
-    assert "--max-judge-calls 5 will cut them short" in notice.message
+    assert "--max-judge-calls 5 is not enough" in notice.message
     (notice,) = said(looked(judged), max_judge_calls=6, use_cache=False)
     assert notice.level == "info"

@@ -31,12 +31,14 @@ def judged(path: str) -> PreflightCase:
 
 def test_a_metric_that_is_not_there(tmp_path: Path) -> None:
     (message,) = warnings(tmp_path, custom("desk.own.brif"), custom("desk.own.brif"), custom("desk.own.brief"))
-    assert message == f"brief will be an error in 1 case of desk: {tmp_path}/desk/own.py has no function brif"
+    assert message == f"brief will end with an error in 1 case of desk: {tmp_path}/desk/own.py has no function brif"
 
 
 def test_a_judge_that_is_not_there(tmp_path: Path) -> None:
     (message,) = warnings(tmp_path, judged("desk.owm:brief"), judged("desk.own:brief"))
-    assert message.startswith("final_response_match_v2 will be an error in 1 case of desk: there is no module desk.owm")
+    assert message.startswith(
+        "final_response_match_v2 will end with an error in 1 case of desk: there is no module desk.owm"
+    )
 
 
 def test_of_what_is_there_nothing_is_said(tmp_path: Path) -> None:

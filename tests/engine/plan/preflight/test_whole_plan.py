@@ -38,8 +38,8 @@ def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
     project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
     plan = project.plan()
     assert [notice.message for notice in preflight(plan, RunOptions(use_cache=False))] == [
-        f"about {count * 2} judge calls are to come",
-        f"{CHECKED_CASES} of {count} cases were looked at before; the rest will be alike",
+        f"about {count * 2} judge calls expected",
+        f"these notices are based on the first {CHECKED_CASES} of {count} cases",
     ]
 
 
@@ -53,7 +53,7 @@ def test_files_that_ask_nobody_still_count(project: Project) -> None:
     project.write("desk/play.evalset.json", {"eval_set_id": "play", "eval_cases": [scenario]})
     project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
     found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
-    assert found[1:] == ["about 1 to 19 judge calls are to come"]
+    assert found[1:] == ["about 1 to 19 judge calls expected"]
     assert "not a language model" in found[0]
     (project.root / "desk/all.evalset.json").unlink()
     found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]

@@ -1,5 +1,6 @@
-"""One look at a plan before its first case: what will not be evaluated and the line that would change that, who judges
-and where, which criteria have nothing to judge, and how many calls are to come.
+"""Checks of a plan before its first case.
 
-Nothing is asked and nothing is imported for it; one cause is one notice, however many cases it has.
+They find criteria that will not be evaluated and the line that would change that, the judges and their addresses,
+criteria that have nothing to judge, and the number of expected calls. The checks ask nobody and import nothing. One
+cause is one notice, however many cases it affects.
 """

@@ -1,11 +1,11 @@
-"""Notices about the cases at hand: who will be asked, how many calls are to come, what will not take place, and what
-configs and cases ask for that cannot come."""
+"""Preflight notices about cases: judges, expected calls, what will not run, and settings without effect."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workbench.agents.function_source import missing_function
+from workbench.counting import counted
 from workbench.engine.plan.judge_calls import (
     CallRange,
     criterion_calls,
@@ -42,7 +42,10 @@ def notices(
     *,
     played: bool = True,
 ) -> Iterator[Noticed]:
-    """The notices for these cases; the run has `scale` times as many. Not `played`: their transcripts are there."""
+    """Yield the notices for these cases. The run has `scale` times as many.
+
+    `played` is False if the cases have transcripts already.
+    """
     checked = PreflightCases(cases, environment_of, played=played)
     yield from not_evaluated(checked)
     yield from missing_functions(checked)
@@ -56,7 +59,7 @@ def notices(
 
 
 def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
-    """Criteria for which nobody can be asked."""
+    """Yield notices about criteria without an available judge."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
     for item in checked.played():
         for criterion in judged_criteria(item):
@@ -69,7 +72,7 @@ def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
 
 
 def not_played(checked: PreflightCases) -> Iterator[Noticed]:
-    """Simulated conversations that will not take place."""
+    """Yield notices about simulated conversations that cannot be played."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
     for item, found in checked.not_played():
         causes[found.cause, found.hint].append((item, ""))
@@ -78,7 +81,7 @@ def not_played(checked: PreflightCases) -> Iterator[Noticed]:
 
 
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
-    """Judges of whom something must be said: rules instead of a model, an address that is not the service's own."""
+    """Yield notices about judges that use rules instead of a model, or an unusual address."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
     for item in checked.played():
         for criterion in judged_criteria(item):
@@ -92,11 +95,11 @@ def judges(checked: PreflightCases) -> Iterator[Noticed]:
         if identity.by == "rules":
             yield Noticed("info", f"{listed(names)}: the judge is {identity.note}")
         if identity.base_url:
-            yield Noticed("info", f"{identity.model} is asked at {identity.base_url} ({listed(names)})")
+            yield Noticed("info", f"{identity.model} runs at {identity.base_url} ({listed(names)})")
 
 
 def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:
-    """One for each cause."""
+    """Yield a notice for each cause of missing functions."""
     why_of: dict[tuple[str, str], str] = {}
     causes: dict[str, list[tuple[PreflightCase, str]]] = defaultdict(list)
     for item in checked.cases:
@@ -108,11 +111,11 @@ def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:
                 causes[why_of[item.agent, path]].append((item, name))
     for why, affected in causes.items():
         names = listed(dict.fromkeys(name for _, name in affected))
-        yield Noticed("warning", f"{names} will be an error in {affected_cases(affected)}: {why}")
+        yield Noticed("warning", f"{names} will end with an error in {affected_cases(affected)}: {why}")
 
 
 def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[str, str]]:
-    """Criteria that call functions of the user's, and the paths of those."""
+    """Yield the criteria that call the user's functions, and the paths of these functions."""
     for criterion in item.config.criteria:
         own = item.config.custom_metrics.get(criterion.name)
         if own is not None:
@@ -124,39 +127,39 @@ def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[s
 
 
 def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) -> Iterator[Noticed]:
-    """Of a run with `scale` times as many cases as are in checked."""
+    """Yield a notice about the expected judge calls of a run with `scale` times as many cases."""
     every = total(_calls(checked, item, all_votes=options.all_votes) for item in checked.played()).times(options.runs)
     low, high = round(every.low * scale), round(every.high * scale)
     if high == 0:
         return
     count = f"{low}" if low == high else f"{low} to {high}"
-    calls = "judge call is" if low == high == 1 else "judge calls are"
-    kept = ", fewer where answers are kept" if options.use_cache else ""
-    message = f"about {count} {calls} to come{kept}"
+    calls = "judge call" if low == high == 1 else "judge calls"
+    cached = ", fewer with cached answers" if options.use_cache else ""
+    message = f"about {count} {calls} expected{cached}"
     most = options.max_judge_calls
     if most is not None and low > most:
-        message = f"{message}; --max-judge-calls {most} will cut them short"
-        yield Noticed("warning", message, "Allow more, or run less", forecast=True)
+        message = f"{message}; --max-judge-calls {most} is not enough"
+        yield Noticed("warning", message, "Allow more calls, or run fewer cases", forecast=True)
     else:
         yield Noticed("info", message, forecast=True)
 
 
 def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> CallRange:
-    """What will be asked in one execution of the case."""
+    """Return the expected judge calls of one execution of the case."""
     simulator = read_simulator(item.config.user_simulator_config)
     scenario = item.case.scenario is not None
     turns = turns_of_scenario(simulator) if scenario else CallRange(*[len(item.case.turns or ())] * 2)
     spans = [
         criterion_calls(criterion, checked.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
         for criterion in judged_criteria(item)
-        # Rules are no call.
+        # Rules make no calls.
         if isinstance(who := checked.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
     ]
     return total([*spans, simulator_calls(simulator) if checked.simulated(item) else CallRange()])
 
 
 def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
-    """Criteria of a config that have nothing to judge in any of its cases."""
+    """Yield notices about criteria that have nothing to judge in any case of their config."""
     by_config: dict[str, list[PreflightCase]] = defaultdict(list)
     for item in cases:
         if not defaults_apply(item.config):
@@ -174,15 +177,15 @@ def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
         return ""
     if not any(applies(criterion.name, item) for item in items):
         if info.scenarios == "only":
-            return "no case here has a simulated user"
-        return "all cases here have a simulated user, and so no reference"
+            return "no case has a simulated user"
+        return "all cases have a simulated user, so there is no reference"
     if lacks_rubrics(criterion, [rubric for item in items for rubric in item.rubrics]):
-        return f"it has no rubrics, and no case or turn has one of the type {info.rubric_type}"
+        return f"it has no rubrics, and no case or turn has a rubric of type {info.rubric_type}"
     return ""
 
 
 def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Configs that wait for a signal with which no simulated user ends."""
+    """Yield notices about configs that wait for a stop signal that no simulated user sends."""
     found = {
         (item.config_file, criterion.name, *useless): None
         for item in cases
@@ -190,29 +193,31 @@ def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
         for useless in info.useless(criterion.options)
     }
     for file, name, option, value, only in found:
-        message = f"{file}: simulated users end with {only}, and {name} waits for {value}"
-        yield Noticed("warning", message, f"Leave out `{option}`: {only} is the only one there is")
+        message = f"{file}: {name} waits for {value}, but simulated users end with {only}"
+        yield Noticed("warning", message, f"Remove `{option}`: {only} is the only stop signal")
 
 
 def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Rubrics of cases and turns that no criterion reads."""
+    """Yield notices about rubrics of cases and turns that no criterion reads."""
     by_file: dict[str, dict[str, None]] = defaultdict(dict)
     for item in cases:
         for rubric in item.rubrics:
             if not rubric.get("type"):
                 by_file[item.file][str(rubric.get("rubric_id"))] = None
     for file, names in by_file.items():
-        are = "has no type" if len(names) == 1 else "have no type"
-        message = f"{file}: rubrics of cases and turns need a type, and {listed(names)} {are}: nothing reads them"
-        yield Noticed("warning", message, f'Write "type": one of {", ".join(rubric_types().values())}')
+        have = (
+            "has no type, so no criterion reads it" if len(names) == 1 else "have no type, so no criterion reads them"
+        )
+        hint = f'Add a "type": one of {", ".join(rubric_types().values())}'
+        yield Noticed("warning", f"{file}: {counted(len(names), 'rubric')} ({listed(names)}) {have}", hint)
 
 
 def spoken_messages(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Configs whose messages were to be spoken."""
+    """Yield notices about configs that want spoken messages."""
     files = {
         item.config_file: None
         for item in cases
         if item.case.scenario is None and read_simulator(item.config.user_simulator_config).audio
     }
     for file in files:
-        yield Noticed("warning", f"{file}: llm_audio is not supported yet: messages are sent as they are written")
+        yield Noticed("warning", f"{file}: llm_audio is not supported yet, so messages are sent as text")

@@ -1,4 +1,4 @@
-"""Which of the agents' own models cannot be asked."""
+"""Checks whether the agents' own models have a key."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,13 +18,13 @@ _SOURCES = ("*.py", "*/*.py")
 
 
 def agents_without_key(plan: Plan, environments: Mapping[str, JudgeEnvironment]) -> Iterator[Noticed]:
-    """Agents whose own Gemini models cannot be asked. Their sources are read only where that is so."""
+    """Yield a notice for each agent whose own Gemini models have no key."""
     for name, setting in plan.agents.items():
         yield from _without_key(setting, environments[name].values)
 
 
 def without_key(setting: AgentSetting) -> Iterator[Noticed]:
-    """Which of an agent's own Gemini models cannot be asked, and the line that would change that."""
+    """Yield a notice for each of an agent's own Gemini models without a key, and the line that adds one."""
     yield from _without_key(setting, JudgeEnvironment(**judge_environment(setting)).values)
 
 
@@ -46,8 +46,8 @@ def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[s
 
 
 def _names_gemini(folder: Path) -> bool:
-    """Whether a look at the sources is worth it: parsing them takes ten times as long as reading."""
+    """Return whether the sources mention Gemini. Parsing them would take ten times as long."""
     try:
         return any(b"gemini-" in read_regular(file) for pattern in _SOURCES for file in folder.glob(pattern))
     except OSError:
-        return False  # The agent's own import will say it better.
+        return False  # The import of the agent gives a better message.

@@ -1,4 +1,4 @@
-"""The cases that preflight looks at, which of their criteria ask somebody, and who can be asked."""
+"""The cases that preflight checks, their criteria that ask a judge, and the judges."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NAMES_SHOWN = 4
 
 @dataclass(frozen=True)
 class PreflightCase:
-    """A case of the plan, repeats left aside. `config_file` names its config in sentences, "" for the defaults."""
+    """A case of the plan, whatever its repeats. `config_file` names its config in messages, or is "" for defaults."""
 
     agent: str
     file: str
@@ -33,13 +33,13 @@ class PreflightCase:
 
     @property
     def rubrics(self) -> list[dict[str, Any]]:
-        """Those of the case and of its turns."""
+        """The rubrics of the case and of its turns."""
         turns = (turn.get("rubrics") or () for turn in self.case.turns or ())
         return [*self.case.rubrics, *(rubric for own in turns for rubric in own)]
 
 
 def judged_criteria(item: PreflightCase) -> Iterator[Criterion]:
-    """The criteria that ask a judge or the service about this case."""
+    """Yield the criteria that ask a judge or the service about this case."""
     for criterion in item.config.criteria:
         info = known().get(criterion.name)
         if info is None or criterion.name in item.config.custom_metrics or not info.supported:
@@ -49,20 +49,20 @@ def judged_criteria(item: PreflightCase) -> Iterator[Criterion]:
 
 
 def applies(name: str, item: PreflightCase) -> bool:
-    """Whether the criterion is for cases with a reference, or for those with a simulated user, as this one is."""
+    """Return whether the criterion suits the case, which has either a reference or a simulated user."""
     info = known()[name]
     return info.scenarios != ("no" if item.case.scenario is not None else "only")
 
 
 def affected_cases(affected: Sequence[tuple[PreflightCase, str]]) -> str:
-    """So many cases of these agents."""
+    """Return a text such as "3 cases of desk"."""
     count = len({(item.agent, item.file, item.case.eval_id) for item, _ in affected})
     agents = listed(dict.fromkeys(item.agent for item, _ in affected))
     return f"{counted(count, 'case')} of {agents}"
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names as they stand in a sentence: the first few, and how many more."""
+    """Return the first names for a sentence, and how many more there are."""
     every = list(names)
     if len(every) > _NAMES_SHOWN:
         every = [*every[:_NAMES_SHOWN], f"{len(every) - _NAMES_SHOWN} more"]
@@ -73,8 +73,10 @@ EnvironmentOf = Callable[[str], JudgeEnvironment]
 
 
 class PreflightCases:
-    """`environment_of` gives the environment of an agent. Not `played`: the transcripts of the cases are there. Each
-    agent's judges are looked up once."""
+    """The cases of a plan with their judges. Each agent's judges are looked up once.
+
+    `environment_of` returns the environment of an agent. `played` is False if the cases have transcripts already.
+    """
 
     def __init__(self, cases: Sequence[PreflightCase], environment_of: EnvironmentOf, *, played: bool) -> None:
         self.cases = cases
@@ -85,29 +87,29 @@ class PreflightCases:
         self._obstacles = [self._obstacle(item) for item in cases]
 
     def simulated(self, item: PreflightCase) -> bool:
-        """Whether somebody plays the user in it."""
+        """Return whether a model will play the user of a case."""
         return item.case.scenario is not None and self._played
 
     def played(self) -> Iterator[PreflightCase]:
-        """The cases that nothing keeps from being played."""
+        """Yield the cases that can be played."""
         return (item for item, found in zip(self.cases, self._obstacles, strict=True) if found is None)
 
     def not_played(self) -> Iterator[tuple[PreflightCase, Obstacle]]:
-        """The others, with what keeps them from it."""
+        """Yield the cases that cannot be played, with the reason."""
         return ((item, found) for item, found in zip(self.cases, self._obstacles, strict=True) if found is not None)
 
     def player(self, item: PreflightCase) -> JudgeIdentity | None:
-        """Who plays the user; None where nobody does or has to."""
+        """Return the model that plays the user, or None if no model does."""
         if not self.simulated(item):
             return None
         simulator = read_simulator(item.config.user_simulator_config)
         try:
             return who_plays(simulator, self.environment_of(item.agent))
         except NotAvailableError:
-            return None  # Not needed either, or the case would have an obstacle.
+            return None  # No model is needed. Otherwise the case would have an obstacle.
 
     def judge(self, agent: str, criterion: Criterion) -> JudgeIdentity | NotAvailableError:
-        """Who is asked for the criterion in cases of the agent, or why nobody can be."""
+        """Return the judge of a criterion in cases of an agent, or why no judge is available."""
         options = self.options(criterion)
         service = known()[criterion.name].needs_service
         key = agent, "" if service else options.model
@@ -120,7 +122,7 @@ class PreflightCases:
         return self._known[key]
 
     def options(self, criterion: Criterion) -> JudgeOptions:
-        """Read once: the same criterion stands over many cases."""
+        """Return the judge options of a criterion. They are cached, because many cases share a criterion."""
         if id(criterion) not in self._options:
             self._options[id(criterion)] = options_of(criterion)
         return self._options[id(criterion)]

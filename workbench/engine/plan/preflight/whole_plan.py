@@ -1,4 +1,4 @@
-"""The look at a plan: at its cases one by one, as far as that is needed."""
+"""Preflight of a whole plan, which checks its cases one by one if necessary."""
 
 from collections.abc import Iterator
 
@@ -15,13 +15,16 @@ from workbench.metrics.registry import asks
 from workbench.model.evalset import BrokenCaseError, EvalCase
 
 CHECKED_CASES = 1000
-"""Cases that are looked at one by one: the look must not hold up a large run. The rest are taken to be like these."""
+"""Limit of cases that are checked one by one, so that preflight does not delay a large run.
+
+The other cases are assumed to be similar.
+"""
 _CONVERSATION = EvalCase("", (), None, None, (), None, None)
-"""Stands for the cases of a file that need not be looked at: they have a reference, and nothing else that matters."""
+"""A placeholder for all cases of a file that have a reference and nothing else to check."""
 
 
 def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
-    """The notices for a plan. Reads cases of the files that the plan has open, so not for an event loop's thread."""
+    """Return the notices for a plan. It reads cases, so do not call it in an event loop's thread."""
     if plan.scored_from:
         return _of_transcripts(plan, options)
     environments = _environments(plan)
@@ -34,18 +37,18 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
         try:
             case = source.evalset.document.case(source.index if source.index is not None else -1)
         except (BrokenCaseError, IndexError):
-            continue  # The case itself will say so.
+            continue  # The case reports this itself.
         cases.append(_preflight_case(plan, entry, case))
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
     found = [*agents_without_key(plan, environments), *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
-        message = f"{CHECKED_CASES} of {len(entries)} cases were looked at before; the rest will be alike"
+        message = f"these notices are based on the first {CHECKED_CASES} of {len(entries)} cases"
         found.append(Noticed("info", message))
     return found
 
 
 def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
-    """Return the notices for a plan whose transcripts are there already."""
+    """Return the notices for a plan with stored transcripts."""
     entries = [
         (entry, started)
         for entry in plan.entries
@@ -64,7 +67,7 @@ def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
 
 
 def _to_run(plan: Plan) -> Iterator[tuple[PlanEntry, AgentSource]]:
-    """Yield one execution of each case that is going to run."""
+    """Yield one execution of each case that will run."""
     seen: set[tuple[str, str]] = set()
     for entry in plan.entries:
         if entry.blocked is None and isinstance(entry.source, AgentSource) and entry.ref.name not in seen:
@@ -81,8 +84,10 @@ def _preflight_case(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCa
 
 
 def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
-    """Whether nobody is asked about the cases of this file, and none has a simulated user or rubrics: then they need
-    not be looked at one by one, which would take as long as running some of them."""
+    """Return whether the cases of this file need no check: no judges, simulated users or rubrics.
+
+    Checking them one by one would take as long as running some of them.
+    """
     config = entry.config
     if any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
         return False
