@@ -1,4 +1,4 @@
-"""The plan of a run: agent × case × repeat, in order, with the criteria of each."""
+"""The plan of a run, its entries, and the settings of its agents."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
