@@ -10,11 +10,9 @@ def document() -> str:
     lines = [
         "# Keys",
         "",
-        "After reading this page you know every key of the screen, and how to change it. Letters act",
-        "outside of text fields. Nothing needs a mouse.",
+        "You can look up every key of the screen, and change it in the settings file.",
         "",
-        "You can change keys in the settings file. `agent-workbench --help` names it. Use the names in the",
-        "last column:",
+        "`agent-workbench --help` names the settings file. Use the names in the last column:",
         "",
         "```toml",
         "[keys]",
@@ -22,7 +20,9 @@ def document() -> str:
         'next_problem = ["n", "ctrl+n"]',
         "```",
         "",
-        "If you give a key to an action, another action can lose it. The screen then says once which one.",
+        "If another action had the key, it loses it, and the screen says so once. Letters act outside of",
+        "text fields. Nothing needs a mouse.",
+        "",
         "This page is written by `python -m workbench.actions > docs/keys.md`.",
     ]
     for group in dict.fromkeys(action.group for action in ACTIONS):

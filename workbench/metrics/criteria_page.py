@@ -6,6 +6,7 @@ python -m workbench.metrics.criteria_page schema > docs/test_config.schema.json
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,14 +19,23 @@ from workbench.metrics.registry import known
 _HEAD = """\
 # Criteria
 
-<!-- Written by `python -m workbench.metrics.criteria_page`; change the descriptions in workbench/metrics instead. -->
+You can look up what each criterion measures, what it needs, and which options it has.
 
-A criterion is a metric with a threshold, named in `test_config.json`: `{"criteria": {"NAME": 0.8}}`, or with options
-`{"criteria": {"NAME": {"threshold": 0.8, "OPTION": …}}}`. A score that reaches the threshold passes; nothing is
-rounded. Editors can complete and check the file with the [schema](test_config.schema.json).
+```json
+{"criteria": {"response_match_score": 0.8,
+              "tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}}}
+```
 
-| criterion | | reference | rubrics | judge | service | simulated users | range | scored here |
-|---|---|---|---|---|---|---|---|---|
+This is a `test_config.json`. Each criterion has a threshold, alone or as `threshold` beside its
+options. A score at or above the threshold passes. Nothing is rounded. Editors can complete and check
+the file with the [schema](test_config.schema.json). [Edit criteria](criteria-editing.md) says how to
+change them on the screen.
+
+<!-- Written by `python -m workbench.metrics.criteria_page` from the descriptions in
+workbench/metrics. -->
+
+| criterion | needs | simulated users | range |
+|---|---|---|---|
 """
 _NOT_YET = "Not supported yet: a case that asks for it is `not_evaluated`."
 
@@ -33,9 +43,11 @@ _NOT_YET = "Not supported yet: a case that asks for it is `not_evaluated`."
 _JUDGE = """
 ## The judge
 
-`judge_model_options` of a criterion that asks a judge. Each option may be left out.
+Criteria that ask a judge have `judge_model_options`. Each option is optional.
+[Choose a judge](judges.md) has more about them.
 
 """
+_WIDTH = 100
 
 
 def page() -> str:
@@ -71,29 +83,47 @@ def _value(info: CriterionDescription, definitions: dict[str, Any]) -> dict[str,
 
 
 def _table_row(info: CriterionDescription) -> str:
-    needs = (info.needs_reference, bool(info.rubric_type), info.needs_judge, info.needs_service)
-    cells = [f"`{info.name}`", info.title, *("yes" if need else "" for need in needs), info.scenarios, info.range]
-    cells.append("yes" if info.supported else "not yet")
+    needs = {
+        "reference": info.needs_reference,
+        "rubrics": bool(info.rubric_type),
+        "judge": info.needs_judge,
+        "evaluation service": info.needs_service,
+    }
+    cells = [f"`{info.name}`", ", ".join(name for name, needed in needs.items() if needed), info.scenarios, info.range]
     return f"| {' | '.join(cells)} |\n"
 
 
 def _section(info: CriterionDescription) -> str:
-    lines = [f"\n## {info.name}\n", f"{info.measures}\n"]
+    lines = [f"\n## {info.name}\n", f"{_wrapped(info.measures)}\n"]
     if not info.supported:
         lines.append(f"{_NOT_YET}\n")
-    lines += [f"- When to use it: {info.when_to_use}", f"- How to read it: {info.how_to_read}"]
+    lines += [
+        f"- Name on the screen: {info.title}",
+        _item(f"When to use it: {info.when_to_use}"),
+        _item(f"How to read it: {info.how_to_read}"),
+    ]
     return "\n".join([*lines, *_options(info.options.model_fields.items())]) + "\n"
 
 
 def _options(fields: Iterable[tuple[str, FieldInfo]]) -> Iterable[str]:
     for name, field in fields:
-        asks = " A change asks nobody." if extra_of(field, "effect") == "decide" else ""
-        yield f"- `{name}`{_default(field)}: {field.description}{asks}"
+        free = " You can change it without new calls." if extra_of(field, "effect") == "decide" else ""
+        yield _item(f"`{name}`{_default(field)}: {field.description}{free}")
+
+
+def _item(text: str) -> str:
+    return f"- {_wrapped(text, '  ')}"
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text, _WIDTH - len(indent), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _default(field: FieldInfo) -> str:
     words = default_words(field)
-    return f" ({words} if not given)" if words else ""
+    return f" (default: {words})" if words else ""
 
 
 if __name__ == "__main__":
