@@ -1,4 +1,4 @@
-"""Agents that are tables: `root_agent = {"hello": "Hello!"}` answers what stands there."""
+"""Agents that are tables: `root_agent = {"hello": "Hello!"}` answers from the table."""
 
 from collections.abc import Iterator
 from typing import Any
