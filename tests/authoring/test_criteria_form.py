@@ -148,11 +148,11 @@ def test_an_option_makes_an_object_of_a_number_and_goes_again() -> None:
 
 def test_adding_moving_and_removing_rubrics() -> None:
     name = "rubric_based_tool_use_quality_v1"
-    content, place = with_rubric(draft().content, name, 0, "long")
+    content, place = with_rubric(draft().content, name, 0)
     rubrics = content["criteria"][name]["rubrics"]
     assert place[-1] == 1
     assert rubrics[1]["rubricId"] == "rubric_3"
-    assert rubrics[1]["rubricContent"] == {"textProperty": "long"}
+    assert rubrics[1]["rubricContent"] == {"textProperty": ""}
     assert rubrics[1]["type"] == "TOOL_USE_QUALITY"
     content, place = moved(content, place, -1)
     assert place[-1] == 0

@@ -142,7 +142,7 @@ def test_the_messages_that_a_row_belongs_to_are_lit() -> None:
     read = read_trace(record().turns, None, None)
     found = {}
     for node in read.turns[0].trace.root.walk():
-        lit = own_events(node, read.turns[0].trace)
+        lit = own_events(node)
         told = [text_of(line) for line in conversation_lines(read.turns[0].messages, lit, 60)]
         found[node.number] = [place for place, line in enumerate(told) if line.startswith("▶")]
     # The user's message, the call, its result, the answer.

@@ -128,7 +128,7 @@ def with_criterion(content: Content, name: str) -> Content:
     return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
 
 
-def with_rubric(content: Content, criterion: str, after: int | None = None, text: str = "") -> tuple[Content, Location]:
+def with_rubric(content: Content, criterion: str, after: int | None = None) -> tuple[Content, Location]:
     """Add a rubric to a criterion, after the one at `after` or at the end, and return where it is.
 
     Raises:
@@ -144,7 +144,7 @@ def with_rubric(content: Content, criterion: str, after: int | None = None, text
     numbered = (f"rubric_{number}" for number in itertools.count(len(rubrics) + 1))
     rubric: Content = {}
     put(rubric, "rubric_id", next(one for one in numbered if one not in taken), camel=camel)
-    put(rubric, "rubric_content", {"textProperty" if camel else "text_property": text}, camel=camel)
+    put(rubric, "rubric_content", {"textProperty" if camel else "text_property": ""}, camel=camel)
     if criterion in known() and known()[criterion].rubric_type:
         rubric["type"] = known()[criterion].rubric_type
     place = (*above, len(rubrics) if after is None else after + 1)

@@ -34,7 +34,6 @@ def compared(
     actual: str | None,
     view: View,
     marks: tuple[object, object] = (None, None),
-    number: int | None = None,
 ) -> Iterator[Line]:
     """Both texts under or beside each other, in the gutter how they compare. None: there is no such text at all, which
     an empty text is not. `marks` are the pieces of a metric that knows which words counted; without them, or where only
@@ -43,15 +42,15 @@ def compared(
         text = actual if expected is None else expected
         if text is not None:
             mark = "extra" if expected is None else "missing"
-            yield from under(mark_lead(mark, number=number), text_lines(text, view.room, view, f"diff-{mark}"))
+            yield from under(mark_lead(mark), text_lines(text, view.room, view, f"diff-{mark}"))
         return
     if expected == actual:
-        yield from under(mark_lead("same", number=number), text_lines(expected, view.room, view))
+        yield from under(mark_lead("same"), text_lines(expected, view.room, view))
         return
     left, right, counted = _pieces(expected, actual, marks)
     aside = view.side_by_side(expected[:5000], actual[:5000])
     width = view.column if aside else view.room
-    yield from pair("differs", number, _side(left, width, view), _side(right, width, view), aside, view)
+    yield from pair("differs", None, _side(left, width, view), _side(right, width, view), aside, view)
     note = ""
     if not differs(left) and not differs(right):
         note = f"the first {LIMIT:,} characters are the same; what follows differs"

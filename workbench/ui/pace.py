@@ -19,8 +19,8 @@ def over_ssh() -> bool:
 class Pace:
     """Says when to paint next. Times in seconds of one monotonic clock."""
 
-    def __init__(self, shortest: float | None = None) -> None:
-        self._shortest = shortest if shortest is not None else OVER_SSH if over_ssh() else FASTEST
+    def __init__(self) -> None:
+        self._shortest = OVER_SSH if over_ssh() else FASTEST
         self._next = self._credited = 0.0
 
     def wait(self, now: float, *, decided: bool = False) -> float:

@@ -1,7 +1,6 @@
 """What the screen works on: the folder as it was read, what is true now, and the criteria of the run to come."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Everything but widgets. `state_dir` None: `.workbench` in the root. `clock` is monotonic, in seconds; `prices`
+    """Everything but widgets. `state_dir` None: `.workbench` in the root. `prices`
     are those of the user's settings. `checks`: what is read is checked, beside everything else."""
 
     def __init__(
@@ -37,7 +36,6 @@ class Session:
         path: Path,
         *,
         state_dir: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
         prices: Prices | None = None,
         checks: bool = False,
     ) -> None:
@@ -46,6 +44,7 @@ class Session:
         self.store = Store()
         self.verdicts = Verdicts(self.store)
         self.judges = JudgeCount(prices)
+        self._clock = time.monotonic
         self.draft = Draft()
         self.workspace: Workspace | None = None
         self.reading = False
@@ -69,7 +68,6 @@ class Session:
         self.loading: Literal["", "results", "changes"] = ""
         """What is being read of earlier sessions: the verdicts, or which of them are stale."""
         self.explicit_state = state_dir
-        self._clock = clock
         self._began = 0.0
         self._files: tuple[Path, ...] = ()
         self._signature: Signature = ()

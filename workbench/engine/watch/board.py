@@ -130,9 +130,9 @@ class Board:
         """These are under way. Stale they stay until they have their verdicts."""
         self.under_way = dict.fromkeys(keys, depth)
 
-    def decided(self, key: CaseName, depth: Effect | None = None) -> bool:
+    def decided(self, key: CaseName) -> bool:
         """A case has a new verdict; whether it still counts. One that was made obsolete in the meantime does not."""
-        known = self.under_way.pop(key, depth)
+        known = self.under_way.pop(key, None)
         if known is None:
             return False
         needed = self.depths.get(key)

@@ -13,7 +13,7 @@ from workbench.rendering.judged import said
 from workbench.rendering.lines import Line, Segment, fold
 from workbench.store import Turn
 from workbench.text import one_line
-from workbench.trace.spans import Node, TurnTrace
+from workbench.trace.spans import Node
 
 _SEEN = 9
 """Messages that are shown around the lit one."""
@@ -63,7 +63,7 @@ def messages(turn: Turn) -> list[Message]:
     return found
 
 
-def own_events(node: Node, trace: TurnTrace) -> frozenset[int]:
+def own_events(node: Node) -> frozenset[int]:
     """The events that a row belongs to: its own; what happened inside of a tool belongs to that tool's; an agent's are
     those of all in it; the turn's is the user's message."""
     if node.kind == "turn":

@@ -173,7 +173,7 @@ def _aside(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
 def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     turn = read.turns[node.turn]
     yield (Segment(f"{_WORDS[node.kind]} ", "label"), Segment(name_of(node), "strong"))
-    yield from conversation_lines(turn.messages, own_events(node, turn.trace), width)
+    yield from conversation_lines(turn.messages, own_events(node), width)
     yield rule((), (), width)
     for name, body in _facts(read, node):
         yield from labelled(name, [body], width)

@@ -208,7 +208,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
             self.post_message(self.Resized())
         shares = layout(size, self._when_aside)
         if y >= shares.height:
-            return self._below(y - shares.height, shares)
+            return self._below(y - shares.height)
         in_thumb = y in thumb(len(self.document.lines), shares.height, self.top)
         bar = (
             Segment("▐", self.get_component_rich_style("body--thumb"))
@@ -243,7 +243,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         rest = strip.crop(1, width)
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 
-    def _below(self, y: int, shares: Layout) -> Strip:
+    def _below(self, y: int) -> Strip:
         line = rule(self._aside.head, (), self.size.width) if y == 0 else (Piece(" "), *self._aside.line(y - 1))
         return self._painter.strip(line, self.size.width)
 
