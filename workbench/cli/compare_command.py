@@ -14,6 +14,7 @@ from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted, few
 from workbench.events import CaseRef
+from workbench.rendering.plain_lines import commit_words
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
@@ -127,8 +128,8 @@ def _score(metric: list[Any] | None) -> str:
 
 def _run_line(name: str, run: "Summary") -> str:
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
-    commit = run.git.get("commit")
-    at = f", commit {str(commit)[:8]}{'+' * bool(run.git.get('dirty'))}" if commit else ""
+    commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
+    at = f", commit {commit}" if commit else ""
     return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at})", limit=300)
 
 

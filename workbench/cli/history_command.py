@@ -11,6 +11,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted_status, few
+from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
     if run["scored_from"]:
         marks.append(f"scored from {run['scored_from']}")
     if run["commit"]:
-        marks.append(f"{str(run['commit'])[:8]}{'+' * bool(run['dirty'])}")
+        marks.append(commit_words(run["commit"], run["dirty"]))
     what = few(run["agents"])
     took = "" if run["seconds"] is None else f" in {run['seconds']:.1f} s"
     line = f"{run['run_id']}  {what or '?'}: {', '.join(parts) or 'no cases'}{took}"

@@ -13,7 +13,8 @@ from workbench.history.summary import Row, Summary
 from workbench.rendering.change import add_before_and_after, both, difference_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
-from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
+from workbench.rendering.plain_lines import commit_words
 from workbench.rendering.rows import View, remark
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -35,11 +36,10 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"
-        document.add(
-            hang([Segment(f" {sign}", style)], wrap([Segment(f"{name}  ", "strong"), *_run(run)], _room(view)), 3)
-        )
+        told = [Segment(f"{name}  ", "strong"), *_run(run)]
+        document.add(hang_text([Segment(f" {sign}", style)], told, view.width - 1, 3))
     document.gap()
-    document.add(hang([Segment(" ")], flow(_counts(found), _room(view), "   "), 1))
+    document.add(hang([Segment(" ")], flow(_counts(found), max(view.width - 1, 10), "   "), 1))
     document.gap()
     document.add([heading("what differs between the runs", view.width)])
     for words in found.differences:
@@ -104,8 +104,8 @@ def _label(case: ChangedCase) -> Line:
 def _run(run: Summary) -> Iterator[Segment]:
     told = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
     yield Segment(", ".join(told) or "no cases")
-    if run.git.get("commit"):
-        yield safe(f"  commit {str(run.git['commit'])[:8]}{'+' * bool(run.git.get('dirty'))}", "muted")
+    if commit := commit_words(run.git.get("commit"), run.git.get("dirty")):
+        yield Segment(f"  commit {commit}", "muted")
 
 
 def counted(change: str, number: int) -> str:
@@ -144,7 +144,3 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     else:
         same = [Segment("the same words", "muted")]
         yield from both(view, "", same, same, differs=False)
-
-
-def _room(view: View) -> int:
-    return max(view.width - 4, 10)

@@ -91,3 +91,8 @@ def wait_line(event: JudgeWaits) -> str:
     if event.seconds <= 0:
         return f"{model} answers again"
     return f"{model}: waiting {event.seconds:.0f} s{f': {reason}' if reason else ''}"
+
+
+def commit_words(commit: object, dirty: object) -> str:
+    """Return a commit as `ab12cd34+`, "" without one. The plus says that files differed from it."""
+    return f"{one_line(str(commit)[:8])}{'+' * bool(dirty)}" if commit else ""

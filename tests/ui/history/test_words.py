@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.hostile import HOSTILE, leaks
 from workbench.history.kept_runs import KeptRun
 from workbench.rendering.cells import cell_len
+from workbench.rendering.plain_lines import commit_words
 from workbench.ui.history import words
 from workbench.ui.history.screen import RunFilter, RunRows
 
@@ -64,7 +65,7 @@ def test_every_time_has_room_in_its_column() -> None:
 
 def test_what_it_was() -> None:
     assert words.what(RUN) == "desk · refunds, late"
-    assert words.commit(RUN) == "ab12cd34+"
+    assert commit_words(RUN.commit, RUN.dirty) == "ab12cd34+"
     assert words.counts_in_words(RUN.counts) == "10 pass, 2 fail"
     assert words.counts_in_words({"passed": 10, "error": 0, "not_run": 3}) == "10 pass, 3 without an end"
     assert words.change(-2) == ("−2", "failed")

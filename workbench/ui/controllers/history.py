@@ -184,6 +184,7 @@ def _import_screens() -> None:
 
 def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
     from workbench.rendering.cells import fit
+    from workbench.rendering.plain_lines import commit_words
     from workbench.ui.history import words
 
     now = aging.now()
@@ -194,6 +195,6 @@ def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
         name = words.what(run) + (f"  {', '.join(special)}" if special else "")
         told = f"{run.run_id}: {words.counts_in_words(run.counts)}"
         if run.commit:
-            told += f", commit {words.commit(run)}"
+            told += f", commit {commit_words(run.commit, run.dirty)}"
         items.append(Item(name, run, hint=hint, help=one_line(told), kind=fit(words.when(run.started, now), 12)))
     return items

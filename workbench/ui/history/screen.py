@@ -15,6 +15,7 @@ from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
 from workbench.history.retention import pin, unpin
 from workbench.history.run_words import baseline
 from workbench.rendering.cells import cell_len, cut, fit
+from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.detail.sides import FilterInput
@@ -97,7 +98,7 @@ class RunRows(RowsOf[KeptRun]):
             told = f"{words.short(run.tokens)} tokens" if run.tokens else f"{words.short(run.calls)} calls"
             right += _column([(told if run.calls or run.tokens else "", "muted")], _CALLS)
         if width >= _COMMIT_FROM:
-            right += [("  ", ""), (fit(words.commit(run), _COMMIT - 1), "muted")]
+            right += [("  ", ""), (fit(commit_words(run.commit, run.dirty), _COMMIT - 1), "muted")]
         return right
 
 

@@ -10,6 +10,7 @@ from workbench.history.kept_runs import KeptRun
 from workbench.history.summary import Row, Summary
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
+from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 from workbench.ui.tree.labels import Piece, label, style_of
 
@@ -168,11 +169,6 @@ def flags(run: KeptRun, *, baseline: str | None, running: str) -> list[str]:
     return found
 
 
-def commit(run: KeptRun) -> str:
-    """`ab12cd34+`: the plus says that files differed from it."""
-    return f"{one_line(run.commit[:8])}{'+' * run.dirty}" if run.commit else ""
-
-
 def seconds(value: float | None) -> str:
     """`4.2 s`, `12:03`."""
     if value is None:
@@ -208,6 +204,6 @@ def facts(run: KeptRun, special: Sequence[str]) -> list[str]:
     told = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
     told += [f"in {seconds(run.seconds)}"] if run.seconds else []
     told += [f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"] if run.calls or run.tokens else []
-    told += [f"commit {commit(run)}"] if run.commit else []
+    told += [f"commit {commit_words(run.commit, run.dirty)}"] if run.commit else []
     told += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
     return [*told, *special]

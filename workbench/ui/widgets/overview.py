@@ -8,7 +8,9 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.cells import fit, wrap
+from workbench.rendering.cells import fit
+from workbench.rendering.lines import Segment as Words
+from workbench.rendering.lines import text_of, wrap
 
 Line = tuple[str, str]
 """A label, and a text; both safe. Without a text the label is a heading."""
@@ -74,6 +76,10 @@ def _rows_of(line: Line, width: int) -> list[tuple[str, str, str]]:
     """A line of the page, as many lines of the screen as it needs; what follows the first stands under its text."""
     label, text = line
     if not text:
-        return [(part, "", "heading") for part in wrap(label, max(width, 10))]
-    first, *rest = wrap(text, max(width - _LABEL_WIDTH, 10))
+        return [(part, "", "heading") for part in _wrapped(label, width)]
+    first, *rest = _wrapped(text, width - _LABEL_WIDTH)
     return [(fit(label, _LABEL_WIDTH - 1) + " ", first, "label"), *((" " * _LABEL_WIDTH, more, "") for more in rest)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return [text_of(line) for line in wrap([Words(text)], max(width, 10))]
