@@ -102,7 +102,7 @@ def test_hostile_text_is_only_text_in_the_page(text: str) -> None:
     store.records[FAILED].turns[0].spans = SpansRecorded(FAILED, 0, json.dumps([span]))
     content = build_html(store)
     page = _page(content)
-    assert b"Trace: what took how long" in content
+    assert b"Trace: durations of each step" in content
     assert page.tags <= _TAGS | _DRAWN
     assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
     assert b"\x1b" not in content
@@ -135,7 +135,7 @@ def test_a_very_large_page_tells_of_what_passed_in_a_line(monkeypatch: pytest.Mo
     cases = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "failed", [TRAJECTORY_FAILED])]
     store = feed([started([PASSED, FAILED])], cases, [RunFinished(1.0)])
     whole = build_html(store).decode()
-    monkeypatch.setattr(export_html, "_WHOLE", 1)
+    monkeypatch.setattr(export_html, "_MAX_FULL", 1)
     short = build_html(store).decode()
     assert (whole.count("<details"), short.count("<details")) == (2, 1)
     assert "More than 1 cases" in short

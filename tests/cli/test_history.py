@@ -32,7 +32,7 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     assert project.run("history", "delete", "baseline").stdout == f"deleted {run_id}\n"
     empty = project.run("history")
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert "No run is kept" in empty.stderr
+    assert "No run is stored" in empty.stderr
 
 
 def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Project) -> None:
@@ -50,9 +50,9 @@ def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Proje
     ("words", "said"),
     [
         (["delete"], "takes one run or more"),
-        (["delete", "9999"], "no run 9999 is kept"),
+        (["delete", "9999"], "no run 9999 found"),
         (["nowhere"], "nowhere is not there"),
-        (["pin", "baseline"], "no run is the baseline"),
+        (["pin", "baseline"], "no baseline is set"),
         (["--keep", "x"], "--keep"),
         (["delete", "last", "--keep", "1"], "--keep goes with the list"),
     ],

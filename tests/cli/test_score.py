@@ -95,7 +95,7 @@ def test_a_beginning_of_an_id_is_enough_where_it_is_the_only_one(ran: Project) -
     assert score(ran, name[:12])[1]["scored_from"] == name
     done = ran.run("score", name[:5])
     assert done.returncode == 2
-    assert f"2 runs begin with {name[:5]}" in done.stderr
+    assert f"2 runs start with {name[:5]}" in done.stderr
     assert name in done.stderr
 
 
@@ -141,7 +141,7 @@ def test_what_a_damaged_journal_still_holds_is_scored(ran: Project) -> None:
     journal.write_bytes(b"".join(lines))
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert f"events.jsonl:{place + 1}: this line of the journal is left out" in done.stderr
+    assert f"events.jsonl:{place + 1}: skipped this journal line" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
         "ERROR echo/talk/good broken_file: a turn of the transcript cannot be read: the journal is damaged"
     ]
@@ -155,7 +155,7 @@ def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(
     journal.write_bytes(b"".join(kept))
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert "1 line of the journal is gone before this one" in done.stderr
+    assert "1 journal line is missing before this one" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
         "ERROR echo/talk/good broken_file: a part of this case cannot be read: the journal is damaged"
     ]
@@ -188,13 +188,13 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["2026-11-21T10-30-00-3f2a"], "no run 2026-11-21T10-30-00-3f2a is kept"),
-        (["lats"], "The nearest: last"),
-        ([""], "empty name"),
+        (["2026-11-21T10-30-00-3f2a"], "no run 2026-11-21T10-30-00-3f2a found"),
+        (["lats"], "Similar names: last"),
+        ([""], "is empty"),
         ([], "`agent-workbench score last`"),
         (["last", "first"], "one run is scored at a time"),
-        (["reprot.json"], "Beside it there is report.json"),
-        (["torn.json"], "torn.json is no JSON report"),
+        (["reprot.json"], "Did you mean report.json?"),
+        (["torn.json"], "torn.json is not a JSON report"),
         (["list.json"], "it has no schema"),
         (["future.json"], "agent-workbench/report/9"),
         (["refusal.json"], "says that nothing ran: no such case"),
@@ -225,8 +225,8 @@ def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, r
 def test_without_any_run_the_way_to_one_is_told(project: Project) -> None:
     done = project.run("score", "last")
     assert done.returncode == 2
-    assert "no run is kept in " in done.stderr
-    assert "`agent-workbench run` keeps one" in done.stderr
+    assert "no run is stored in " in done.stderr
+    assert "`agent-workbench run` stores one" in done.stderr
     assert not (project.root / ".workbench").exists()
 
 
@@ -248,7 +248,7 @@ def test_a_case_of_a_report_that_is_none_is_named_and_the_others_scored(ran: Pro
     assert lines_with(done.stdout, ["PASS", "FAIL", "ERROR"]) == [
         "PASS echo/talk/good tool_trajectory_avg_score=1.0>=1.0 response_match_score=1.0>=0.8"
     ]
-    assert done.stderr.count("is left out") == 7
+    assert done.stderr.count("skipped case") == 7
     assert "changed in the evalset" not in done.stderr
 
 

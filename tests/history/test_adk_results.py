@@ -63,7 +63,7 @@ def test_it_reads_as_a_run(tmp_path: Path, data: Any) -> None:
 def test_what_is_none_is_named(tmp_path: Path, content: str) -> None:
     path = _write(tmp_path, {})
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match="is no result file of ADK"):
+    with pytest.raises(ValueError, match="is not an ADK result file"):
         read_adk_result(path)
     entries, trouble = adk_entries([tmp_path / "desk"], tmp_path)
     assert not entries

@@ -208,7 +208,7 @@ def test_the_end_that_is_gone_is_noticed_by_the_summary(damaged: Damaged) -> Non
         damaged.journal.write_bytes(b"".join(lines[:left]))
         _, (said,) = told(damaged.journal)
         assert f": {counted(len(lines) - left, 'line')}" in said
-        assert "gone at the end of the journal" in said
+        assert "missing at the end of the journal" in said
         assert said in list_runs(damaged.state).trouble
 
 
@@ -253,7 +253,7 @@ def test_a_change_of_the_same_length_is_said_by_all_that_looks_at_the_run(
     assert not list_runs(damaged.state).trouble, "ten thousand journals are not read for a list"
     for words in (["export", run_id, "--format", "csv"], ["compare", run_id, "whole"], ["history"]):
         execute(words)
-        assert "left out: its checksum differs" in capsys.readouterr().err
+        assert "line: its checksum is wrong" in capsys.readouterr().err
 
 
 def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
@@ -261,7 +261,7 @@ def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
 ) -> None:
     damaged.write(b'{"a": ' + b"9" * 6000 + b"}\n")
     assert execute(["export", damaged.journal.parent.name, "--format", "json"]) == 2
-    assert "is no journal" in capsys.readouterr().err
+    assert "is not a journal" in capsys.readouterr().err
 
 
 def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.CaptureFixture[str]) -> None:

@@ -167,7 +167,7 @@ def test_any_byte_flipped_or_cut_is_named_and_the_rest_is_read(tmp_path: Path, d
     path.write_bytes(content)
     (path.parent / "summary.json").unlink()
     if not content.startswith(b'{"crc32": "') and content.count(b"\n") < 2:
-        with pytest.raises(ValueError, match="is no journal"):
+        with pytest.raises(ValueError, match="is not a journal"):
             summarize(path)
         return
     summary, trouble = summarize(path)

@@ -22,7 +22,7 @@ def test_runs_of_older_state_folders_below_are_found(word: str, tmp_path: Path) 
     state = tmp_path / STATE_FOLDER
     with pytest.raises(UsageFaultError) as refused:
         place_of(word, state, tmp_path)
-    assert "`agent-workbench run` keeps one" in refused.value.hint
+    assert "`agent-workbench run` stores one" in refused.value.hint
     older = kept(tmp_path / "desk" / STATE_FOLDER, "2026-11-21T10-30-00-3f2a")
     assert place_of(word, state, tmp_path) == older
     assert state_of(older) == tmp_path / "desk" / STATE_FOLDER

@@ -79,7 +79,7 @@ def test_every_reader_names_a_case_that_stands_twice_in_a_report(tmp_path: Path)
     summary, told = open_summary("twice.json", tmp_path, tmp_path)
     noticed = [event.message for event in kept_events("twice.json", tmp_path, tmp_path) if isinstance(event, Noticed)]
     assert told == noticed == open_run("twice.json", tmp_path, tmp_path).trouble
-    assert told == [f"{path}: case 2 is left out: desk/refunds/late stands twice in the report"]
+    assert told == [f"{path}: skipped case 2: desk/refunds/late is already in the report"]
     assert [row["status"] for row in summary.rows.values()] == ["passed"]
 
 
@@ -132,7 +132,7 @@ def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, 
 def test_what_a_run_has_in_place_of_a_journal_is_no_report(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text("{}")
     for read in (open_summary, kept_events):
-        with pytest.raises(UsageFaultError, match="no journal"):
+        with pytest.raises(UsageFaultError, match="not a journal"):
             read("events.jsonl", tmp_path, tmp_path)
 
 
@@ -157,5 +157,5 @@ def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
 
 def test_a_file_that_is_nothing_of_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]")
-    with pytest.raises(UsageFaultError, match="no JSON report"):
+    with pytest.raises(UsageFaultError, match="not a JSON report"):
         open_summary("x.json", tmp_path, tmp_path)

@@ -90,12 +90,12 @@ def test_a_journal_can_be_named_by_its_path(state: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("word", "message", "hint"),
     [
-        ("2026", "3 runs begin with 2026", "They are 2026-11-22T09-00-00-cccc, "),
-        ("2026-11-21T10-30-00-abbb", "no run 2026-11-21T10-30-00-abbb is kept", "The nearest: 2026-11-21T10-30-00-"),
-        ("x", "no run x is kept", "lists the runs that are kept, the newest: 2026-11-22T09-00-00-cccc"),
-        ("../runs", "../runs does not exist", "lists the runs"),
-        ("..", "no run .. is kept", ""),
-        ("", "empty name", ""),
+        ("2026", "3 runs start with 2026", "They are 2026-11-22T09-00-00-cccc, "),
+        ("2026-11-21T10-30-00-abbb", "no run 2026-11-21T10-30-00-abbb found", "Similar names: 2026-11-21T10-30-00-"),
+        ("x", "no run x found", "lists all runs. Newest: 2026-11-22T09-00-00-cccc"),
+        ("../runs", "../runs does not exist", "lists all runs"),
+        ("..", "no run .. found", ""),
+        ("", "is empty", ""),
         ("a\0b", "no run", ""),
         ("\ud800", "no run", ""),
     ],
@@ -122,7 +122,7 @@ def test_what_a_journal_lost_is_named(state: Path, tmp_path: Path) -> None:
 def test_a_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) -> None:
     path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
     path.write_bytes(b"shopping\n" * 2 + path.read_bytes())
-    with pytest.raises(UsageFaultError, match="is no journal"):
+    with pytest.raises(UsageFaultError, match="is not a journal"):
         open_run("2026-11-21T10-30-00-aaaa", state, tmp_path)
     run = open_run("last", state, tmp_path)
     assert run.run_id == "2026-11-21T10-30-00-bbbb", "nothing can be scored from that one"
@@ -222,7 +222,7 @@ def test_no_report_does_more_than_leave_cases_out(tmp_path: Path, data: st.DataO
 def test_a_report_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text("[" * 200_000)
-    with pytest.raises(UsageFaultError, match="no JSON report"):
+    with pytest.raises(UsageFaultError, match="not a JSON report"):
         read_report(file)
 
 

@@ -71,7 +71,7 @@ def test_what_is_lost_is_said(tmp_path: Path, damage: object, why: str) -> None:
     pieces = Pieces({0: found}, tmp_path / "runs")
     with pytest.raises(PieceLostError, match=why):
         pieces.read("aa")
-    with pytest.raises(PieceLostError, match="not kept"):
+    with pytest.raises(PieceLostError, match="not recorded"):
         pieces.read("never")
 
 

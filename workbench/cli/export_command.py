@@ -94,13 +94,16 @@ def _read(word: str, state: Path) -> "ExportedRun":
     from workbench.cli.following import read_prices
     from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
+    from workbench.history.journal import is_reading_problem
     from workbench.history.kept_events import kept_events
+    from workbench.history.run_words import place_of
     from workbench.store import Store
 
     store, versions = Store(), dict[str, Any]()
+    file = place_of(word, state, Path.cwd())
     for event in kept_events(word, state, Path.cwd()):
         store.apply(event)
-        if isinstance(event, Noticed) and (" left out" in event.message or " of the journal " in event.message):
+        if isinstance(event, Noticed) and is_reading_problem(event, file):
             warn(event.message)
         elif isinstance(event, RunStarted):
             versions = event.versions

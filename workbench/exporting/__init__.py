@@ -3,4 +3,4 @@
 from typing import Final
 
 SCHEMA: Final = "agent-workbench/report/1"
-"""The schema that every JSON report names."""
+"""Schema name in every JSON report."""

@@ -1,7 +1,7 @@
-"""A run as the result files of ADK, one an evalset, as its own `LocalEvalSetResultsManager` writes them.
+"""Export of a run as ADK result files, one per evalset, like ADK's own `LocalEvalSetResultsManager`.
 
-ADK knows four statuses. An error of ours becomes FAILED for the case, as ADK calls a case whose agent failed, and
-NOT_EVALUATED for a criterion. A case that was cancelled becomes NOT_EVALUATED.
+ADK has four statuses. A case with an error becomes FAILED, as in ADK for an agent that failed. A criterion with an
+error becomes NOT_EVALUATED. A cancelled case becomes NOT_EVALUATED.
 """
 
 import json
@@ -18,27 +18,29 @@ from workbench.model.invocation import recorded_events
 from workbench.store import CaseRecord, Store
 
 _NAME_BYTES = 200
-"""File systems take 255, with the time and the ending."""
+"""Most bytes of a file name before the time and the ending. File systems allow 255 in all."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
-_OF_CASE = {
+_CASE_STATUS = {
     "passed": _PASSED,
     "failed": _FAILED,
     "error": _FAILED,
     "not_evaluated": _NOT_EVALUATED,
     "cancelled": _NOT_EVALUATED,
 }
-_OF_METRIC = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORMATIONAL}
+_METRIC_STATUS = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORMATIONAL}
 
 
 def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
-    """File name → content, one an agent and evalset, in the order of the run. UTF-8. With `adk_version`, as that one
-    reads it."""
+    """Return content by file name, one file per agent and evalset, in the order of the run. UTF-8.
+
+    With `adk_version`, write the form that this version of ADK reads.
+    """
     created = _timestamp(store.run.started)
     criteria = {record.ref: record for record in store.current_records()}
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for number, (case, record) in enumerate(zip(report_cases(store), criteria.values(), strict=True), 1):
         if not case.evalset_file and not case.eval_set_id:
-            continue  # Stands for cases of which nothing is known.
+            continue  # Placeholder for unknown cases.
         data = plain(case)
         results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
         results.append(_case(data, record, f"{store.run.run_id}-{number}"))
@@ -52,7 +54,7 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
             "eval_case_results": results,
             "creation_timestamp": created,
         }
-        # ADK's reader takes no lone surrogates, escaped or not.
+        # ADK rejects lone surrogates, escaped or not.
         older = _is_older(adk_version)
         text = _for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
         files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")
@@ -60,8 +62,10 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
 
 
 def _name(agent: str, set_id: str, created: float, files: Container[str]) -> str:
-    """ADK's name of a result, short enough for a file, and another one than those of the `files` there are: ids may
-    differ only in what no file name holds."""
+    """Return ADK's name of a result, short enough for a file and different from those in `files`.
+
+    IDs may differ only in characters that a file name cannot hold.
+    """
     whole = f"{agent}_{set_id}".replace("/", "_").replace("\\", "_").lstrip(".")
     short = whole.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
     for number in count(1):
@@ -89,7 +93,7 @@ def _case(case: dict[str, Any], record: CaseRecord, session: str) -> dict[str, A
         "eval_set_file": case["eval_set_id"],
         "eval_set_id": case["eval_set_id"],
         "eval_id": case["eval_id"],
-        "final_eval_status": _OF_CASE[case["status"]],
+        "final_eval_status": _CASE_STATUS[case["status"]],
         "eval_metric_results": None,
         "overall_eval_metric_results": metrics,
         "eval_metric_result_per_invocation": turns,
@@ -108,7 +112,7 @@ def _metric(metric: dict[str, Any], record: CaseRecord, threshold: float | None)
         "criterion": None if threshold is None else {**settings, "threshold": threshold},
         "custom_function_path": None,
         "score": metric["score"],
-        "eval_status": _OF_METRIC.get(metric["status"], _NOT_EVALUATED),
+        "eval_status": _METRIC_STATUS.get(metric["status"], _NOT_EVALUATED),
         "details": {
             "rubric_scores": _rubrics(metric["details"]),
             "token_usage_details": None,
@@ -144,17 +148,17 @@ _OLDER_TURN = frozenset(
 
 
 def _is_older(version: Any) -> bool:
-    """Return whether google-adk of this version lacks what is written today; False for an unknown version.
+    """Return whether this version of google-adk lacks today's fields; False for an unknown version.
 
-    Older versions refuse every key that they do not know, so what 2.13 added is left out: durations, counts of tokens,
-    criteria that are only informational. Until 1.22 the file was JSON within a JSON text; later ones read that too.
+    Older versions refuse unknown keys, so what 2.13 added is omitted: durations, token counts and informational
+    criteria. Until 1.22 the file was JSON inside a JSON string; later versions read that too.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version if isinstance(version, str) else "")
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < _FIRST_OF_TODAY
 
 
 def _for_older(result: Mapping[str, Any]) -> str:
-    """The content of the file for an `EvalSetResult` in its JSON form."""
+    """Return the content of the file for an `EvalSetResult` in its JSON form."""
     cases = [_older_case(case) for case in result["eval_case_results"]]
     text = json.dumps({**result, "eval_case_results": cases}, ensure_ascii=False, allow_nan=False)
     return json.dumps(text, ensure_ascii=False)
@@ -192,10 +196,10 @@ def _older_turn(turn: Mapping[str, Any] | None) -> dict[str, Any] | None:
     kept = {name: value for name, value in turn.items() if name in _OLDER_TURN}
     events = recorded_events(kept)
     if events is not None:
-        # One without a content tells only of tokens.
-        told = [event for event in events if isinstance(event, dict) and event.get("content")]
-        shown = [{"author": event.get("author") or "", "content": event["content"]} for event in told]
-        kept["intermediate_data"] = {"invocation_events": shown}
+        # Events without content only report token counts.
+        with_content = [event for event in events if isinstance(event, dict) and event.get("content")]
+        reduced = [{"author": event.get("author") or "", "content": event["content"]} for event in with_content]
+        kept["intermediate_data"] = {"invocation_events": reduced}
     return kept
 
 
@@ -208,7 +212,7 @@ def _timestamp(started: str) -> float:
 
 EXPORTER: Final = Exporter(
     "adk",
-    "ADK's own result file, one an evalset; with several, -o names a folder",
+    "ADK result files, one per evalset; for several, -o names a folder",
     ENDING,
     lambda run: {name: (content,) for name, content in build_adk(run.store, run.versions.get("google-adk")).items()},
     many_files=True,

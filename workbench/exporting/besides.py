@@ -1,4 +1,4 @@
-"""What is handed on beside the run: how often cases passed in earlier runs, and what the user said of verdicts."""
+"""Data exported with a run: pass rates of past runs, and the user's triage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,17 @@ from workbench.store import CaseRecord, Store
 
 @dataclass(frozen=True)
 class Besides:
-    """`trend` is that of the run's cases; `triage` by evalset file and case, `trouble` what could not be read of it."""
+    """Pass rates of past runs with the same cases, and triage entries.
+
+    `triage` maps evalset file and case to entries. `trouble` says what could not be read.
+    """
 
     trend: Trend = field(default_factory=Trend)
     triage: Mapping[CaseName, tuple[Entry, ...]] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
 
     def said(self, record: CaseRecord) -> list[Entry]:
-        """What the user said of the answer and verdicts of a record, of the case or a criterion; the newest first."""
+        """Return the triage entries that apply to a record's answer and verdicts, newest first."""
         found = self.triage.get(record.ref.name, ())
         if not found:
             return []
@@ -30,12 +33,12 @@ class Besides:
         return sorted(mine, key=lambda entry: entry.at, reverse=True)
 
     def entries(self) -> list[Entry]:
-        """Everything that was said."""
+        """Return all triage entries."""
         return [entry for said in self.triage.values() for entry in said]
 
 
 def read_besides(store: Store, state: Path) -> Besides:
-    """Reads it for the newest run of a store. Where its evalsets are not here nothing was said of them."""
+    """Read the data for the newest run of a store. Without its evalsets there is no triage."""
     files = {record.ref.evalset_file for record in store.current_records()}
     triage: dict[CaseName, tuple[Entry, ...]] = {}
     trouble: list[str] = []
@@ -49,12 +52,12 @@ def read_besides(store: Store, state: Path) -> Besides:
         for entry in found.entries:
             key = name, entry.about.case
             triage[key] = (*triage.get(key, ()), entry)
-    # Runs after the one that is handed on are not its history.
+    # Leave out runs that are newer than the exported one.
     trend = pass_rates(state, {record.ref.name for record in store.current_records()}, until=store.run.started)
     return Besides(trend, triage, tuple(trouble))
 
 
 def _is_inside(name: str) -> bool:
-    """A report may name any file: only those below its root are looked for."""
+    """Return whether a file is below the root. A report may name any file."""
     path = PurePosixPath(name)
     return bool(name) and not path.is_absolute() and ".." not in path.parts

@@ -1,4 +1,4 @@
-"""Pictures in the page: drawn as SVG in the page itself, with a title that says the same in words."""
+"""Charts of the HTML page: inline SVG, each with a title that gives the same figures as text."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -20,11 +20,11 @@ _NAME = 120
 
 
 def distribution(one: Scores) -> str:
-    """How the scores of a criterion are spread from 0 to 1, with its threshold as a line."""
+    """Draw the scores of a criterion from 0 to 1, with the threshold as a line."""
     most = max(one.bins) or 1
-    mean, wanted = cut_score(one.mean), ""
+    mean, threshold = cut_score(one.mean), ""
     if one.threshold is not None:
-        mean, wanted = compared(one.mean, one.threshold)
+        mean, threshold = compared(one.mean, one.threshold)
     words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
     drawn = []
     for number, count in enumerate(one.bins):
@@ -35,15 +35,17 @@ def distribution(one: Scores) -> str:
             x = number * _STEP
             drawn.append(f'<rect x="{x}" y="{_HEIGHT - height}" width="{_STEP - 1}" height="{height}"{style}/>')
     if one.threshold is not None:
-        words += f", threshold {wanted}"
+        words += f", threshold {threshold}"
         place = min(max(round(one.threshold * STEPS), 0), STEPS) * _STEP - 0.5
         drawn.append(f'<line x1="{place}" x2="{place}" y1="0" y2="{_HEIGHT}"/>')
     return _svg(BINS * _STEP, _HEIGHT, words, drawn)
 
 
 def rates_chart(trend: Trend) -> Iterator[str]:
-    """A column a run of the same cases, as high as the share that passed; the newest at the right. Without a trend, why
-    there is none."""
+    """Draw a column per run of the same cases, as high as its pass rate, the newest at the right.
+
+    Without a trend, say why there is none.
+    """
     yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
     words = trend_words(trend)
     if trend.is_comparable:
@@ -61,9 +63,9 @@ def _column(number: int, one: RunRate) -> str:
     )
 
 
-def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], told: str = "") -> Iterator[str]:
-    """A bar an execution, the longest first, and below them what is `told` of them."""
-    if not shares and not told:
+def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], note: str = "") -> Iterator[str]:
+    """Draw a bar per execution, the longest first, with `note` below them."""
+    if not shares and not note:
         return
     yield f'<section class="bars"><h2>{html_line(title)}</h2>'
     yield "<table>\n" if shares else ""
@@ -74,11 +76,11 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], tol
         drawn = _svg(_BAR, 12, figure, [bar])
         name = label(share.record.ref)
         yield f"<tr><td>{html_line(one_line(name, limit=_NAME))}<td>{figure}<td>{drawn}</tr>\n"
-    yield ("</table>" if shares else "") + (f"<p>{html_line(told)}</p>" if told else "") + "</section>\n"
+    yield ("</table>" if shares else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
 
 
 def agreement_tables(found: Sequence[JudgeAgreement]) -> Iterator[str]:
-    """How far judges agree with what the user said, a confusion matrix each."""
+    """Show how often judges agree with the user's triage, with a confusion matrix each."""
     if not found:
         return
     yield "<section><h2>Judges against the user</h2>\n"
@@ -88,8 +90,8 @@ def agreement_tables(found: Sequence[JudgeAgreement]) -> Iterator[str]:
         few = " (few)" if one.few else ""
         who = f" by {one.judge}" if one.judge else ""
         kind = f", {one.part} labels" if one.part else ""
-        told = f"{name}{who}{kind}: agrees in {one.share.passed} of {one.share.total}{kappa}{few}"
-        yield f"<p>{html_line(told)}</p><table><tr><th>user ↓ judge →"
+        words = f"{name}{who}{kind}: agrees in {one.share.passed} of {one.share.total}{kappa}{few}"
+        yield f"<p>{html_line(words)}</p><table><tr><th>user ↓ judge →"
         yield "".join(f"<th>{html_line(name)}" for name in one.labels) + "</tr>\n"
         for user in one.labels:
             counts = (one.pairs.counts.get((user, judge), 0) for judge in one.labels)

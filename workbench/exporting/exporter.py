@@ -1,4 +1,4 @@
-"""Exporters: the forms that a stored run can be handed on in."""
+"""Exporters: the file formats for stored runs."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -14,14 +14,16 @@ from workbench.prices import Prices
 from workbench.store import Store
 
 Pieces: TypeAlias = Iterable[bytes]
-"""The content of a file, which need not fit into memory as a whole."""
+"""Content of a file in pieces, which need not fit into memory together."""
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A run that is handed on: `store` has it as its newest run. `versions` are the packages it ran with, as far as
-    they are known. `state` is the folder with the other runs of the project, None if they do not matter. `warn` takes
-    what could not be read."""
+    """A run to export: the newest run in `store`.
+
+    `versions` are the packages it ran with, as far as known. `state` is the folder with the project's other runs, or
+    None to ignore them. `warn` is called with each message about data that could not be read.
+    """
 
     store: Store
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -31,7 +33,7 @@ class ExportedRun:
 
     @cached_property
     def besides(self) -> Besides:
-        """The pass rates of earlier runs, and the user's triage."""
+        """Pass rates of past runs, and the user's triage."""
         found = Besides() if self.state is None else read_besides(self.store, self.state)
         for trouble in found.trouble:
             self.warn(trouble)
@@ -40,8 +42,11 @@ class ExportedRun:
 
 @dataclass(frozen=True)
 class Exporter:
-    """A form to export runs in. `summary` is its line of help. `write` gives the content of the file, or several files
-    by name. With `ending`, a path without a suffix names a folder for such files. `needs` are packages it imports."""
+    """A file format to export runs in.
+
+    `summary` is its line of help. `write` returns the content of the file, or several files by name. With `ending`, a
+    path without a suffix names a folder for such files. `needs` are packages that it imports.
+    """
 
     name: str
     summary: str
@@ -55,11 +60,11 @@ class Exporter:
         return [name for name in self.needs if find_spec(name) is None]
 
     def files(self, run: ExportedRun) -> Mapping[str, Pieces]:
-        """Return the files to be written, by name."""
+        """Return the files to write, by name."""
         written = self.write(run)
         if isinstance(written, Mapping):
             return written
-        # A report may call its run anything.
+        # The run ID in a report may contain any character.
         name = re.sub(r"[^\w.-]", "_", run.store.run.run_id).lstrip(".") or "run"
         return {f"{name}{self.ending}": written}
 

@@ -1,6 +1,6 @@
-"""A run as one HTML page that needs nothing else: no script, no network, and text of agents is only text.
+"""Export of a run as one self-contained HTML page: no script, no network, foreign text escaped.
 
-Each case is what the terminal shows of it, lines and styles alike; those that did not pass are open.
+Each case has the lines and styles that the terminal shows. Cases that did not pass are open.
 """
 
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ from workbench.store import CaseRecord, Store
 
 _WIDTH = 110
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_OPEN_AT_MOST = 50
-_WHOLE = 300
-"""Cases up to which a page has each of them whole. A browser takes ten seconds for a thousand."""
+_MAX_OPEN = 50
+_MAX_FULL = 300
+"""With more cases, those that passed are shortened. A browser needs 10 s for 1,000 full ones."""
 
 
 def build_html(store: Store, besides: Besides | None = None, prices: Prices | None = None) -> bytes:
-    """The newest run as a page, UTF-8. With `prices` its most expensive cases are told in money."""
+    """Return the newest run as a page, UTF-8. With `prices`, it lists the most expensive cases."""
     return "".join(_page(store, besides or Besides(), prices)).encode("utf-8", "replace")
 
 
@@ -49,7 +49,7 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     yield f"<title>{title}</title><style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>\n"
     yield f"<p>Run {html_line(run.run_id)}, {html_line(run.started)}, in {html_line(run.root)}</p>\n"
     if run.scored_from:
-        yield f"<p>Scored from {html_line(run.scored_from)}: no agent ran</p>\n"
+        yield f"<p>Scored again from {html_line(run.scored_from)}; no agent ran</p>\n"
     for notice in store.notices:
         if notice.forecast:
             continue
@@ -63,16 +63,16 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     yield from _expensive(records, prices)
     yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
     yield "</div>\n"
-    # What needs reading stands first.
+    # Cases that need attention come first.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
     opened = 0
-    shortened = len(records) > _WHOLE and any(record.state == "passed" for record in records)
+    shortened = len(records) > _MAX_FULL and any(record.state == "passed" for record in records)
     if records:
         yield "<h2>Cases</h2>\n"
     if shortened:
-        yield f"<p>More than {_WHOLE} cases: of those that passed, only scores are shown.</p>\n"
+        yield f"<p>More than {_MAX_FULL} cases: only scores are shown for passed cases.</p>\n"
     for record in sorted(records, key=lambda record: order.get(record.state, 0)):
-        is_open = record.state not in ("passed", "cancelled") and opened < _OPEN_AT_MOST
+        is_open = record.state not in ("passed", "cancelled") and opened < _MAX_OPEN
         opened += is_open
         if shortened and record.state == "passed":
             yield f"<p>{_head(record, besides)}</p>\n"
@@ -83,7 +83,7 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
 
 
 def _criteria(records: list[CaseRecord]) -> Iterator[str]:
-    """How many cases passed each criterion, the mean score, and how the scores are spread: one vote per case."""
+    """Yield the table of criteria: cases passed, mean score and distribution, one vote per case."""
     found = scores(records)
     if not found:
         return
@@ -98,18 +98,18 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
 
 
 def _expensive(records: list[CaseRecord], prices: Prices | None) -> Iterator[str]:
-    """What cost the most, and of what that is not known."""
+    """Yield the most expensive cases, and a note about unknown costs."""
     found = costs(records, prices)
     shares = dearest(records, found) if found is not None else []
-    told = NO_PRICES if found is None else not_known(found)
+    note = NO_PRICES if found is None else not_known(found)
     if found is not None:
-        yield from bars("Most expensive", shares, lambda amount: money(amount, found.currency), told)
+        yield from bars("Most expensive", shares, lambda amount: money(amount, found.currency), note)
     elif records:
-        yield from bars("Most expensive", (), str, told)
+        yield from bars("Most expensive", (), str, note)
 
 
 def _repeats(store: Store) -> Iterator[str]:
-    """How often each case passed, where any was executed more than once."""
+    """Yield the table of pass rates, if any case was executed more than once."""
     cases = sorted(repeats_of(store), key=by_need)
     if not cases:
         return
@@ -119,8 +119,8 @@ def _repeats(store: Store) -> Iterator[str]:
         passed, rate, hat, mark, more = cells(case)
         style = "status-not-evaluated" if case.flaky else ""
         marked = f'<b class="{style}">{html_line(mark)}</b>' if style else html_line(mark)
-        told = f"<td>{html_line(passed)}<td>{html_line(rate)}<td>{html_line(hat)}<td>{marked}<td>{html_line(more)}"
-        yield f"<tr><td>{html_line(label(case.ref))}{told}</tr>\n"
+        row = f"<td>{html_line(passed)}<td>{html_line(rate)}<td>{html_line(hat)}<td>{marked}<td>{html_line(more)}"
+        yield f"<tr><td>{html_line(label(case.ref))}{row}</tr>\n"
     yield "</tbody></table>\n"
 
 
@@ -134,39 +134,39 @@ def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[st
 
 
 def _head(record: CaseRecord, besides: Besides) -> str:
-    """A case in one line: its verdict, what decided it, and what was said of it."""
+    """Return a case's line: its verdict, the reasons and the user's triage."""
     state = record.status
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
     style = class_name(state.replace("_", "-"))
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
-    said = []
+    remarks = []
     if changed := other_criteria(record):
-        said.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
+        remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
     for entry in besides.said(record):
         note = f": {entry.note}" if entry.note else ""
         about = f" ({entry.about.criterion})" if entry.about.criterion else ""
-        said.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')
-    return f"{head} <i>{html_line(why)}</i>{''.join(said)}"
+        remarks.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')
+    return f"{head} <i>{html_line(why)}</i>{''.join(remarks)}"
 
 
 def _passes(record: CaseRecord) -> Iterator[str]:
     for result in record.metrics.values():
         if result.status == "passed" and result.score is not None:
-            said = "".join(f" ({word})" for word in marks(record, result))
-            yield f"{result.name} {score_text(result)}{said}"
+            suffix = "".join(f" ({word})" for word in marks(record, result))
+            yield f"{result.name} {score_text(result)}{suffix}"
 
 
 def _trace(record: CaseRecord) -> Iterator[str]:
-    """What took how long, folded; nothing where the case was not watched."""
+    """Yield the folded trace, if one was recorded."""
     lines = list(trace_lines(record, _WIDTH))
     if lines:
-        yield "<details><summary>Trace: what took how long</summary><pre>"
+        yield "<details><summary>Trace: durations of each step</summary><pre>"
         yield from (_line(line) + "\n" for line in lines)
         yield "</pre></details>"
 
 
 def _line(line: Line) -> str:
-    """The segments are safe for a terminal already; here they become safe for a page."""
+    """Return a line as HTML. Its segments are already safe for a terminal."""
     return "".join(
         f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
         for text, style in line
@@ -175,7 +175,7 @@ def _line(line: Line) -> str:
 
 EXPORTER: Final = Exporter(
     "html",
-    "one page with everything: no script, no network",
+    "one self-contained page without scripts",
     ".html",
     lambda run: (build_html(run.store, run.besides, run.prices),),
 )

@@ -1,8 +1,7 @@
-"""JUnit XML as CI systems read it: one suite for each evalset, one test case for each execution of a case.
+"""Export of a run as JUnit XML: a suite per evalset, a test case per execution.
 
-A failed case holds `<failure>`, one without a verdict because of an error `<error>`, one that could not be judged or
-was cancelled `<skipped>`; the message is one line, the body the whole case: expected beside actual, turn by turn, and
-every verdict.
+A failed case has `<failure>`, an error `<error>`, and a case that was not evaluated or was cancelled `<skipped>`. The
+message is one line. The body is the whole case: expected beside actual, turn by turn, and every verdict.
 """
 
 import itertools
@@ -22,14 +21,14 @@ from workbench.store import CaseRecord, RunSummary, Store
 from workbench.text import one_line, plain
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""XML 1.0 has no such characters, not even escaped: one of them and the whole file is refused."""
+"""Characters that XML 1.0 forbids, even escaped. One of them makes the whole file invalid."""
 _OUTPUT_LIMIT = 20_000
 _WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
 
 
 def junit_pieces(store: Store) -> Iterator[bytes]:
-    """Yield the newest run as JUnit XML, UTF-8, case by case: it never is in memory as a whole."""
+    """Yield the newest run as JUnit XML, UTF-8, case by case to save memory."""
     suites: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in store.current_records():
         suites.setdefault((record.ref.agent, record.ref.evalset_file), []).append(record)
@@ -44,14 +43,14 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
     suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
     suite.attrib.update(_figures(records))
     suite.set("time", _seconds(sum(record.duration_seconds for record in records)))
-    # The format's own schema wants a time without zone; by custom that is UTC.
+    # The schema requires a time without a zone. By convention it is UTC.
     suite.set("timestamp", _line(run.started.removesuffix("Z")))
     suite.set("file", _line(ref.evalset_file))
     criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
     properties = Tree.Element("properties")
     Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
-    for told in matched_by_location(records):
-        Tree.SubElement(properties, "property", {"name": "agent", "value": _line(told)})
+    for note in matched_by_location(records):
+        Tree.SubElement(properties, "property", {"name": "agent", "value": _line(note)})
     for case in accounts(records, run.until_sure):
         repeats = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
         Tree.SubElement(properties, "property", repeats)
@@ -60,7 +59,7 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
 
 
 def _around(element: Tree.Element, level: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield an element without content of its own, and between its ends what the pieces are."""
+    """Yield an element with the pieces as its content."""
     end = f"</{element.tag}>"
     indent = "  " * level
     begin = Tree.tostring(element, encoding="unicode", short_empty_elements=False).removesuffix(end)
@@ -87,12 +86,12 @@ def _case(record: CaseRecord) -> Tree.Element:
             "file": _line(ref.evalset_file),
         },
     )
-    told = {"criteria_changed": other_criteria(record)}
+    values = {"criteria_changed": other_criteria(record)}
     if by_rules:
-        told["judged_by"] = f"rules: {', '.join(by_rules)}"
-    if any(told.values()):
+        values["judged_by"] = f"rules: {', '.join(by_rules)}"
+    if any(values.values()):
         properties = Tree.SubElement(case, "properties")
-        for name, value in told.items():
+        for name, value in values.items():
             if value:
                 Tree.SubElement(properties, "property", {"name": name, "value": _line(value)})
     if record.state != "passed":

@@ -1,7 +1,6 @@
-"""The JSON report of a run, made from the store; its shape is in `workbench.exporting.report_shape`.
+"""Export of a run as the JSON report. Its form is defined in `workbench.exporting.report_shape`.
 
-`docs/report.schema.json` is generated from that (`python -m workbench.exporting.report` prints it).
-`docs/report.md` explains it.
+`python -m workbench.exporting.report` prints `docs/report.schema.json`. `docs/report.md` explains the report.
 """
 
 import json
@@ -42,11 +41,12 @@ _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
 
 def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
-    """Yield the report of the newest run, one line of JSON in ASCII, case by case: it never is in memory as a whole.
+    """Yield the report of the newest run as one line of ASCII JSON, case by case to save memory.
 
-    With `prices`, the details of judged criteria say in `tally.cost` what each cost. JSON has no NaN and no infinity: a
-    score becomes null, a value in an invocation or in details becomes the word, as text. What is nested too deeply to
-    be written is cut off."""
+    With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has no NaN and no infinity: such
+    a score becomes null, and such a value in an invocation or in details becomes a string. Data nested too deeply is
+    cut.
+    """
     costs: list[float | None] = []
 
     def cases() -> Iterator[ReportCase]:
@@ -62,7 +62,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
         before = b", "
         if name in lists:
             yield from _list(lists[name])
-        elif name == "judge_cost":  # Behind the cases.
+        elif name == "judge_cost":  # Written after the cases, so the sum is complete.
             yield _encode(total(costs) if prices else None)
         else:
             yield _encode(value)
@@ -70,12 +70,12 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
 
 
 def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCase]:
-    """Yield the cases of the newest run as the report has them."""
+    """Yield the cases of the newest run in the form of the report."""
     return (_case(record, prices) for record in store.current_records())
 
 
 def _frame(store: Store, prices: Prices) -> Report:
-    """The report without what it says of single cases."""
+    """Return the report without its cases and repeats."""
     statuses = Counter(record.status for record in store.current_records())
     run = store.run
     return Report(
@@ -109,12 +109,12 @@ def _encode(part: Any) -> bytes:
 
 
 def plain(part: BaseModel) -> Any:
-    """A report, or a part of it, as data that JSON can hold, as `report_pieces` says."""
+    """Return a part of the report as JSON data, with the conversions of `report_pieces`."""
     return _clean(part, _DEPTH)
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of what `--json` writes: a report, or a refusal."""
+    """Return the JSON Schema of the output of `--json`: a report or a refusal."""
     from pydantic.json_schema import models_json_schema
 
     _, definitions = models_json_schema(
@@ -123,7 +123,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "agent-workbench report",
-        "description": "What `agent-workbench run --json` writes: a report, or why nothing ran.",
+        "description": "Output of `agent-workbench run --json`: a report, or why nothing ran.",
         "oneOf": [{"$ref": "#/$defs/Report"}, {"$ref": "#/$defs/Refusal"}],
         **definitions,
     }
@@ -153,7 +153,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
 
 
 def _rule(matched_by: str) -> OwnerRule | None:
-    """A rule that is known; a journal of another version may hold others."""
+    """Return the rule if it is known. A journal of another version may have others."""
     return next((rule for rule in get_args(OwnerRule) if rule == matched_by), None)
 
 
@@ -167,7 +167,7 @@ def _error(error: CaseError) -> ReportError:
 
 
 def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
-    """One a turn: those that happened, and those of the reference that did not."""
+    """Yield an invocation per turn: those that happened, then the rest of the reference."""
     expected = record.expected or ()
     for number in range(max(len(record.turns), len(expected))):
         turn = record.turns[number] if number < len(record.turns) else None
@@ -199,7 +199,7 @@ def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
 
 
 def _repeats(case: CaseRepeats) -> ReportRepeats:
-    """The account of a case as the report has it."""
+    """Return the repeats of a case in the form of the report."""
     ref, rate = case.ref, case.rate
     return ReportRepeats(
         agent=ref.agent,
@@ -245,7 +245,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """The fields of one model under the names of the JSON, without a copy of what they hold."""
+    """Return a model's fields by JSON name, without copying their values."""
     if not isinstance(part, BaseModel):
         raise TypeError(f"{type(part).__name__} has no place in a report")
     found = ((name, value) for name, value in part if name != "judged_by" or value is not None)
@@ -267,7 +267,7 @@ def _clean(value: Any, depth: int) -> Any:
 
 
 EXPORTER: Final = Exporter(
-    "json", "the report that `run --json` writes", ".json", lambda run: report_pieces(run.store, run.prices)
+    "json", "the JSON report of `run --json`", ".json", lambda run: report_pieces(run.store, run.prices)
 )
 
 if __name__ == "__main__":

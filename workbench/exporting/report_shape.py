@@ -1,4 +1,4 @@
-"""The shape of the JSON report that scripts rely on."""
+"""The form of the JSON report that scripts rely on."""
 
 from typing import Annotated, Literal
 
@@ -11,20 +11,20 @@ from workbench.judge.base import JudgedBy
 
 
 class ReportError(Part):
-    """Why there is no verdict, or why nothing ran."""
+    """The reason why a case has no verdict, or why nothing ran."""
 
     kind: ErrorKind | Literal["usage"]
-    """What sort of thing went wrong, for scripts; `usage` only where nothing ran."""
+    """Kind of error, for scripts. `usage` only if nothing ran."""
     message: Words
     """One sentence, the cause first."""
     hint: Words
-    """The way out, or empty."""
+    """How to continue, or empty."""
     traceback: Words
-    """The agent's own traceback where there is one, or empty."""
+    """The agent's own traceback, or empty."""
 
 
 class ReportUsage(Part):
-    """What the case cost; zero where nothing was reported."""
+    """The usage of a case; zero if none was reported."""
 
     model_calls: Count
     input_tokens: Count
@@ -34,74 +34,76 @@ class ReportUsage(Part):
     judge_input_tokens: Count
     judge_output_tokens: Count
     judge_cost: Annotated[float, Field(ge=0)] | None
-    """Money for its judges and its simulated user, in the report's `currency`; null where a price or a number of tokens
-    is not known."""
+    """Cost of its judges and its simulated user, in the report's `currency`.
+
+    Null if a price or a token count is unknown.
+    """
 
 
 class TurnMetric(Part):
-    """A criterion's verdict over one turn."""
+    """A criterion's verdict on one turn."""
 
     name: Words
     score: float | None
-    """Not rounded; null where there is none."""
+    """Not rounded; null if there is none."""
     status: MetricStatus
     reason: Words
     """One sentence for people, or empty."""
     details: Object
-    """The explanation as data; its shape belongs to the criterion."""
+    """The explanation as data; its form depends on the criterion."""
     judged_by: JudgedBy | None = None
-    """`rules` where the judge `heuristic` judged, which is no language model. Only there if a judge was asked."""
+    """`rules` for the judge `heuristic`, which is no language model. Present only if a judge was asked."""
 
 
 class CaseMetric(Part):
-    """A criterion's verdict over a case."""
+    """A criterion's verdict on a case."""
 
     name: Words
     score: float | None
-    """Not rounded; null where there is none."""
+    """Not rounded; null if there is none."""
     threshold: float | None
-    """The score that passes; null for what is only informational."""
+    """The lowest score that passes; null for informational criteria."""
     status: MetricStatus
     reason: Words
     """One sentence for people, or empty."""
     details: Object
-    """The explanation as data; its shape belongs to the criterion."""
+    """The explanation as data; its form depends on the criterion."""
     judged_by: JudgedBy | None = None
-    """`rules` where the judge `heuristic` judged, which is no language model. Only there if a judge was asked."""
+    """`rules` for the judge `heuristic`, which is no language model. Present only if a judge was asked."""
 
 
 class ReportInvocation(Part):
-    """One turn of the conversation; `expected` and `actual` are ADK invocations with snake_case keys."""
+    """One turn of the conversation. `expected` and `actual` are ADK invocations with snake_case keys."""
 
     user: Object
-    """What the user said: ADK Content."""
+    """The user's message as ADK Content."""
     expected: Object | None
     """The reference; null for a scenario, and for a turn beyond the reference."""
     actual: Object | None
-    """What the agent did, as far as it came; null if the turn did not begin."""
+    """The agent's turn as far as it was recorded; null if the turn did not begin."""
     note: Words
-    """What an ADK invocation has no place for, such as the error code of a model that gave no answer; or empty."""
+    """Facts that an ADK invocation has no field for, such as a model's error code; or empty."""
     metrics: list[TurnMetric]
 
 
 class ReportCase(Part):
-    """One execution of one case. One that could not start stands here too, with its `error`."""
+    """One execution of a case. A case that could not start is included with its `error`."""
 
     agent: Words
     """The agent's name; empty if the evalset belongs to none."""
     evalset_file: Words
-    """Relative to `root`, with `/`."""
+    """Path relative to `root`, with `/`."""
     eval_set_id: Words
     eval_id: Words
-    """Empty for an entry that stands for a file that cannot be read."""
+    """Empty for an entry about a file that cannot be read."""
     repeat: Annotated[int, Field(ge=1)]
     """Counts from 1."""
     status: CaseStatus
     error: ReportError | None
     attempt: Annotated[int, Field(ge=1)]
-    """Counts from 1; 2 where the agent's process was lost under the first attempt without a fault of the case."""
+    """Counts from 1. 2 if the agent's process was lost in the first attempt through no fault of the case."""
     matched_by: OwnerRule | None
-    """How the agent was found; null if the evalset belongs to none, and in runs of earlier versions."""
+    """The rule that found the agent; null if the evalset belongs to none, and in runs of old versions."""
     config_file: Words | None
     """The file with the criteria, relative to `root`; null for the defaults."""
     duration_seconds: Seconds
@@ -109,11 +111,11 @@ class ReportCase(Part):
     metrics: list[CaseMetric]
     invocations: list[ReportInvocation]
     scenario: Object | None
-    """ADK's ConversationScenario where the user is simulated, else null."""
+    """ADK's ConversationScenario if the user is simulated, else null."""
     rubrics: list[Object]
-    """The case's own; those of a turn stand in its `expected`."""
+    """The case's own rubrics. Those of a turn are in its `expected`."""
     criteria_changed: list[Words]
-    """The criteria that were changed for this run, so that they are not those of `config_file`: a sentence each."""
+    """The criteria that were changed for this run, so that they differ from `config_file`: a sentence each."""
 
 
 class CriterionRepeats(Part):
@@ -123,15 +125,15 @@ class CriterionRepeats(Part):
     passed: Count
     failed: Count
     varies: Literal["agent", "judge", "both", "unknown"] | None
-    """Who makes the difference where it passed in some repeats and failed in others; else null."""
+    """The cause of the variation if it passed in some repeats and failed in others, else null."""
     split: Count
-    """In how many repeats the votes of the judge disagreed."""
+    """Number of repeats in which the judge's votes disagreed."""
     rejudged: Count
-    """How many repeats showed the judge what it scored otherwise in another one."""
+    """Number of repeats in which the judge scored the same input differently than in another repeat."""
 
 
 class TrajectoryRepeats(Part):
-    """The same calls of tools with the same arguments, in several repeats."""
+    """The same tool calls with the same arguments, in several repeats."""
 
     calls: list[list[Object]]
     """The calls, turn by turn: `name` and `args` of each."""
@@ -147,34 +149,34 @@ class ReportRepeats(Part):
     eval_set_id: Words
     eval_id: Words
     runs: Count
-    """How many executions there are."""
+    """Number of executions."""
     passed: Count
     counted: Count
-    """Executions that passed, failed or in which the agent broke off; the others have no verdict."""
+    """Executions that passed, failed, or in which the agent broke off. The others have no verdict."""
     rate: Annotated[float, Field(ge=0, le=1)] | None
-    """`passed` / `counted`; null where nothing counts."""
+    """`passed` / `counted`; null if none counts."""
     low: Annotated[float, Field(ge=0, le=1)]
     high: Annotated[float, Field(ge=0, le=1)]
-    """The 95 % interval of the rate (Wilson)."""
+    """95 % interval of the rate (Wilson)."""
     pass_hat: list[float]
-    """pass^k for k from 1 to `counted`: how likely k executions in a row all pass."""
+    """pass^k for k from 1 to `counted`: the probability that k executions in a row all pass."""
     flaky: bool
     """Whether some passed and some did not."""
     kind: Literal["stable", "agent", "judge", "both", "unknown"]
-    """Who makes a flaky case flaky."""
+    """The cause of the variation; `stable` if there is none."""
     until_sure: float | None
-    """The pass rate that was to be made sure of; null without `--until-sure`."""
+    """The pass rate given by `--until-sure`, else null."""
     sure: Literal["above", "below"] | None
-    """Whether the rate is surely at or over `until_sure`, or under it; null where that is not sure."""
+    """Whether the rate is surely at or above `until_sure`, or below it; null if not sure."""
     criteria: list[CriterionRepeats]
     trajectories: list[TrajectoryRepeats]
     """The most frequent first."""
     answers: Count
-    """How many different answers there were."""
+    """Number of distinct answers."""
 
 
 class Summary(Part):
-    """How many cases have which status; each repeat counts."""
+    """Number of cases by status. Each repeat counts."""
 
     total: Count
     passed: Count
@@ -182,7 +184,7 @@ class Summary(Part):
     error: Count
     not_evaluated: Count
     cancelled: Count
-    """Stopped by the user, or the run ended before they started."""
+    """Stopped by the user, or not started before the run ended."""
 
 
 class Report(Part):
@@ -199,18 +201,20 @@ class Report(Part):
     cases: list[ReportCase]
     """In the order of the plan."""
     repeats: list[ReportRepeats]
-    """One for each case that was executed more than once (with `--until-sure` for every case), in the order of the
-    plan; see docs/repeats.md."""
+    """One per case that was executed more than once, in the order of the plan.
+
+    With `--until-sure`, one for every case. See docs/repeats.md.
+    """
     scored_from: Words | None
-    """The run whose transcripts were scored again; null where the agents ran."""
+    """The run whose transcripts were scored again; null if agents ran."""
     judge_cost: Annotated[float, Field(ge=0)] | None
-    """What the judges of all cases cost, in `currency`; null where that of any case is."""
+    """Cost of the judges of all cases, in `currency`; null if it is unknown for any case."""
     currency: Words | None
-    """That of the user's price table; null without one."""
+    """Currency of the user's price table; null without one."""
 
 
 class Refusal(Part):
-    """What stands in the place of a report when nothing ran (exit code 2); written by `workbench.cli.refusal`."""
+    """The replacement for a report when nothing ran (exit code 2). Written by `workbench.cli.refusal`."""
 
     schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
     error: ReportError

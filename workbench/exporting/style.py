@@ -1,7 +1,7 @@
-"""How the page of a run looks: light or dark as the reader has it, narrow or wide, on paper.
+"""Style sheet of the HTML page: light or dark, narrow or wide, and printed.
 
-What is far from the window is not laid out, but only the text of cases: their heads have to be there for a screen
-reader and for whoever goes through the page with the tab key.
+Only the text of distant cases is left out of the layout (`content-visibility`). The heads of cases stay, for screen
+readers and the tab key.
 """
 
 STYLE = """

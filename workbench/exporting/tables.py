@@ -1,4 +1,4 @@
-"""A run as Markdown for a pull request, and as CSV for a spreadsheet; foreign text does nothing in either."""
+"""Export of a run as Markdown for pull requests and as CSV for spreadsheets, with foreign text escaped."""
 
 import codecs
 import csv
@@ -19,12 +19,12 @@ from workbench.repeats.wording import cells
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 
-_LONGEST = 300
-_CASES = 200
-_SEEN = 20
-"""Cases that did not pass and are seen at once; the others are folded away."""
-_ROOM = 60_000
-"""Characters: GitHub takes no comment of more than 65,536."""
+_MAX_TEXT = 300
+_MAX_CASES = 200
+_MAX_OPEN = 20
+"""Number of cases that did not pass and are shown at once. The rest is folded."""
+_MAX_CHARACTERS = 60_000
+"""GitHub accepts comments of up to 65,536 characters."""
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
     " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by judged_by"
@@ -33,16 +33,16 @@ _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪
 
 
 def build_markdown(store: Store, besides: Besides | None = None) -> bytes:
-    """The newest run: what did not pass with its reasons and what the user said of it, then what passed. UTF-8."""
-    text, most = "", 2 * _CASES
-    while most == 2 * _CASES or (len(text) > _ROOM and most > 1):
+    """Return the newest run as Markdown, UTF-8: first the cases that did not pass, with reasons and triage."""
+    text, most = "", 2 * _MAX_CASES
+    while most == 2 * _MAX_CASES or (len(text) > _MAX_CHARACTERS and most > 1):
         most //= 2
         text = "\n".join(_markdown(store, besides or Besides(), most)) + "\n"
     return text.encode("utf-8", "replace")
 
 
 def build_csv(store: Store) -> bytes:
-    """A line for each criterion of each case, one for a case without any. UTF-8 with the mark that Excel wants."""
+    """Return a line per criterion of each case, or one for a case without any. UTF-8 with the BOM that Excel needs."""
     out = io.StringIO()
     table = csv.writer(out)
     table.writerow(_COLUMNS.split())
@@ -52,8 +52,8 @@ def build_csv(store: Store) -> bytes:
 
 
 def code_span(text: str) -> str:
-    """Foreign text as Markdown that shows it and does nothing else: no link, no mention, no HTML, no new cell."""
-    safe = one_line(text, limit=_LONGEST).replace("|", "\\|")
+    """Return foreign text as a Markdown code span: no link, mention, HTML or new table cell."""
+    safe = one_line(text, limit=_MAX_TEXT).replace("|", "\\|")
     if not safe:
         return ""
     fence = "`" * (max(map(len, re.findall("`+", safe)), default=0) + 1)
@@ -62,7 +62,7 @@ def code_span(text: str) -> str:
 
 
 def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
-    """With `most` cases of each kind at most."""
+    """Yield the lines, with at most `most` cases of each kind."""
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
@@ -71,12 +71,12 @@ def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
     yield f"### agent-workbench: {count_text(store)}"
     yield ""
     yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
-    for told in matched_by_location(records):
+    for note in matched_by_location(records):
         yield ""
-        yield code_span(told)
-    seen = min(_SEEN, most)
-    yield from _problems(others[:seen], besides)
-    if folded := others[seen:most]:
+        yield code_span(note)
+    shown = min(_MAX_OPEN, most)
+    yield from _problems(others[:shown], besides)
+    if folded := others[shown:most]:
         yield ""
         yield f"<details><summary>{len(folded)} more that did not pass</summary>"
         yield from _problems(folded, besides)
@@ -91,7 +91,7 @@ def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
 
 
 def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -> Iterator[str]:
-    """Return a folded list of cases with what they passed; nothing without cases."""
+    """Yield a folded list of cases and the criteria they passed; nothing without cases."""
     if not records:
         return
     yield ""
@@ -103,8 +103,8 @@ def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -
             for result in record.metrics.values()
             if result.status == "passed"
         )
-        more = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
-        more += "".join(f" {told}" for told in _other_criteria(record))
+        more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, besides))
+        more += "".join(f" {text}" for text in _other_criteria(record))
         yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
@@ -113,20 +113,20 @@ def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -
 
 
 def _problems(records: list[CaseRecord], besides: Besides) -> Iterator[str]:
-    """A table of cases that did not pass, with why; nothing of none."""
+    """Yield a table of cases that did not pass, with reasons; nothing without cases."""
     if records:
         yield ""
         yield "| | case | why |"
         yield "|---|---|---|"
     for record in records:
-        told = [*map(code_span, reasons(record)), *(f"⚑ {code_span(said)}" for said in _said(record, besides))]
-        told += _other_criteria(record)
-        why = "<br>".join(told) or "no criterion has anything to judge"
+        texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, besides))]
+        texts += _other_criteria(record)
+        why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
 
 
 def _repeats(store: Store, most: int) -> Iterator[str]:
-    """How often each case passed, where any was executed more than once."""
+    """Yield the table of pass rates, if any case was executed more than once."""
     cases = sorted(repeats_of(store), key=by_need)
     if cases:
         yield ""
@@ -138,7 +138,7 @@ def _repeats(store: Store, most: int) -> Iterator[str]:
         yield f"| {code_span(label(case.ref))} | {passed} | {rate} | {hat} | {shown} | {code_span(more)} |"
     if len(cases) > most:
         yield ""
-        yield f"and {len(cases) - most} more that pass more often"
+        yield f"and {len(cases) - most} more with higher pass rates"
 
 
 def _other_criteria(record: CaseRecord) -> list[str]:
@@ -146,7 +146,7 @@ def _other_criteria(record: CaseRecord) -> list[str]:
     return [f"≠ other criteria: {code_span(changed)}"] if changed else []
 
 
-def _said(record: CaseRecord, besides: Besides) -> list[str]:
+def _triage(record: CaseRecord, besides: Besides) -> list[str]:
     return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in besides.said(record)]
 
 
@@ -158,22 +158,22 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
     after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
     for result in record.metrics.values():
-        told = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
-        yield [*before, *told, *after, judged_by(result.details)]
+        values = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
+        yield [*before, *values, *after, judged_by(result.details)]
     if not record.metrics:
         yield [*before, "", None, None, "", "", *after, None]
 
 
 def _cell(text: str) -> str:
-    """A spreadsheet takes what begins with one of these signs for a formula and computes it."""
+    """Return text that a spreadsheet does not take for a formula."""
     safe = one_line(text, limit=2000)
     return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe
 
 
 MARKDOWN: Final = Exporter(
     "md",
-    "what did not pass and why, for a pull request",
+    "failures and their reasons, for a pull request",
     ".md",
     lambda run: (build_markdown(run.store, run.besides),),
 )
-CSV: Final = Exporter("csv", "a line for each criterion of each case", ".csv", lambda run: (build_csv(run.store),))
+CSV: Final = Exporter("csv", "one line per criterion of each case", ".csv", lambda run: (build_csv(run.store),))

@@ -1,1 +1,1 @@
-"""Runs on disk."""
+"""Stored runs: journals, summaries, comparison, retention."""

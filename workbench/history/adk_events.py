@@ -1,4 +1,4 @@
-"""Cases of ADK's result files as the events that a run of ours would have had."""
+"""Cases of ADK's result files as events of a run."""
 
 import contextlib
 from collections.abc import Collection, Iterator
@@ -29,11 +29,11 @@ _SOURCE = "as in ADK's result file"
 
 
 def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iterator[Event]:
-    """The run that the file is, with these cases only, or with all.
+    """Yield the file as the events of a run, with these cases only, or with all.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is none of ADK's result files.
+        OSError: the file cannot be read.
+        ValueError: the file is not an ADK result file.
     """
     data = read_adk_result(path)
     found = {CaseRef(*key): result for key, result in adk_results(path, data)}
@@ -43,7 +43,7 @@ def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iter
     planned = tuple(PlannedCase(ref, None, _SOURCE) for ref in found)
     yield RunStarted(run_id, str(path.parents[3]), adk_time(data.get("creation_timestamp")), planned)
     for ref, result in found.items():
-        # A case of a shape that nobody knows is shown as one that did not end; the others are there.
+        # A case of unknown form is shown without an end. The others are complete.
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, RecursionError):
             yield from list(_case(ref, result))
     yield RunFinished(0.0)
@@ -55,17 +55,17 @@ def _case(ref: CaseRef, result: dict[str, Any]) -> Iterator[Event]:
     expected = [turn.get("expected_invocation") for turn in turns]
     reference = tuple(item for item in expected if isinstance(item, dict))
     criteria = {metric.name: metric.threshold for metric in metrics}
-    # A case that a simulated user led has references without an answer; they are shown as what they are.
+    # A case with a simulated user has references without an answer. They are shown as they are.
     yield CaseStarted(ref, 0.0, reference if len(reference) == len(turns) else None, criteria)
-    of_turns: list[dict[str, MetricResult]] = []
+    turn_metrics: list[dict[str, MetricResult]] = []
     for place, turn in enumerate(turns):
         actual = mapping(turn.get("actual_invocation"))
         yield TurnStarted(ref, place, mapping(actual.get("user_content")))
         yield TurnFinished(ref, place, actual)
-        of_turns.append({metric.name: metric for metric in _metrics(turn.get("eval_metric_results"))})
+        turn_metrics.append({metric.name: metric for metric in _metrics(turn.get("eval_metric_results"))})
     for metric in metrics:
         nothing = MetricResult(metric.name, "not_applicable")
-        yield MetricScored(ref, metric, tuple(turn.get(metric.name, nothing) for turn in of_turns))
+        yield MetricScored(ref, metric, tuple(turn.get(metric.name, nothing) for turn in turn_metrics))
     status = adk_status(result.get("final_eval_status"))
     yield CaseFinished(ref, _OF_CASE.get(status, "not_evaluated"), None, 0.0)
 
@@ -79,8 +79,8 @@ def _metrics(items: Any) -> Iterator[MetricResult]:
 
 
 def _reason(item: dict[str, Any]) -> str:
-    """What a judge said of it, where the file has that."""
+    """Return a judge's rationales, if the file has them."""
     details = item.get("details")
     rubrics = details.get("rubric_scores") if isinstance(details, dict) else None
-    said = [rubric.get("rationale") for rubric in rubrics or () if isinstance(rubric, dict)]
-    return " ".join(text for text in said if isinstance(text, str) and text)
+    rationales = [rubric.get("rationale") for rubric in rubrics or () if isinstance(rubric, dict)]
+    return " ".join(text for text in rationales if isinstance(text, str) and text)

@@ -1,6 +1,6 @@
-"""Result files of `adk eval` and `adk web` (`AGENT/.adk/eval_history/*.evalset_result.json`) as runs in the list.
+"""Result files of `adk eval` and `adk web` as runs in the list: `AGENT/.adk/eval_history/*.evalset_result.json`.
 
-ADK writes one file an evalset and run. Old versions encoded it twice: a JSON string that holds the JSON.
+ADK writes one file per evalset and run. Old versions encoded it twice: a JSON string that contains the JSON.
 """
 
 import contextlib
@@ -21,52 +21,51 @@ from workbench.regular_file import read_regular
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
 _OUR_SESSION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\w+)-\d+")
-"""What `export --format adk` writes as the id of a case's session: the run's id and the number of the case."""
+"""Session ID in files from `export --format adk`: the run's ID and the case's number."""
 SALT_ID = "adk"
-"""Stands in summaries of ADK's results: their inputs are compared with those of such results only."""
-"""Before digests that can be compared with those of other results of ADK only."""
+"""Salt ID in summaries of ADK's results, whose digests can only be compared with each other."""
 _STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
 
 
 def adk_result_files(agents: Iterable[Path]) -> list[Path]:
-    """The result files in the folders of agents."""
+    """Return the result files in the folders of agents."""
     return sorted(path for folder in agents for path in (folder / HISTORY).glob(f"*{ENDING}"))
 
 
 def read_adk_result(path: Path) -> dict[str, Any]:
-    """What the file says, in snake_case as ADK writes it or with the camelCase names that it also reads.
+    """Return the content of a result file with keys in snake_case. ADK also reads camelCase keys.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is none of ADK's result files.
+        OSError: the file cannot be read.
+        ValueError: the file is not an ADK result file.
     """
     try:
         data = json.loads(read_regular(path))
         if isinstance(data, str):
             data = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no result file of ADK: {error}") from None
+        raise ValueError(f"{path} is not an ADK result file: {error}") from None
     data = _snake(data)
     if not isinstance(data, dict) or not isinstance(data.get("eval_case_results"), list):
-        raise ValueError(f"{path} is no result file of ADK: it has no eval_case_results")
+        raise ValueError(f"{path} is not an ADK result file: it has no eval_case_results")
     return data
 
 
 def exported_from(data: dict[str, Any]) -> str:
-    """Return the id of the run of ours that a result file was exported from; "" if ADK itself wrote it."""
+    """Return the ID of our run that a result file was exported from, or "" if ADK wrote it."""
     sessions = [str(result.get("session_id")) for result in data["eval_case_results"] if isinstance(result, dict)]
     runs = {match[1] if (match := _OUR_SESSION.fullmatch(session)) else "" for session in sessions}
     return runs.pop() if len(runs) == 1 else ""
 
 
 def adk_summary(path: Path, root: Path) -> Summary:
-    """The file as the summary of a run. Raises as `read_adk_result`."""
+    """Return the summary of a result file. Raises as `read_adk_result`."""
     data = read_adk_result(path)
     started = adk_time(data.get("creation_timestamp"))
     summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=started)
     summary.salt_id, inputs = SALT_ID, RunInputs()
     for ref, result in adk_results(path, data):
-        # A case of a shape that nobody knows is left out; the others are there.
+        # Skip cases of unknown form.
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
             row = summary.rows[ref] = _row(ref, result)
             row["given"] = list(inputs.numbers(_inputs(result)))
@@ -75,8 +74,10 @@ def adk_summary(path: Path, root: Path) -> Summary:
 
 
 def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str, str, int], dict[str, Any]]]:
-    """The cases of a file that was read, each with the fields of a `CaseRef`. ADK does not say in which file the
-    evalset stood, and writes a case once for each time that it ran."""
+    """Yield the cases of a result file, each with the fields of a `CaseRef`.
+
+    ADK does not name the evalset's file. It writes a case once per execution.
+    """
     repeats: dict[tuple[str, str], int] = {}
     for result in data["eval_case_results"]:
         if isinstance(result, dict):
@@ -89,8 +90,11 @@ def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, s
 def adk_entries(
     agents: Iterable[Path], root: Path, kept: Container[str] = frozenset()
 ) -> tuple[list[IndexEntry], list[str]]:
-    """Return the result files of agents as the list shows runs, with `file` for where each stands; and what is wrong
-    with those that cannot be read. Exports of our own runs with the ids `kept` are left out: those are in the list."""
+    """Return list entries for ADK's result files, and errors for those that cannot be read.
+
+    `file` in an entry is the path. Exports of our runs with IDs in `kept` are left out: these runs are in the list
+    anyway.
+    """
     entries, trouble = [], []
     for path in adk_result_files(agents):
         try:
@@ -127,7 +131,7 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
-    """The reference and the criteria, as far as ADK keeps them."""
+    """Return the reference and the criteria, as far as ADK stores them."""
     from workbench.dependencies.case_inputs import criteria_bundle
     from workbench.model.criteria import stored_config
 
@@ -144,12 +148,12 @@ def _metric(item: dict[str, Any]) -> list[Any]:
 
 
 def adk_status(value: Any) -> MetricStatus:
-    """ADK's number for a status in our words."""
+    """Return the metric status for ADK's status number."""
     return _STATUS.get(value, "not_evaluated") if isinstance(value, int) else "not_evaluated"
 
 
 def adk_time(value: Any) -> str:
-    """A timestamp of ADK's as UTC, ISO 8601; "" where it is none."""
+    """Return an ADK timestamp as UTC in ISO 8601, or "" if it is invalid."""
     try:
         return f"{datetime.fromtimestamp(float(value), UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (TypeError, ValueError, OverflowError, OSError):
@@ -157,7 +161,7 @@ def adk_time(value: Any) -> str:
 
 
 def _snake(value: Any) -> Any:
-    """The model's own keys in snake_case, as far as they are read here; what agents said stays as it is."""
+    """Convert the keys that are read here to snake_case. The agents' own data stays as it is."""
     if isinstance(value, list):
         return [_snake(item) for item in value]
     if not isinstance(value, dict):
@@ -165,7 +169,7 @@ def _snake(value: Any) -> Any:
     return {_NAMES.get(key, key): item if key in ("args", "response") else _snake(item) for key, item in value.items()}
 
 
-_READ = """
+_KEYS_READ = """
 eval_set_id eval_id eval_case_results creation_timestamp final_eval_status overall_eval_metric_results
 eval_metric_result_per_invocation actual_invocation expected_invocation eval_metric_results metric_name eval_status
 final_response user_content invocation_id intermediate_data invocation_events function_call function_response
@@ -178,4 +182,4 @@ def _camel(name: str) -> str:
     return first + "".join(map(str.capitalize, rest))
 
 
-_NAMES = {_camel(name): name for name in _READ.split()}
+_NAMES = {_camel(name): name for name in _KEYS_READ.split()}

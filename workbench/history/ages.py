@@ -1,4 +1,4 @@
-"""Which of two runs is the newer one, by when they say that they began."""
+"""Order of runs by the time they started."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,10 +9,10 @@ _SECOND = len("2026-11-21T10-30-00")
 
 
 def ages() -> Callable[[str, str], Age]:
-    """Of the id of a run and of when it began ("": as its id says) what runs are sorted by, the oldest first.
+    """Return a sort key for runs, oldest first. Its arguments are the run's ID and start time.
 
-    A clock that was wrong and was set right leaves runs that begin in the future. They would be the newest until then,
-    and stand before all that is done meanwhile, so those of more than a day ahead count as the oldest.
+    If the start time is "", the ID tells it. A wrong clock can leave runs that start in the future. They would stay the
+    newest until that time comes, so runs more than a day ahead count as the oldest.
     """
     latest = f"{datetime.now(UTC) + _AHEAD:%Y-%m-%dT%H-%M-%S}"
 

@@ -1,6 +1,8 @@
-"""Answers of models on disk, beside the journal of a run that has not come to its end, a checked line each:
-`STATE/runs/RUN_ID/answers.jsonl`. The processes of cases write them (`workbench.agents.worker.answer_file`). Nothing
-but resuming the run reads them; they go when it is complete."""
+"""Model answers stored while a run is incomplete: `STATE/runs/RUN_ID/answers.jsonl`.
+
+The processes of cases write them, one checked line each (`workbench.agents.worker.answer_file`). Only resuming the run
+reads them. They are deleted when the run is complete.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,12 +18,12 @@ FILE_NAME = "answers.jsonl"
 
 
 def read_answers(folder: Path) -> dict[CaseRef, list[Answer]]:
-    """What the file of a run holds, as far as it can be read."""
+    """Return the readable answers of a run by case."""
     return read(_lines(folder / FILE_NAME))
 
 
 def forget_answers(folder: Path) -> None:
-    """None of them is needed any more."""
+    """Delete the stored answers of a run."""
     with contextlib.suppress(OSError):
         (folder / FILE_NAME).unlink(missing_ok=True)
 
@@ -31,7 +33,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as file:
             for line in file:
                 with contextlib.suppress(ValueError, RecursionError):
-                    # Where a process was killed in the middle of a line, the next one begins behind it.
+                    # If a process was killed in the middle of a line, the next line continues on it.
                     yield read_checked(line[max(0, line.rfind(HEAD)) :])
     except OSError:
         return

@@ -1,4 +1,4 @@
-"""The events of single cases of a kept run, without reading the others into memory."""
+"""Events of single cases of a stored run, read without loading the other cases."""
 
 import json
 import re
@@ -15,34 +15,37 @@ from workbench.history.checked import read_checked
 from workbench.history.lost_turns import with_turns_begun
 
 Places: TypeAlias = Callable[[CaseRef], Sequence[int]]
-"""Says where the lines of a case are in its journal, as `at` of a row of the summary does."""
+"""Function that returns where a case's lines are in the journal, in the form of `at` of a summary row."""
 
 _EVAL_ID = re.compile(rb'"eval_id": ("(?:[^"\\]|\\.)*")')
-"""The first one of a line is that of its case: foreign parts come behind it, and inside a text its quotes would have
-backslashes."""
+"""The first match in a line is the line's own case.
+
+Foreign text comes later in the line, and its quotes are escaped.
+"""
 _BEFORE_EVENT = 100
-"""Bytes at the beginning of a line in which the name of its event stands."""
+"""Bytes at the beginning of a line that contain the event's name."""
 
 
 def case_events(file: Path, refs: Collection[CaseRef], places: Places | None = None) -> Iterator[Event]:
-    """A `RunStarted` of only these cases of the run that `file` (a journal, or a result file of ADK) keeps, then what
-    can be read of their events. With `places` nothing else of the journal is read, and how the cases were announced is
-    not known. Reading takes time linear in what is read, however many cases are wanted.
+    """Yield a `RunStarted` for these cases, then their readable events.
+
+    `file` is a journal or an ADK result file. With `places`, only those parts of the journal are read, and how the
+    cases were announced is unknown. The time is linear in the bytes read, however many cases are wanted.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no result file of ADK, or something else stands at the places.
+        ValueError: the file is not an ADK result file, or the places hold other cases.
     """
     if file.name.endswith(ENDING):
         yield from adk_case_events(file, refs)
         return
     wanted = frozenset(refs)
     lines = _lines_about(file, wanted) if places is None else _lines_at(file, wanted, places)
-    yield from with_turns_begun(_of_journal(file, lines, wanted, strict=places is not None))
+    yield from with_turns_begun(_read_lines(file, lines, wanted, strict=places is not None))
 
 
 def _lines_about(file: Path, refs: frozenset[CaseRef]) -> Iterator[bytes]:
-    """The announcement, and lines that may be about these cases. What is not is not even parsed."""
+    """Yield the announcement and the lines that may be about these cases. Other lines are not parsed."""
     ids = {json.dumps(ref.eval_id).encode("ascii") for ref in refs}
     with file.open("rb") as lines:
         for line in lines:
@@ -55,7 +58,7 @@ def _lines_about(file: Path, refs: frozenset[CaseRef]) -> Iterator[bytes]:
 
 
 def _lines_at(file: Path, refs: Iterable[CaseRef], places: Places) -> Iterator[bytes]:
-    """The lines of cases at their places, in the order of the journal."""
+    """Yield the lines of cases at their places, in the order of the journal."""
     pairs = sorted(pair for ref in refs for pair in _ranges(places(ref)))
     with file.open("rb") as source:
         for offset, length in pairs:
@@ -64,12 +67,15 @@ def _lines_at(file: Path, refs: Iterable[CaseRef], places: Places) -> Iterator[b
 
 
 def _ranges(at: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Offset and length of each range of `at`."""
+    """Return offset and length of each range in `at`."""
     return zip(at[::2], at[1::2], strict=True)
 
 
-def _of_journal(file: Path, lines: Iterable[bytes], refs: frozenset[CaseRef], *, strict: bool) -> Iterator[Event]:
-    """The events of these cases. `strict`: all lines must be theirs, and whole (else ValueError)."""
+def _read_lines(file: Path, lines: Iterable[bytes], refs: frozenset[CaseRef], *, strict: bool) -> Iterator[Event]:
+    """Yield the events of these cases.
+
+    If `strict`, raise ValueError for a damaged line or a line of another case.
+    """
     announced = False
     last = 0
     for line in lines:
@@ -77,7 +83,7 @@ def _of_journal(file: Path, lines: Iterable[bytes], refs: frozenset[CaseRef], *,
             data = read_checked(line)
             number = data.get("line", last + 1)
             if number <= last:
-                continue  # Out of place, or once more.
+                continue  # Moved or repeated line.
             last = number
             if data.get("event") == "RunStarted":
                 announced = True
@@ -94,13 +100,13 @@ def _of_journal(file: Path, lines: Iterable[bytes], refs: frozenset[CaseRef], *,
                 yield _announcement({}, file, refs)
             yield event
         elif strict:
-            raise ValueError(f"{file}: another case stands at the place of one")
+            raise ValueError(f"{file}: found another case at the expected place")
     if not announced:
         yield _announcement({}, file, refs)
 
 
 def _announcement(data: Mapping[str, Any], file: Path, refs: Iterable[CaseRef]) -> RunStarted:
-    """The beginning of the run, of which it is enough to know what concerns these cases."""
+    """Return the start of the run, reduced to these cases."""
     wanted = {ref: PlannedCase(ref, None, "not known") for ref in refs}
     for item in data.get("cases") or ():
         case = item.get("case") if isinstance(item, dict) else None
@@ -112,7 +118,7 @@ def _announcement(data: Mapping[str, Any], file: Path, refs: Iterable[CaseRef]) 
                 wanted[ref] = PlannedCase(ref, config, source, changed, rule)
     words = {name: str(data.get(name) or "") for name in ("root", "started", "scored_from")}
     run_id = str(data.get("run_id") or file.parent.name)
-    told = data.get("until_sure")
-    until = float(told) if isinstance(told, int | float) and 0 < told < 1 else None
+    rate = data.get("until_sure")
+    until = float(rate) if isinstance(rate, int | float) and 0 < rate < 1 else None
     cases = tuple(wanted.values())
     return RunStarted(run_id, words["root"], words["started"], cases, words["scored_from"], until_sure=until)

@@ -1,6 +1,6 @@
-"""What earlier runs said of one case, from their summaries, without reading the rest of them.
+"""Past results of one case, read from summaries without parsing their other cases.
 
-A summary of 10 000 cases is 4 MB of JSON. The row of a case is found in it by its first key and read alone.
+A summary of 10,000 cases is 4 MB of JSON. The row of a case is found by its first key and parsed alone.
 """
 
 import json
@@ -17,7 +17,7 @@ from workbench.history.summary import Row, has_verdict
 from workbench.history.summary_files import FILE_NAME, INDEX, IndexEntry
 
 Name: TypeAlias = tuple[str, str, str, str]
-"""A case whatever its repeat: agent, evalset_file, eval_set_id, eval_id."""
+"""A case without its repeat: agent, evalset_file, eval_set_id, eval_id."""
 _CHECKSUM = 8
 _DATA = len(HEAD) + _CHECKSUM + len(b'", "data": ')
 _decode = json.JSONDecoder().raw_decode
@@ -25,7 +25,7 @@ _decode = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """A run that decided the case: `rows` are its executions with a verdict, in the order of their repeats."""
+    """A run that decided the case. `rows` are its executions with a verdict, in the order of repeats."""
 
     run_id: str
     started: str
@@ -33,8 +33,10 @@ class EarlierRun:
 
 
 class EarlierRuns:
-    """Finds the earlier runs of cases; reads the list of runs again only when it has changed. For one thread at a
-    time."""
+    """Past runs of a case, for use in one thread at a time.
+
+    The list of runs is read again only when it has changed.
+    """
 
     def __init__(self, state: Path) -> None:
         self._state = state
@@ -42,8 +44,10 @@ class EarlierRuns:
         self._listed: list[IndexEntry] = []
 
     def of(self, name: Name, most: int) -> tuple[EarlierRun, ...]:
-        """The newest `most` runs in which the case has a verdict, the newest first. Runs without a sound summary are
-        passed over."""
+        """Return the newest `most` runs with a verdict for the case, newest first.
+
+        Runs without a valid summary are skipped.
+        """
         found: list[EarlierRun] = []
         for entry in self._entries():
             if name[1] not in (entry.get("files") or ()):
@@ -71,7 +75,7 @@ class EarlierRuns:
 
 
 def case_rows(summary: Path, name: Name) -> Iterator[Row]:
-    """The rows of a case in a summary file; none where the file is missing or damaged."""
+    """Yield the rows of a case in a summary file; none if the file is missing or damaged."""
     try:
         line = summary.read_bytes()
     except OSError:
@@ -80,7 +84,7 @@ def case_rows(summary: Path, name: Name) -> Iterator[Row]:
     if line[len(HEAD) : len(HEAD) + _CHECKSUM] != b"%08x" % zlib.crc32(encoded):
         return
     text = encoded.decode("ascii", "replace")
-    # As `json.dumps` writes it, up to the number of the repeat.
+    # The text that `json.dumps` writes, up to the number of the repeat.
     head = f'{{"ref": {json.dumps(list(name))[:-1]}, '
     place = text.find(head)
     while place >= 0:

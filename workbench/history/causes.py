@@ -1,7 +1,7 @@
-"""Why two executions of a case may differ: which of what determined them, and of what came between, is not the same.
+"""Likely causes of a different outcome of the same case in two runs.
 
-What cannot have had an effect is not named: where the agent said, called and was told the same, no change of its
-files is a cause.
+Only inputs that can have had an effect are named. If the agent said the same, made the same calls and got the same
+answers, a change of its files is not a cause.
 """
 
 import ast
@@ -22,23 +22,23 @@ from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary, number
 
 CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
-"""A kind of input, where `prompt`, `code`, `model` and `data` say which kind of file of the agent it is."""
+"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` tell kinds of agent files apart."""
 FileKind: TypeAlias = Literal["prompt", "code", "model", "data"]
-_LONGEST = 5000
-"""Lines of a file that are compared line by line."""
-_LINES = 40
+_MAX_DIFFED_LINES = 5000
+"""Files with more lines are not diffed."""
+_MAX_SHOWN_LINES = 40
 _CODE = {".py"}
-_OF_FILES: tuple[Input, ...] = ("agent_file", "agent_folder")
-_ASKED: tuple[Input, ...] = tuple(
-    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_OF_FILES, "environment")
+_FILE_INPUTS: tuple[Input, ...] = ("agent_file", "agent_folder")
+_OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
+    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_FILE_INPUTS, "environment")
 )
-"""The other kinds of input that reach the agent."""
+"""Kinds of input that reach the agent, besides files and environment."""
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """`what` says in words what differs; for files, which."""
+    """One likely cause. `what` describes the difference; for files, it lists them."""
 
     kind: CauseKind
     what: str
@@ -46,8 +46,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file of an agent that differs between two runs: `lines` as a unified diff without its heads, [] where its
-    content is not kept."""
+    """A file of an agent that differs between two runs.
+
+    `lines` is a unified diff without its header, or empty if the file's content is not stored.
+    """
 
     agent: str
     path: str
@@ -56,7 +58,10 @@ class ChangedFile:
 
 
 def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, list[ChangedFile]]:
-    """Agent → its files that differ. Agents of which one of the runs does not know the files are left out."""
+    """Return the changed files by agent.
+
+    An agent is left out if one of the runs did not record its files.
+    """
     found: dict[str, list[ChangedFile]] = {}
     for agent, old in before.sources.items():
         new = after.sources.get(agent)
@@ -72,7 +77,7 @@ def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, lis
 def causes(
     before: tuple[Summary, Row], after: tuple[Summary, Row], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
-    """Of one case in two runs; `files` is what `changed_files` found."""
+    """Yield the likely causes for one case in two runs. `files` is the result of `changed_files`."""
     (_, old), (_, new) = before, after
     changes, _ = changed_inputs(before, after)
     by_kind: dict[Input, list[Change]] = {}
@@ -80,7 +85,7 @@ def causes(
         by_kind.setdefault(change.input, []).append(change)
     named: list[Cause] = []
     if "expected" in by_kind:
-        named.append(Cause("expected", "what is expected of the case"))
+        named.append(Cause("expected", "the reference of the case"))
     decisive = _decisive(old, new)
     decided = [change for change in by_kind.get("criteria", ()) if _decided(change, before, after, decisive)]
     if decided:
@@ -89,15 +94,18 @@ def causes(
     if decisive and "function" in by_kind:
         named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
     yield from named
-    if _differ(old, new, "said") or _did_otherwise(old, new) or _broke(old) != _broke(new):
-        yield from _of_the_agent(before, after, by_kind, files)
+    if _differ(old, new, "said") or _steps_differ(old, new) or _broke(old) != _broke(new):
+        yield from _agent_causes(before, after, by_kind, files)
     elif not named and _judged(new):
-        yield Cause("judge", "the same transcript was judged differently")
+        yield Cause("judge", "the judge scored the same transcript differently")
 
 
 def _decisive(old: Row, new: Row) -> set[str]:
-    """Return the criteria that made the difference: those with another status, else with another score, else all. No
-    criterion made one if the agent broke off."""
+    """Return the criteria that made the difference.
+
+    These are the criteria with another status, else those with another score, else all. There are none if a run of the
+    case broke off.
+    """
     if _broke(old) or _broke(new):
         return set()
     one, other = old["metrics"], new["metrics"]
@@ -110,23 +118,25 @@ def _decisive(old: Row, new: Row) -> set[str]:
 
 
 def _decided(change: Change, before: Sided, after: Sided, decisive: set[str]) -> bool:
-    """Whether a change of the criteria can have made the difference. Another threshold has not if the score is on the
-    same side of both."""
+    """Return whether a change of a criterion can have made the difference.
+
+    A new threshold made no difference if the score is on the same side of both thresholds.
+    """
     old, new, criterion = before[1], after[1], criterion_of(change)
     judged = criterion in old["metrics"] or criterion in new["metrics"]
     if not decisive or (judged and criterion not in decisive):
         return False
-    metric, earlier = new["metrics"].get(criterion), old["metrics"].get(criterion)
-    if not change.name.endswith(" threshold") or metric is None or earlier is None or metric[2] == earlier[2]:
+    metric, old_metric = new["metrics"].get(criterion), old["metrics"].get(criterion)
+    if not change.name.endswith(" threshold") or metric is None or old_metric is None or metric[2] == old_metric[2]:
         return True
-    old_threshold = number(earlier[1])
+    old_threshold = number(old_metric[1])
     if metric[0] is None or old_threshold is None:
         return True
     return bool((metric[0] >= old_threshold) != (metric[2] == "passed"))
 
 
 def describe(before: Summary, after: Summary) -> Iterator[str]:
-    """What differs between the runs as a whole, in words, without files."""
+    """Yield the differences between two runs as a whole, as text. Files are not included."""
     for name in sorted({*before.versions, *after.versions}):
         old, new = before.versions.get(name), after.versions.get(name)
         if before.versions and after.versions and old != new:
@@ -138,15 +148,15 @@ def describe(before: Summary, after: Summary) -> Iterator[str]:
         yield f"commit {str(before.git.get('commit'))[:12]} -> {str(after.git.get('commit'))[:12]}"
 
 
-def _of_the_agent(
+def _agent_causes(
     before: Sided, after: Sided, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
-    """Yield why the agent did something else."""
+    """Yield the likely causes for the agent's different behavior."""
     (old_run, old), (new_run, new) = before, after
     agent = str(new["ref"][0])
-    found = [*_of_files(old_run, new_run, agent, files.get(agent, ()))]
+    found = [*_file_causes(old_run, new_run, agent, files.get(agent, ()))]
     listed = {file.path for file in files.get(agent, ())}
-    others = [change.name for kind in _OF_FILES for change in by_kind.get(kind, ()) if change.name not in listed]
+    others = [change.name for kind in _FILE_INPUTS for change in by_kind.get(kind, ()) if change.name not in listed]
     if others:
         found.append(Cause("agent_file", _names(others)))
     if old_run.versions and new_run.versions and old_run.versions != new_run.versions:
@@ -155,28 +165,32 @@ def _of_the_agent(
         found.append(Cause("versions", _names(differ)))
     if "environment" in by_kind:
         found.append(Cause("environment", describe_few(by_kind["environment"])))
-    found += [Cause(kind, _names([change.name for change in by_kind[kind]])) for kind in _ASKED if kind in by_kind]
-    if _told_otherwise(old, new):
-        found.append(Cause("tool_output", "the same tool calls were answered differently"))
+    found += [
+        Cause(kind, _names([change.name for change in by_kind[kind]]))
+        for kind in _OTHER_AGENT_INPUTS
+        if kind in by_kind
+    ]
+    if _tools_answered_differently(old, new):
+        found.append(Cause("tool_output", "the same tool calls returned different answers"))
     yield from found
     if not found and "expected" not in by_kind:
-        why = "nothing that is kept of it differs" if agent in files else "its files are not known of both runs"
-        yield Cause("agent", f"the agent did something else; {why}")
+        why = "no recorded input differs" if agent in files else "its files were not recorded in both runs"
+        yield Cause("agent", f"the agent behaved differently; {why}")
 
 
-def _of_files(before: Summary, after: Summary, agent: str, files: Iterable[ChangedFile]) -> Iterator[Cause]:
+def _file_causes(before: Summary, after: Summary, agent: str, files: Iterable[ChangedFile]) -> Iterator[Cause]:
     files = list(files)
     kinds: tuple[FileKind, ...] = ("prompt", "code", "data")
     for kind in kinds:
         paths = [file.path for file in files if file.kind == kind]
         if paths:
             yield Cause(kind, _names(paths))
-    named_in = [file.path for file in files if file.kind == "model"]
-    models = agent in before.models and agent in after.models
-    if models and before.models[agent] != after.models[agent]:
+    model_files = [file.path for file in files if file.kind == "model"]
+    known = agent in before.models and agent in after.models
+    if known and before.models[agent] != after.models[agent]:
         yield Cause("model", f"{_names(before.models[agent])} -> {_names(after.models[agent])}")
-    elif named_in:
-        yield Cause("model", _names(named_in))
+    elif model_files:
+        yield Cause("model", _names(model_files))
 
 
 def _judges(before: Sided, after: Sided, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
@@ -194,7 +208,7 @@ def _judges(before: Sided, after: Sided, changes: Iterable[Change], decisive: se
 
 
 def _sources(files: dict[str, Any], state: Path) -> list[str]:
-    """Return the Python of an agent, as far as it is kept."""
+    """Return the Python sources of an agent that are stored."""
     return [_content(digest, state) or "" for path, digest in files.items() if PurePosixPath(path).suffix in _CODE]
 
 
@@ -206,15 +220,18 @@ def _changed(
     if before is None or after is None:
         return ChangedFile(agent, path, kind)
     one, other = before.splitlines(), after.splitlines()
-    if max(len(one), len(other)) > _LONGEST:
+    if max(len(one), len(other)) > _MAX_DIFFED_LINES:
         return ChangedFile(agent, path, kind)
     lines = [line for line in difflib.unified_diff(one, other, n=0, lineterm="") if line[:3] not in ("---", "+++")]
-    more = [f"… {counted(len(lines) - _LINES, 'more line')}"] if len(lines) > _LINES else []
-    return ChangedFile(agent, path, kind, (*lines[:_LINES], *more))
+    more = [f"… {counted(len(lines) - _MAX_SHOWN_LINES, 'more line')}"] if len(lines) > _MAX_SHOWN_LINES else []
+    return ChangedFile(agent, path, kind, (*lines[:_MAX_SHOWN_LINES], *more))
 
 
 def _content(digest: Any, state: Path) -> str | None:
-    """The content; that of a file that was not there is empty."""
+    """Return the content with this digest, or None if it is not stored.
+
+    A file that did not exist has no digest and counts as empty.
+    """
     if digest is None:
         return ""
     content = read_object(state, digest) if isinstance(digest, str) else None
@@ -229,8 +246,13 @@ def _models(run: Summary, agent: str) -> set[str]:
 def _kind(
     path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]], sources: list[str]
 ) -> FileKind:
-    """Return what a file tells of: another model where only names of models differ, a prompt where it is used as one,
-    or Python of which only texts differ; data, such as what a tool looks things up in, is neither."""
+    """Return the kind of a changed file.
+
+    - `model`: only names of models differ.
+    - `prompt`: the file is used as a prompt, or only string literals of a Python file differ.
+    - `code`: any other Python file.
+    - `data`: any other file, such as one in which a tool looks things up.
+    """
     names = models[0] | models[1]
     if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
         return "model"
@@ -257,8 +279,11 @@ def _without_texts(source: str) -> str:
 
 
 def _without_models(source: str) -> str:
-    """The source without the texts that name a model: what is given to `model=`, or to a variable, a field or a
-    parameter of such a name, as in a model class of the user's own."""
+    """Return the syntax tree without the strings that name a model.
+
+    These are values of `model=`, and of variables, fields and parameters with such a name, for example in the user's
+    own model class.
+    """
     tree = _parsed(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg and _MODEL_NAME.search(node.arg):
@@ -292,19 +317,19 @@ def _blank(tree: ast.AST) -> ast.AST:
 
 
 def _differ(old: Row, new: Row, name: str) -> bool:
-    """Whether both are known, and not the same."""
+    """Return whether both rows have the field and the values differ."""
     one, other = str(old.get(name) or ""), str(new.get(name) or "")
     return bool(one and other) and one != other
 
 
-def _did_otherwise(old: Row, new: Row) -> bool:
-    """Whether it called otherwise, or was answered otherwise."""
+def _steps_differ(old: Row, new: Row) -> bool:
+    """Return whether the tool calls or their answers differ."""
     one, other = old.get("steps"), new.get("steps")
     return one is not None and other is not None and one != other
 
 
-def _told_otherwise(old: Row, new: Row) -> bool:
-    """Whether the first thing that went otherwise is what a tool answered: all before it was the same."""
+def _tools_answered_differently(old: Row, new: Row) -> bool:
+    """Return whether the first difference between the runs is a tool's answer."""
     steps = zip(old.get("steps") or (), new.get("steps") or (), strict=False)
     first = next(((one, other) for one, other in steps if one != other), None)
     return first is not None and all(step.startswith("r") for step in first)

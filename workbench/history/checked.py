@@ -1,5 +1,4 @@
-"""Lines of `workbench.agents.worker.checked`, which tell whether they are still what was written: read, and written
-in pieces."""
+"""Lines with a checksum (`workbench.agents.worker.checked`): reading them, and writing them in pieces."""
 
 import json
 import zlib
@@ -12,10 +11,10 @@ _CHECKSUM = 8
 
 
 def write_checked(file: BinaryIO, pieces: Iterable[str]) -> None:
-    """Write the line of a JSON object that comes in pieces of ASCII, as the first line of a file.
+    """Write a JSON object that comes in pieces of ASCII as the first line of a file.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     checksum = 0
     file.write(HEAD + b"?" * _CHECKSUM + MIDDLE)
@@ -29,21 +28,21 @@ def write_checked(file: BinaryIO, pieces: Iterable[str]) -> None:
 
 
 def read_checked(line: bytes) -> dict[str, Any]:
-    """What a line holds.
+    """Return the object in a line.
 
     Raises:
-        ValueError: it is not what was written.
+        ValueError: the line was changed or cut.
     """
     if not line.endswith(b"\n"):
-        raise ValueError("it is cut off")
+        raise ValueError("it is incomplete")
     body = line[:-1]
     start = len(HEAD) + _CHECKSUM + len(MIDDLE)
     if not (body.startswith(HEAD) and body[start - len(MIDDLE) : start] == MIDDLE and body.endswith(TAIL)):
-        raise ValueError("it has not the form of a line")
+        raise ValueError("it has no checksum")
     encoded = body[start : -len(TAIL)]
     if b"%08x" % zlib.crc32(encoded) != body[len(HEAD) : len(HEAD) + _CHECKSUM]:
-        raise ValueError("its checksum differs")
+        raise ValueError("its checksum is wrong")
     data = json.loads(encoded)
     if not isinstance(data, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     return data

@@ -1,4 +1,4 @@
-"""Which earlier run is worth comparing with a run."""
+"""The past run that a run is best compared with."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,23 +8,26 @@ from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
 from workbench.history.votes import Case, are_enough, case_votes
 
-_LOOKED_AT = 20
-"""Earlier runs that are read for it, the newest first."""
+_MAX_RUNS = 20
+"""Number of past runs whose summaries are read, the newest first."""
 
 
 def last_comparable(state: Path, run: KeptRun, others: Sequence[KeptRun]) -> KeptRun | None:
-    """Return the newest of the earlier runs in which at least half of the cases of `run` are decided, else the newest
-    that decided any of them; None if none of them did. Reads summaries: for a thread."""
+    """Return the newest past run that decided at least half of the cases of `run`.
+
+    Fall back to the newest past run that decided any of them, else return None. Reads summaries, so call it in a
+    thread.
+    """
     wanted = _decided(state, run).keys()
-    earlier = [other for other in others if other.path != run.path and other.started <= run.started]
-    some: KeptRun | None = None
-    for other in earlier[:_LOOKED_AT]:
+    past = [other for other in others if other.path != run.path and other.started <= run.started]
+    fallback: KeptRun | None = None
+    for other in past[:_MAX_RUNS]:
         shared = wanted & _decided(state, other).keys()
         if are_enough(shared, wanted):
             return other
-        if shared and some is None:
-            some = other
-    return some
+        if shared and fallback is None:
+            fallback = other
+    return fallback
 
 
 def _decided(state: Path, run: KeptRun) -> dict[Case, float]:

@@ -1,4 +1,4 @@
-"""Two runs side by side: changed verdicts, changed scores, and what may have caused them."""
+"""Comparison of two runs: changed verdicts, changed scores and their likely causes."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,10 +16,18 @@ ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score"
 
 @dataclass(frozen=True, slots=True)
 class ChangedCase:
-    """A case with another verdict or another score: it had passed and does no more (`regression`), passes now
-    (`fix`), does neither but is another (`other`), or has other scores only (`score`). `unfinished`: one of the runs
-    ended before it had a verdict, so that nothing is known of a change. Where the later run could not open its evalset,
-    or found no agent for it, `after` is the error that stands there instead."""
+    """A case with another verdict or another score.
+
+    `change` is one of:
+
+    - `regression`: it passed before and does not pass now.
+    - `fix`: it passes now and did not before.
+    - `other`: another verdict, passed in neither run.
+    - `score`: only scores differ.
+    - `unfinished`: one of the runs has no verdict for it, so nothing is known about a change.
+
+    If the later run could not open the evalset, or found no agent for it, `after` is the error reported in its place.
+    """
 
     change: Change
     before: Row
@@ -28,7 +36,7 @@ class ChangedCase:
 
     @property
     def ref(self) -> list[Any]:
-        """Which case it is: as the later run calls it, if it knows the case and its agent."""
+        """Reference of the case: the later run's, if it names the case and its agent."""
         return list((self.after if _names_a_case(self.after) else self.before)["ref"])
 
     @property
@@ -39,14 +47,17 @@ class ChangedCase:
 
     @property
     def is_lost(self) -> bool:
-        """It had passed, and the later run does not say whether it still does."""
+        """Whether it passed before, and the later run has no verdict."""
         return self.change == "unfinished" and self.before["status"] == "passed"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`cases` in the order regressions, fixes, others, scores, each in that of the second run's plan; `files` are
-    those of agents that differ, `differences` what else does, in words."""
+    """Two compared runs.
+
+    `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `files` are the
+    agents' files that differ. `differences` describes all other differences.
+    """
 
     before: Summary
     after: Summary
@@ -59,16 +70,17 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no case is in both runs, so that nothing was compared."""
+        """Whether the runs have no case in common."""
         return not self.cases and not self.unchanged
 
     def count(self, change: Change) -> int:
+        """Return the number of cases with this change."""
         return Counter(case.change for case in self.cases)[change]
 
 
 def compare(before: Summary, after: Summary, state: Path) -> Comparison:
-    """Compares two runs, `before` the earlier one; `state` has the contents of the agents' files."""
-    # ADK's results do not say in which file an evalset stands.
+    """Compare two runs, `before` being the earlier one. `state` holds the contents of the agents' files."""
+    # ADK's results do not name the evalset's file.
     whole = all(row["ref"][1] for run in (before, after) for row in run.rows.values())
     old, new = _by_case(before, whole=whole), _by_case(after, whole=whole)
     paired = {**old, **_pair_repeats(old, new)}
@@ -76,20 +88,20 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     files = changed_files(before, after, state)
     found: list[ChangedCase] = []
     both = [(paired[key], row) for key, row in new.items() if key in paired]
-    for earlier, row in (*both, *instead):
-        if (change := _change(earlier, row)) is not None:
+    for old_row, row in (*both, *instead):
+        if (change := _change(old_row, row)) is not None:
             started = change != "unfinished" and _names_a_case(row)
-            why = tuple(causes((before, earlier), (after, row), files)) if started else ()
-            found.append(ChangedCase(change, earlier, row, why))
+            why = tuple(causes((before, old_row), (after, row), files)) if started else ()
+            found.append(ChangedCase(change, old_row, row, why))
     found.sort(key=lambda case: ORDER.index(case.change))
-    told = {id(row) for pair in instead for row in pair}
+    reported = {id(row) for pair in instead for row in pair}
     return Comparison(
         before,
         after,
         tuple(found),
         len(both) + len(instead) - len(found),
-        tuple(row for key, row in old.items() if key not in new and id(row) not in told),
-        tuple(row for key, row in new.items() if key not in old and id(row) not in told),
+        tuple(row for key, row in old.items() if key not in new and id(row) not in reported),
+        tuple(row for key, row in new.items() if key not in old and id(row) not in reported),
         tuple(file for changed in files.values() for file in changed),
         (
             *describe(before, after),
@@ -103,8 +115,10 @@ def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
 
 
 def _errors_instead(missing: Iterable[Row], rows: Iterable[Row]) -> list[tuple[Row, Row]]:
-    """Cases that the later run has not because their evalset was broken there or had no agent, each with the error that
-    the run has in place of it: what could not even start has not stayed as it was."""
+    """Return the cases of broken or unowned evalsets, each paired with the later run's error.
+
+    A case that could not even start has changed.
+    """
     errors = {tuple(row["ref"]): row for row in rows if row["status"] == "error" and not _names_a_case(row)}
     files = {ref[1]: row for ref, row in errors.items() if ref[1] and not ref[3]}
     found = []
@@ -116,14 +130,17 @@ def _errors_instead(missing: Iterable[Row], rows: Iterable[Row]) -> list[tuple[R
 
 
 def _names_a_case(row: Row) -> bool:
-    """Whether a case and its agent are known: not where an evalset is broken, or belongs to no agent."""
+    """Return whether the row has a case and an agent. A broken or unowned evalset has a row without."""
     agent, *_, eval_id, _ = row["ref"]
     return bool(agent and eval_id)
 
 
 def _pair_repeats(old: dict[tuple[Any, ...], Row], new: dict[tuple[Any, ...], Row]) -> dict[tuple[Any, ...], Row]:
-    """The earlier execution that each repeat of a case is laid beside. Which number a repeat has means nothing: those
-    that came out alike belong together, so that 3 of 5 passes before and after are no change, whichever they were."""
+    """Return the old execution that each repeat of a case is compared with.
+
+    Repeat numbers carry no meaning, so repeats with the same outcome are paired. With 3 of 5 passes before and after,
+    nothing changed, whichever repeats passed.
+    """
     cases: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for key in new:
         if key in old:
@@ -132,9 +149,9 @@ def _pair_repeats(old: dict[tuple[Any, ...], Row], new: dict[tuple[Any, ...], Ro
     for keys in cases.values():
         if len(keys) == 1:
             continue
-        left = dict.fromkeys(keys)  # Of the earlier run, in order.
+        left = dict.fromkeys(keys)  # Old repeats without a partner, in order.
         open_keys = list(keys)
-        for alike in (_came_out, _ended, _anyhow):
+        for alike in (_outcome, _status, _any):
             by_outcome: dict[Any, list[tuple[Any, ...]]] = {}
             for key in left:
                 by_outcome.setdefault(alike(old[key]), []).append(key)
@@ -148,16 +165,16 @@ def _pair_repeats(old: dict[tuple[Any, ...], Row], new: dict[tuple[Any, ...], Ro
     return paired
 
 
-def _came_out(row: Row) -> Any:
+def _outcome(row: Row) -> Any:
     counted = {name: verdict for name, metric in row["metrics"].items() if (verdict := _verdict(metric)) is not None}
-    return _ended(row), tuple(sorted(counted.items(), key=lambda item: item[0]))
+    return _status(row), tuple(sorted(counted.items(), key=lambda item: item[0]))
 
 
-def _ended(row: Row) -> Any:
+def _status(row: Row) -> Any:
     return row["status"] if has_verdict(row) else None
 
 
-def _anyhow(row: Row) -> Any:
+def _any(row: Row) -> Any:
     return None
 
 
@@ -175,5 +192,5 @@ def _change(old: Row, new: Row) -> Change | None:
 
 
 def _verdict(metric: list[Any] | None) -> tuple[Any, Any] | None:
-    """What counts of a criterion. What is only informational, such as seconds, differs each time."""
+    """Return score and status. Informational metrics, such as seconds, differ each time and are left out."""
     return None if metric is None or metric[2] == "informational" else (metric[0], metric[2])

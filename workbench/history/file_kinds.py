@@ -1,4 +1,4 @@
-"""How an agent's Python sources use its text files: as a prompt, or as data that a tool looks things up in."""
+"""Use of an agent's text files in its Python sources: as a prompt, or as data for a tool."""
 
 import ast
 import re
@@ -12,12 +12,15 @@ _PROMPT = re.compile(r"prompt|instruct|persona|template|^_?system", re.IGNORECAS
 _PROMPT_NAMES = ("prompt", "instruction")
 _PROMPT_ENDINGS = {".md", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
 _INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULTILINE)
-"""A field of an agent that is defined in YAML."""
+"""Instruction field of an agent defined in YAML."""
 
 
 def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str]) -> bool:
-    """Return whether a file that is no Python is a prompt. Its name says so; else the `sources` that name it do, by
-    where they put what they read; else its ending, or the instruction of an agent in it."""
+    """Return whether a file that is not Python is a prompt.
+
+    Its name decides first. Then the `sources` that mention it decide, by how they use its content. Else its extension
+    or an agent's instruction in it decides.
+    """
     place = PurePosixPath(path)
     if any(word in part.lower() for part in place.parts for word in _PROMPT_NAMES):
         return True
@@ -30,14 +33,14 @@ def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str])
 
 
 def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
-    """Yield for each place in the source that names the file whether a prompt is made of it there."""
+    """Yield, for each mention of the file in a source, whether a prompt is made of it."""
     if place.stem not in source:
         return
     try:
         tree = parse_source(source.encode("utf-8", "surrogatepass"))
     except (SyntaxError, ValueError, RecursionError):
         return
-    held = {
+    prompt_variables = {
         name.id
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword) and node.arg and _PROMPT.search(node.arg)
@@ -47,14 +50,14 @@ def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, inside = waiting.pop()
-        inside = inside or any(name in held or _PROMPT.search(name) for name in _names(node))
+        inside = inside or any(name in prompt_variables or _PROMPT.search(name) for name in _names(node))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_named(node.value, place):
             yield inside
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
 def _names(node: ast.AST) -> list[str]:
-    """Return the names that what stands in a node goes to."""
+    """Return the names that the value of a node is assigned to."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.name]
     if isinstance(node, ast.keyword):

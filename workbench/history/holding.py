@@ -1,4 +1,7 @@
-"""Who is writing a run: a lock on its journal, which ends with the process that took it, however that ends."""
+"""A lock on the journal that is being written.
+
+The system releases the lock when the process ends, however it ends.
+"""
 
 import fcntl
 import os
@@ -6,8 +9,10 @@ from pathlib import Path
 
 
 def take_hold(descriptor: int) -> bool:
-    """Marks an open journal as being written, until it is closed; False if another process writes it. Where the file
-    system knows no locks, nobody can tell, and it is taken."""
+    """Lock an open journal until it is closed. Return False if another process has locked it.
+
+    File systems without locks count as locked.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -18,7 +23,7 @@ def take_hold(descriptor: int) -> bool:
 
 
 def is_written(path: Path) -> bool:
-    """Whether somebody is writing this journal at the moment."""
+    """Return whether a process has this journal locked for writing."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

@@ -1,9 +1,9 @@
-"""A run on disk: one line an event, appended as it happens.
+"""A run's journal on disk: one line per event, written as it happens.
 
-`STATE/runs/RUN_ID/events.jsonl`. Each line is the JSON object `{"crc32": "<8 hex digits>", "data": …}`, the checksum
-taken over the bytes of `data` as they stand there; `data` of the first line is `{"schema": SCHEMA, "run_id": …}`, of
-every other one an event in its JSON form with the number of its line in front, `{"line": 2, "event": …}`. A process
-that dies leaves at worst half a last line.
+`STATE/runs/RUN_ID/events.jsonl`. Each line is the JSON object `{"crc32": "<8 hex digits>", "data": …}`. The checksum
+covers the bytes of `data` as written. In the first line, `data` is `{"schema": SCHEMA, "run_id": …}`. In every other
+line it is the JSON form of an event, with the line's number in front: `{"line": 2, "event": …}`. A process that dies
+leaves at most an incomplete last line.
 """
 
 import contextlib
@@ -33,12 +33,14 @@ from workbench.trace.pieces import PieceWriter
 
 FILE_NAME = JOURNAL_FILE
 OTHERS = CaseRef("", "", "", "other cases, which cannot be read")
-"""Stands for them in a run of which the announcement is lost. It has no verdict."""
+"""Placeholder without a verdict for the unknown cases of a run whose announcement is lost."""
 
 
 class Journal:
-    """The events of one run, kept as they happen. Without a `path` nothing can be written, `notice` says why, and the
-    run lives in memory."""
+    """The journal of one run, written as events happen.
+
+    If it cannot be written, `path` is None, `notice` says why, and the run is kept in memory.
+    """
 
     def __init__(self, path: Path | None, descriptor: int | None, notice: Noticed | None) -> None:
         self.path = path
@@ -46,26 +48,27 @@ class Journal:
         self._descriptor = descriptor
         self._size = 0
         self._crc = 0
-        """The checksum of all that is in it, which tells whether a summary was made of this very journal."""
+        """Checksum of the whole file, which tells whether a summary belongs to it."""
         self._number: int | None = 2
-        """That of the line to come; None in a journal of which the lines have none."""
+        """Number of the next line, or None if unnumbered."""
         self._head = 0
-        """Bytes of the line that was written when the journal was made."""
+        """Bytes of the header line."""
         self._gathering = Gathering()
         self._name_synced = False
         self._summed_up = False
         self._failed = False
         self._places: dict[tuple[Any, ...], Sequence[int]] = {}
-        """Where the cases are, of a run that is over."""
+        """Places of the cases' lines, set when the run has ended."""
         self._pieces = PieceWriter(path.parent) if path is not None else None
 
     @classmethod
     def reopen(cls, path: Path) -> "Journal | None":
-        """The journal of a run that was interrupted, to be gone on with; None if somebody has it open to write to, or a
-        later version wrote it. What was cut off at its end is dropped: it says nothing.
+        """Open the journal of an interrupted run to append to it, dropping an incomplete last line.
+
+        Return None if another process has it open for writing, or a later version wrote it.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
         if not take_hold(descriptor):
@@ -73,9 +76,9 @@ class Journal:
             return None
         journal = cls(path, descriptor, None)
         try:
-            journal._read_what_is_there(path)
+            journal._read_existing(path)
             os.ftruncate(descriptor, journal._size)
-            # What the list knows of it will not hold any more.
+            # The index entry becomes outdated: mark the run as not ended.
             entry = index_entry(path.parent.name, journal._gathering.summary)
             add_to_index(path.parent.parent, {**entry, "seconds": None})
         except OSError:
@@ -86,8 +89,8 @@ class Journal:
             return None
         return journal
 
-    def _read_what_is_there(self, path: Path) -> None:
-        """Whole lines count, whatever is in them. Raises OSError; ValueError: it is of a later version."""
+    def _read_existing(self, path: Path) -> None:
+        """Read all complete lines, damaged or not. Raises OSError, or ValueError if a later version wrote the file."""
         lines = JournalLines(path)
         with path.open("rb") as file:
             for line in file:
@@ -100,14 +103,14 @@ class Journal:
         self._number = lines.next_number
 
     def release(self) -> None:
-        """Lets go of it as it is."""
+        """Close the file without writing a summary."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     @classmethod
     def open(cls, state: Path, run_id: str) -> "Journal":
-        """A new journal in the state folder `state`, which is made if it is missing; readable by its owner only."""
+        """Create a journal, readable by its owner only. The state folder is created if it is missing."""
         folder = runs_dir(state) / run_id
         path = folder / FILE_NAME
         try:
@@ -117,11 +120,11 @@ class Journal:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             take_hold(descriptor)
             journal = cls(path, descriptor, None)
-            # The disk need not have it before it has a case: then it gets the folder as well.
+            # Not synced yet: the first synced event also syncs the folder.
             journal._append(header(run_id))
             journal._head = journal._size
         except OSError as error:
-            _leave(path)
+            _remove(path)
             reason = error.strerror or type(error).__name__
             return cls(
                 None,
@@ -129,16 +132,16 @@ class Journal:
                 Noticed(
                     "warning",
                     f"this run is kept in memory only: {folder} cannot be written ({reason})",
-                    "--state-dir names another folder",
+                    "--state-dir selects another folder",
                 ),
             )
         return journal
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
-        """Appends events, and with `sync` waits until the disk has them.
+        """Append events, and with `sync` wait until they are on disk.
 
         Raises:
-            OSError: the disk is full or gone; no half line stays behind where that can be helped.
+            OSError: the disk is full or gone. An incomplete line is removed if possible.
         """
         try:
             self._write(tuple(lines), sync=sync)
@@ -169,7 +172,7 @@ class Journal:
             while view:
                 view = view[os.write(self._descriptor, view) :]
         except OSError as error:
-            # Already failing: a cut line is found by its checksum anyway.
+            # If this fails too, the checksum reveals the incomplete line.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, self._size)
             error.filename = str(self.path)
@@ -178,25 +181,25 @@ class Journal:
         self._crc = zlib.crc32(data, self._crc)
 
     def _sync_name(self) -> None:
-        """Makes the file's name as lasting as its content; once."""
+        """Sync the folder once, so that the file's name survives a power failure too."""
         if self.path is not None and not self._name_synced:
             _sync_folder(self.path.parent)
             self._name_synced = True
 
     def digests(self) -> Digests:
-        """Return what makes the digests of the project."""
+        """Return the function object that computes digests for this project."""
         return project_digests(Path(os.devnull) if self.path is None else self.path.parents[2])
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
-        """Keeps contents of files by their digests in the state folder; none where nothing can be written."""
+        """Store contents of files by digest in the state folder. Does nothing if the journal cannot be written."""
         if self.path is not None:
             keep_objects(self.path.parents[2], contents)
 
     def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
-        """Keep with which agents evalsets run; nothing where nothing can be written.
+        """Store which agents the evalsets run with. Does nothing if the journal cannot be written.
 
         Raises:
-            OwnersFileError: that cannot be read or written.
+            OwnersFileError: the owners' file cannot be read or written.
         """
         if self.path is not None:
             state = self.path.parents[2]
@@ -205,8 +208,9 @@ class Journal:
             save_last_owners(state, owners.last)
 
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
-        """Keeps what models and tools were asked and answered beside the journal: the run's id, and where. None where
-        nothing can be written.
+        """Store model and tool requests and answers beside the journal. Return the run's ID and their places.
+
+        Return None if the journal cannot be written.
 
         Raises:
             OSError: the disk is full or gone.
@@ -216,31 +220,31 @@ class Journal:
         return self.path.parent.name, self._pieces.keep(pieces)
 
     def places(self, ref: CaseRef) -> Sequence[int]:
-        """Return where the lines of a case are, as `at` of a row of the summary says it. From any thread."""
+        """Return the places of a case's lines, as in `at` of a summary row. Safe to call from any thread."""
         if self._failed:
-            return ()  # What is shown and what is kept may differ from here on.
+            return ()  # From here on, the file may differ from what is shown.
         key = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat)
         row = self._gathering.summary.rows.get(key)
         return self._places.get(key, ()) if row is None else row["at"]
 
     @property
     def answers(self) -> Path | None:
-        """Where what models answer is kept until the run has come to its end; None where nothing can be written."""
+        """Path of the model answers that are stored until the run is complete, or None if nothing can be written."""
         return None if self.path is None else self.path.parent / ANSWERS_FILE
 
     def sum_up(self) -> None:
-        """Writes the summary of what came; nothing comes after that."""
+        """Write the summary. No events may follow."""
         if self._descriptor is not None and self.path is not None and not self._summed_up:
             self._summed_up = True
             if self._gathering.summary.run_id:
                 file = os.fstat(self._descriptor)
-                # Somebody else has written if the length is another one; then nothing vouches for what is there.
+                # With another size, another process has written to it: then do not vouch for the content.
                 modified = file.st_mtime_ns if file.st_size == self._size else 0
                 size = JournalSize(self._size, (self._number or 1) - 1, self._crc, modified)
                 write_summary(self.path.parent, self._gathering.summary, size)
 
     def close(self) -> None:
-        """No more will come."""
+        """Write the summary and close the file."""
         if self._descriptor is not None:
             self.sum_up()
             os.close(self._descriptor)
@@ -250,73 +254,78 @@ class Journal:
             if self.path is not None and self._gathering.summary.is_done:
                 forget_answers(self.path.parent)
             if self.path is not None and self._size == self._head:
-                _leave(self.path)
-            # All that is needed after the end; the rest of a large run would stay in memory with it.
+                _remove(self.path)
+            # Only the places are needed after the end. Free the rest: a large run takes much memory.
             self._places = {key: row["at"] for key, row in self._gathering.summary.rows.items()}
             self._gathering = Gathering()
 
 
 def read_journal(path: Path) -> Iterator[Event]:
-    """The events of a stored run, in order.
+    """Yield the events of a stored run, in order.
 
-    A line that is damaged, cut or not understood is left out and named by a `Noticed`; if that is the one that
-    announced the cases, they are announced as far as the rest of the file names them. A run that was killed gets no
+    Lines that are damaged, incomplete or of unknown form are skipped, and a `Noticed` names each. If the announcement
+    of the cases is lost, they are announced as far as the rest of the file names them. A run that was killed has no
     `RunFinished`.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the file is no journal, or one of a later version.
+        ValueError: the file is not a journal, or a later version wrote it.
     """
     return with_turns_begun(_announced(path))
 
 
+def is_reading_problem(event: Event, file: Path) -> bool:
+    """Return whether an event is the reader's notice about a part of `file`, and not a notice recorded in the run."""
+    return isinstance(event, Noticed) and event.message.startswith(f"{file}:")
+
+
 def _announced(path: Path) -> Iterator[Event]:
-    """The events that can be read, a `RunStarted` first."""
+    """Yield the readable events, starting with a `RunStarted`."""
     events = _events(path)
-    early: list[Event] = []
+    notices: list[Event] = []
     for event in events:
         if isinstance(event, Noticed):
-            early.append(event)  # The front ends forget notices when a run is announced.
+            notices.append(event)  # Held back, because front ends clear notices when a run is announced.
             continue
-        yield from ([event, *early] if isinstance(event, RunStarted) else [_announcement(path), *early, event])
-        early = []
+        yield from ([event, *notices] if isinstance(event, RunStarted) else [_announcement(path), *notices, event])
+        notices = []
         break
-    yield from early
+    yield from notices
     yield from events
 
 
 def _events(path: Path) -> Iterator[Event]:
-    """What can be read, in order, and a `Noticed` for each thing that cannot."""
+    """Yield the readable events in order, and a `Noticed` for each problem."""
     for line in read_lines(path):
-        if line.said:
-            yield Noticed("warning", line.said)
+        if line.problem:
+            yield Noticed("warning", line.problem)
         if line.data is not None:
             try:
                 yield from_json(line.data)
             except (ValueError, RecursionError) as error:
-                yield Noticed("warning", f"{path}:{line.place}: this line of the journal is left out: {error}")
+                yield Noticed("warning", f"{path}:{line.place}: skipped this journal line: {error}")
 
 
 def _announcement(path: Path) -> RunStarted:
-    """The announcement of a run whose own is lost."""
+    """Return a replacement for a lost announcement."""
     refs: dict[CaseRef, None] = {}
     for event in _events(path):
         if (ref := getattr(event, "case", None)) is not None:
             refs[ref] = None
-    # Nobody knows which others there were: that all of these passed says nothing of the run.
+    # There may have been others. The placeholder keeps the run from counting as passed.
     cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in (*refs, OTHERS))
     return RunStarted(path.parent.name, "", "", cases)
 
 
-def _leave(path: Path) -> None:
-    """What could not be begun is no run."""
+def _remove(path: Path) -> None:
+    """Remove a journal without events and its folder."""
     for remove in (path.unlink, path.parent.rmdir):
         with contextlib.suppress(OSError):
             remove()
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the file's name as lasting as its content."""
+    """Sync the folder, so that the file's name is on disk like its content."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -325,5 +334,5 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """The content and its length; when the file was changed need not last."""
+    """Sync the content and its length, but not the change time."""
     getattr(os, "fdatasync", os.fsync)(descriptor)

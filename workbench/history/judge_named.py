@@ -1,4 +1,4 @@
-"""The judge that a criterion's details name."""
+"""The judge named in the details of a metric."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -11,7 +11,7 @@ _KINDS: dict[str, JudgedBy] = {"heuristic": "rules", "python": "function"}
 
 
 def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who judged (`JudgeIdentity` as JSON), else who answered the first question; {} if nobody did."""
+    """Return the judge (`JudgeIdentity` as JSON), else the judge of the first question, else {}."""
     if judge := mapping(details.get("judge")):
         return judge
     for holder in (details, mapping(details.get("stop"))):
@@ -22,9 +22,9 @@ def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:
-    """Return what kind of judge a verdict has; None if no judge was asked."""
+    """Return the kind of judge, or None if no judge was asked."""
     judge = judge_in(details)
     if not judge.get("kind"):
         return None
-    # Journals of earlier versions only name the kind.
+    # Old journals only name the kind.
     return _WORDS.get(str(judge.get("by")), _KINDS.get(str(judge["kind"]), "model"))

@@ -1,5 +1,4 @@
-"""The events of a run that is kept, whichever form it is kept in: its journal, a JSON report of it, or a result file
-of ADK."""
+"""All events of a stored run, read from its journal, a JSON report or an ADK result file."""
 
 from pathlib import Path
 
@@ -22,15 +21,16 @@ from workbench.history.journal_lines import is_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import report_events
 
-END_IS_LOST = "how this case ended cannot be read: the journal is damaged"
+END_IS_LOST = "the end of this case cannot be read: the journal is damaged"
 
 
 def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
-    """All events of the run that `word` means; what of it cannot be read is named by a `Noticed`. Files are relative
-    to `folder`.
+    """Return all events of the run named `word`. A `Noticed` names each part that cannot be read.
+
+    Files are relative to `folder`.
 
     Raises:
-        UsageFaultError: there is no such run, or nothing of it can be read.
+        UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
         path = place_of(word, state, folder)
@@ -42,8 +42,10 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
 
 
 def _journal_events(path: Path) -> list[Event]:
-    """Return the events of a run with an end for each case: in a run that came to its own end it was lost, else the
-    case was cancelled."""
+    """Return the events of a run, with an end for each case.
+
+    If the run ended by itself, a missing end was lost. Otherwise the case was cancelled.
+    """
     events = list(read_journal(path))
     unended: dict[CaseRef, None] = {}
     end: RunFinished | None = None
@@ -72,4 +74,4 @@ def _journal_events(path: Path) -> list[Event]:
 
 def _unended(*, began: bool) -> CaseError:
     when = "while this case was running" if began else "before this case started"
-    return CaseError("cancelled", f"the run ended {when}: it was killed, or is still going on")
+    return CaseError("cancelled", f"the run ended {when}: it was killed, or is still in progress")

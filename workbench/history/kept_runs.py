@@ -1,5 +1,7 @@
-"""All runs that a person may look at, the newest first: ours, those of `adk eval` and `adk web`, and those of which
-nothing can be read."""
+"""The list of all runs to show, newest first.
+
+It has our runs, those of `adk eval` and `adk web`, and runs that cannot be read.
+"""
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +22,11 @@ from workbench.history.summary_files import IndexEntry, is_current, read_newest
 class KeptRun:
     """A run in the list.
 
-    `path` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds` is None where nobody
-    knows; `ended` False where its end is not on disk. `better` is how many more cases passed than in the run before it
-    that decided the same cases, one vote per case; None where there is none. `trouble`: why nothing of it can be
-    read. `rules`: the judge `heuristic` judged in it. `other_criteria`: criteria were changed for this run only."""
+    `path` is its journal or ADK's result file; `word` is the name that `open_summary` finds it by. `seconds` is None if
+    unknown; `ended` is False if its end is not on disk. `better` is how many more cases passed than in the last run of
+    the same cases, one vote per case, or None without such a run. `trouble` says why the run cannot be read. `rules`
+    tells whether the judge `heuristic` was used, `other_criteria` whether criteria were changed for this run only.
+    """
 
     run_id: str
     path: str
@@ -47,30 +50,36 @@ class KeptRun:
 
     @property
     def file(self) -> Path:
+        """Path of the journal or ADK result file."""
         return Path(self.path)
 
     @property
     def word(self) -> str:
+        """Name that finds the run: its ID, or the path of an ADK result file."""
         return self.path if self.adk else self.run_id
 
     @property
     def total(self) -> int:
-        """How many cases it has, repeats counted."""
+        """Number of cases, counting repeats."""
         return sum(self.counts.values())
 
 
 def newest_runs(state: Path) -> list[KeptRun]:
-    """The newest runs that the end of the index names, the newest first: enough to fill a screen, at the same cost
-    however many runs there are. Runs that the index lacks are missing."""
+    """Return the newest runs from the end of the index, the newest first.
+
+    The cost does not depend on the number of runs. Runs that the index lacks are missing.
+    """
     folder = runs_dir(state)
     runs = [run for run in read_newest(folder) if is_as_listed(folder, run) and is_current(run)]
     age = _age()
-    return _kept([(run, _journal(folder, run)) for run in sorted(runs, key=age, reverse=True)])
+    return _listed_runs([(run, _journal(folder, run)) for run in sorted(runs, key=age, reverse=True)])
 
 
 def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[KeptRun], list[str]]:
-    """The runs of a state folder and of the folders of agents, the newest first, and what is wrong with those that can
-    be read in part. Reads what `list_runs` reads, and every result file of ADK."""
+    """Return our runs and ADK's, the newest first, and what is wrong with those that can be read in part.
+
+    Reads what `list_runs` reads, and every result file of ADK.
+    """
     found = list_runs(state)
     entries, trouble = adk_entries(agents, root, {run["run_id"] for run in found.runs})
     folder = runs_dir(state)
@@ -79,16 +88,16 @@ def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[Kep
     if entries:
         age = _age()
         listed.sort(key=lambda item: age(item[0]), reverse=True)
-    runs = _kept(listed)
+    runs = _listed_runs(listed)
     for run_id, why in found.unreadable.items():
-        broken = KeptRun(run_id, str(folder / run_id / FILE_NAME), _begun(run_id), trouble=why)
+        broken = KeptRun(run_id, str(folder / run_id / FILE_NAME), _start_time(run_id), trouble=why)
         insort(runs, broken, key=lambda run: _reversed(run.started))
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
     return runs, [*partly, *trouble]
 
 
 def _journal(folder: Path, run: IndexEntry) -> str:
-    # Ten thousand paths take their time as objects.
+    # Building 10,000 Path objects is slow.
     return f"{folder}/{run['run_id']}/{FILE_NAME}"
 
 
@@ -97,18 +106,18 @@ def _age() -> Callable[[IndexEntry], Age]:
     return lambda run: age(run["run_id"], str(run.get("started")))
 
 
-def _begun(run_id: str) -> str:
-    """When a run began, by its id: `2026-11-21T10-30-00-3f2a`."""
+def _start_time(run_id: str) -> str:
+    """Return when a run began, from its ID, such as `2026-11-21T10-30-00-3f2a`."""
     return f"{run_id[:13]}:{run_id[14:16]}:{run_id[17:19]}Z"
 
 
 def _reversed(text: str) -> tuple[int, ...]:
-    """Sorts texts from the last to the first."""
+    """Return a key that sorts texts in descending order."""
     return tuple(-ord(letter) for letter in text)
 
 
-def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
-    """The runs, each with how it came out against the one before it."""
+def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
+    """Return the runs, each compared with the previous run of the same cases."""
     passed: dict[tuple[Any, ...], float] = {}
     runs: list[KeptRun] = []
     for entry, path in reversed(listed):

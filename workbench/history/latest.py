@@ -1,4 +1,4 @@
-"""The newest verdict of each case, over the runs that are kept: what somebody who comes back wants to see."""
+"""The newest verdict of each case over all stored runs, for a newly opened workbench."""
 
 import itertools
 import json
@@ -16,15 +16,15 @@ from workbench.history.summary import Row, Summary, has_verdict
 from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
 from workbench.history.summary_files import read_newest
 
-_LOOKED_AT = 100
-"""Runs, the newest first, in which verdicts are looked for: of what lies further back only the history tells."""
+_MAX_RUNS = 100
+"""Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
 _FEW = 50
-"""Cases so few that it is quicker to search a summary for their ids than to read it."""
+"""Up to this many cases, searching a summary's text for their IDs is faster than parsing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRun:
-    """A run that has the newest verdict of some cases: `rows` are all repeats of each, `file` is its journal."""
+    """A run with the newest verdict of some cases. `rows` are all their repeats, `file` is the journal."""
 
     summary: Summary
     file: Path
@@ -32,22 +32,23 @@ class LatestRun:
 
     @property
     def refs(self) -> tuple[CaseRef, ...]:
-        """The executions."""
+        """References of the executions."""
         return tuple(CaseRef(*row["ref"]) for row in self.rows)
 
 
 def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[LatestRun]:
-    """Yield the runs with the newest verdicts of `cases` (evalset relative to the root → ids), the newest run first.
+    """Yield the runs with the newest verdicts of `cases`, newest first.
 
-    Each comes as soon as it is read, and nothing further back is read once every case has a verdict. What cannot be
-    read is passed over. A case without a verdict in a run is looked for further back, unless its verdict may have been
-    lost."""
+    `cases` maps evalset paths relative to the root to case IDs. Runs are read one by one, until every case has a
+    verdict. Unreadable runs are skipped. A case without a verdict in a run is searched in older runs, unless its
+    verdict may have been lost.
+    """
     wanted = {file: set(ids) or {""} for file, ids in cases.items()}
     missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
     seen: set[tuple[str, str]] = set()
     runs = runs_dir(state)
     others = {run["run_id"] for run in read_newest(runs) if not wanted.keys() & (run.get("files") or ())}
-    for run_id in [run_id for run_id in _newest(runs) if run_id not in others][:_LOOKED_AT]:
+    for run_id in [run_id for run_id in _newest(runs) if run_id not in others][:_MAX_RUNS]:
         if not missing:
             return
         if not _may_have(runs_dir(state) / run_id, missing):
@@ -61,8 +62,7 @@ def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[L
             _, file, _, eval_id, _ = row["ref"]
             if file in wanted and (file, eval_id) not in seen:
                 of_cases.setdefault((file, eval_id), []).append(row)
-        # What is lost may have been verdicts: neither another repeat nor an earlier run, which may have passed, stands
-        # in for them.
+        # The lost lines may contain verdicts. Another repeat or an older run may have passed, so neither replaces them.
         lost = {name for name, rows in of_cases.items() if damaged and any(row["status"] is None for row in rows)}
         found = {
             name: ended
@@ -75,14 +75,16 @@ def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[L
         seen.update(found, lost)
         missing -= seen
         if damaged and not summary.started:
-            return  # Nobody knows which cases it had.
+            return  # This run may have had any case.
 
 
 def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str, Any]:
-    """Return the options of the newest run that made a verdict with an agent, {} if they are not known. `latest` are
-    runs that were read already."""
+    """Return the options of the newest run in which an agent got a verdict, or {} if unknown.
+
+    `latest` are runs that were read already.
+    """
     read = {run.summary.run_id: run.summary for run in latest}
-    for run_id in _newest(runs_dir(state))[:_LOOKED_AT]:
+    for run_id in _newest(runs_dir(state))[:_MAX_RUNS]:
         try:
             summary = read[run_id] if run_id in read else summary_for_opening(state, run_id)[0]
         except (OSError, ValueError):
@@ -93,7 +95,7 @@ def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str
 
 
 def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
-    """Whether a run may have one of these cases."""
+    """Return whether a run may have one of these cases."""
     if len(missing) > _FEW:
         return True
     try:
@@ -104,7 +106,7 @@ def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
 
 
 def _newest(runs: Path) -> list[str]:
-    """The ids of runs, the newest first. Ids begin with the time: not even the index has to be read."""
+    """Return the IDs of runs, newest first, without reading the index: an ID begins with the time."""
     try:
         with os.scandir(runs) as items:
             ids = [item.name for item in items if item.is_dir(follow_symlinks=False)]

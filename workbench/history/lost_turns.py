@@ -1,4 +1,4 @@
-"""Turns whose beginning is lost with a damaged line of a journal."""
+"""Replacements for turn starts that were lost with damaged lines of a journal."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from workbench.events import (
 
 
 def with_turns_begun(events: Iterable[Event]) -> Iterator[Event]:
-    """Add the beginnings of turns that are lost, so that each later event still has a turn to belong to."""
+    """Yield the events and add missing turn starts, so that each later event belongs to a turn."""
     turns: Counter[CaseRef] = Counter()
     for event in events:
         if isinstance(event, CaseStarted):

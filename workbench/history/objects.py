@@ -1,4 +1,4 @@
-"""Contents of files by their digest: `STATE/objects/ab/cdef…`, each kept once however many runs used it."""
+"""File contents by digest, each stored once however many runs used it: `STATE/objects/ab/cdef…`."""
 
 import contextlib
 import os
@@ -13,20 +13,22 @@ _DIGEST = re.compile(r"[0-9a-f]{8,128}")
 
 
 def objects_dir(state: Path) -> Path:
-    """The folder of the contents, in the state folder."""
+    """Return the folder of the contents in a state folder."""
     return state / "objects"
 
 
 def keep_objects(state: Path, contents: Mapping[str, bytes]) -> None:
-    """Keeps what is not there yet, readable by its owner only. What cannot be written is left out: a run that lacks it
-    is compared without it."""
+    """Store the contents that are missing, readable by their owner only.
+
+    Errors are ignored: a run without a content is compared without it.
+    """
     for digest, content in contents.items():
         path = _path(state, digest)
         if path is None:
             continue
         with contextlib.suppress(OSError):
             if path.exists():
-                os.utime(path)  # It is in use again.
+                os.utime(path)  # Protects it from `drop_objects` while this run is in progress.
                 continue
             objects_dir(state).mkdir(mode=0o700, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -40,7 +42,7 @@ def keep_objects(state: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def read_object(state: Path, digest: str) -> bytes | None:
-    """The content of this digest; None where it is not kept."""
+    """Return the content with this digest, or None if it is not stored."""
     path = _path(state, digest)
     try:
         return None if path is None else path.read_bytes()
@@ -49,8 +51,10 @@ def read_object(state: Path, digest: str) -> bytes | None:
 
 
 def drop_objects(state: Path, used: Collection[str]) -> int:
-    """Deletes what no run uses any more; how many. What was kept within the hour stays: a run that is going on may not
-    have named it yet."""
+    """Delete contents that no run uses, and return how many.
+
+    Contents stored or reused within the last hour stay: a run in progress may not have named them yet.
+    """
     dropped, recent = 0, time.time() - _RECENT
     for path in objects_dir(state).glob("*/*"):
         if path.parent.name + path.name not in used:
@@ -62,7 +66,7 @@ def drop_objects(state: Path, used: Collection[str]) -> int:
 
 
 def _path(state: Path, digest: str) -> Path | None:
-    # A journal may be damaged or made by somebody: no digest leads out of the folder.
+    # A journal may be damaged or forged, so a digest must not lead out of the folder.
     if not _DIGEST.fullmatch(digest):
         return None
     return objects_dir(state) / digest[:2] / digest[2:]

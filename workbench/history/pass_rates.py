@@ -1,4 +1,4 @@
-"""The pass rate over the runs that are kept: of the same cases in each, one vote per case."""
+"""Pass rates over stored runs: the same cases in each run, one vote per case."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,15 +9,18 @@ from workbench.history.run_list import list_runs, load_summary
 from workbench.history.votes import Case, are_enough, case_votes
 
 MOST = 60
-"""So many runs are shown, the newest."""
-_ROWS = 100_000
-"""Executions that are read for it: a summary of 10,000 takes about a tenth of a second."""
+"""Number of runs shown, the newest."""
+_MAX_ROWS = 100_000
+"""Most executions read. A summary of 10,000 takes about 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRate:
-    """One run: how many of the `total` cases passed; one that passed in some of its repeats counts as their share.
-    `started` is UTC in ISO 8601."""
+    """Pass rate of one run.
+
+    `passed` counts how many of the `total` cases passed. A case with repeats counts as the share that passed. `started`
+    is UTC in ISO 8601.
+    """
 
     run_id: str
     started: str
@@ -26,13 +29,17 @@ class RunRate:
 
     @property
     def rate(self) -> float:
+        """Share of the cases that passed, from 0 to 1."""
         return self.passed / self.total if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Runs of the same cases, the oldest first. `wanted` is how many cases were asked for; each rate is over those of
-    them that all the runs decided. `left_out` counts runs that decided too few of them."""
+    """Pass rates of the same cases over several runs, the oldest first.
+
+    `wanted` is the number of requested cases. Each rate covers the requested cases that all these runs decided.
+    `left_out` counts runs that decided too few of them.
+    """
 
     rates: tuple[RunRate, ...] = ()
     wanted: int = 0
@@ -40,26 +47,26 @@ class Trend:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether there are two runs, so that there is a trend at all."""
+        """Whether there are at least two runs to compare."""
         return len(self.rates) > 1
 
     @property
     def cases(self) -> int:
-        """How many cases each rate is over."""
+        """Number of cases in each rate."""
         return self.rates[0].total if self.rates else 0
 
 
 def pass_rates(state: Path, wanted: Collection[Case], *, until: str = "", most: int = MOST) -> Trend:
-    """Return the trend of these cases over the newest runs of a state folder, up to the one that started at `until`.
+    """Return the trend of these cases over the newest runs, up to the run that started at `until`.
 
-    The runs are gone through from the newest one on. One is left out if it and those before it have not decided at
-    least half of the wanted cases together: a rerun of three cases says nothing of sixty. Runs that were interrupted,
-    or of which nothing can be read, are passed over. For a thread."""
+    Start at the newest run and skip each one that leaves fewer than half of the wanted cases in common: a rerun of 3
+    cases says nothing about 60. Also skip interrupted and unreadable runs. Reads summaries, so call it in a thread.
+    """
     shared = set(wanted)
     found: list[tuple[dict[str, Any], dict[Case, float]]] = []
     left_out = rows = 0
     for entry in list_runs(state).runs:
-        if len(found) == most or rows > _ROWS:
+        if len(found) == most or rows > _MAX_ROWS:
             break
         whole = entry.get("seconds") is not None and not entry.get("interrupted")
         if not whole or (until and str(entry.get("started")) > until) or not _may_share(entry, wanted):

@@ -1,5 +1,4 @@
-"""Whether a run that was interrupted can go on: the newest one of the same cases, if nothing that determines it has
-changed."""
+"""Resuming an interrupted run: the newest run of the same cases, if its inputs have not changed."""
 
 import itertools
 from collections.abc import Iterator
@@ -25,40 +24,44 @@ from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.history.answers import read_answers
 from workbench.history.checked import read_checked
 from workbench.history.holding import is_written
-from workbench.history.journal import FILE_NAME, Journal, read_journal
+from workbench.history.journal import FILE_NAME, Journal, is_reading_problem, read_journal
 from workbench.history.run_words import run_ids
 from workbench.history.state_dir import runs_dir
 
-_LOOKED_AT = 20
-"""Runs, the newest first, among which the one of the same cases is looked for."""
-_OF_VERDICTS = frozenset({"runs", "timeout", "isolation"})
-"""Options that each verdict depends on or not; the others hold for the run as a whole."""
+_MAX_RUNS = 20
+"""Number of newest runs searched for one with the same cases."""
+_OPTIONS_OF_CASES = frozenset({"runs", "timeout", "isolation"})
+"""Options that are compared case by case. The others are compared for the run as a whole."""
 _LAST_LINE = 1024 * 1024
-_TOLD = 3
-_BEFORE = 20
-"""Lines among which a run announces itself."""
+"""Bytes at the end of a journal that are read for its last line."""
+_MAX_REASONS = 3
+_MAX_LINES = 20
+"""Lines at the beginning of a journal that are searched for the announcement."""
 
 
 @dataclass
 class Resumable:
-    """An interrupted run that can be resumed: the plan of what is left to do, and its journal, held open."""
+    """An interrupted run that can be resumed: the plan for the rest, and its journal, held open."""
 
     plan: Plan
     journal: Journal
 
 
 def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
-    """The run that `plan` goes on with, or `plan` itself, with a notice if there is an interrupted run of the same
-    cases that cannot be resumed, and why. Reads files: not for an event loop's thread."""
+    """Return the interrupted run that `plan` resumes, or `plan` itself.
+
+    If an interrupted run of the same cases cannot be resumed, a notice in the plan says why. Reads files, so do not
+    call it in an event loop's thread.
+    """
     path = _newest_of(state, plan)
     if path is None or _is_complete(path):
         return plan
     try:
         journal = Journal.reopen(path)
     except OSError as error:
-        return _afresh(plan, path, [f"its journal cannot be written ({error.strerror or error})"])
+        return _not_resumed(plan, path, [f"its journal cannot be written ({error.strerror or error})"])
     if journal is None:
-        return plan  # It is going on.
+        return plan  # The run is still in progress.
     found = read_results(path)
     if found is None or (found.ended and (found.complete or found.results == len(found.cases))):
         journal.release()
@@ -66,20 +69,20 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     found.set_answers(read_answers(path.parent))
     if not found.results and not found.transcripts and not found.answers:
         journal.release()
-        return plan  # There is nothing to go on with.
+        return plan  # It has no results to reuse.
     changes = _changes(found, plan, state)
     if changes:
         journal.release()
-        return _afresh(plan, path, changes)
-    return Resumable(_going_on(plan, found), journal)
+        return _not_resumed(plan, path, changes)
+    return Resumable(_resumed(plan, found), journal)
 
 
 def newest_interrupted(state: Path) -> RunStarted | None:
-    """How the newest run announced itself, if it was interrupted and nobody is writing it; None otherwise."""
+    """Return the announcement of the newest run if it was interrupted and nobody is writing it, else None."""
     for run_id in run_ids(state)[:1]:
         path = runs_dir(state) / run_id / FILE_NAME
         if _is_complete(path):
-            return None  # Most are. The announcement of many cases is long.
+            return None  # Most runs are complete, and announcements can be long.
         announced = announcement(path)
         if announced is not None and not announced.scored_from and not is_written(path):
             return announced
@@ -87,10 +90,10 @@ def newest_interrupted(state: Path) -> RunStarted | None:
 
 
 def options_of(announced: RunStarted) -> RunOptions:
-    """The options of a run that matter to its results, and else the usual ones.
+    """Return the options of a run that affect its results, with defaults for the rest.
 
     Raises:
-        UsageFaultError: they make no sense.
+        UsageFaultError: the stored options are invalid.
     """
     known = RunInputs(announced.inputs).options
     kept = {name: value for name, value in known.items() if name in RESULT_OPTIONS}
@@ -101,7 +104,7 @@ def options_of(announced: RunStarted) -> RunOptions:
 
 
 def read_results(path: Path) -> InterruptedRun | None:
-    """What the journal at `path` holds of its run; None if that cannot be told, as where its announcement is lost."""
+    """Return the results in the journal at `path`, or None if it cannot be read or lost its announcement."""
     try:
         found = interrupted_run(_read(path))
     except (OSError, ValueError):
@@ -113,14 +116,14 @@ def _read(path: Path) -> Iterator[Event | None]:
     for event in read_journal(path):
         if not isinstance(event, Noticed):
             yield event
-        elif event.message.startswith(f"{path}:"):
+        elif is_reading_problem(event, path):
             yield None
 
 
 def _newest_of(state: Path, plan: Plan) -> Path | None:
-    """The journal of the newest run of exactly these cases."""
+    """Return the journal of the newest run with exactly these cases."""
     wanted = {entry.ref for entry in plan.entries}
-    for run_id in run_ids(state)[:_LOOKED_AT]:
+    for run_id in run_ids(state)[:_MAX_RUNS]:
         path = runs_dir(state) / run_id / FILE_NAME
         announced = announcement(path)
         if announced is not None and not announced.scored_from and {case.case for case in announced.cases} == wanted:
@@ -129,11 +132,11 @@ def _newest_of(state: Path, plan: Plan) -> Path | None:
 
 
 def announcement(path: Path) -> RunStarted | None:
-    """How a run announced itself; None if that cannot be read, or comes later than a few notices."""
+    """Return how a run announced itself, or None if that cannot be read or follows more than a few notices."""
     try:
         with path.open("rb") as file:
             file.readline()
-            for line in itertools.islice(file, _BEFORE):
+            for line in itertools.islice(file, _MAX_LINES):
                 event = from_json(read_checked(line))
                 if not isinstance(event, Noticed):
                     return event if isinstance(event, RunStarted) else None
@@ -143,7 +146,7 @@ def announcement(path: Path) -> RunStarted | None:
 
 
 def _is_complete(path: Path) -> bool:
-    """Whether the run came to its end with everything done, by its last line: most have, and need not be read."""
+    """Return whether the run ended with everything done, by its last line alone."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -156,30 +159,32 @@ def _is_complete(path: Path) -> bool:
 
 
 def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
-    """Say which inputs of the run are not as they were."""
+    """Describe the inputs that changed since the run."""
     if not found.announced.inputs:
-        return ["an earlier version of the workbench made it"]
+        return ["an older version of the workbench ran it"]
     clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_data
     now = plan_inputs(plan, project_digests(state), clean)
     if found.inputs.salt_id != now.digests.salt_id:
         return ["its inputs were recorded with another salt"]
-    options = {name: getattr(plan.options, name) for name in RESULT_OPTIONS if name not in _OF_VERDICTS}
+    options = {name: getattr(plan.options, name) for name in RESULT_OPTIONS if name not in _OPTIONS_OF_CASES}
     changed = [
         Change("options", RESULT_OPTIONS[name], None, "run")
         for name, value in options.items()
         if found.inputs.options.get(name) != value
     ]
-    said = dict.fromkeys(map(words, changed))
+    reasons = dict.fromkeys(map(words, changed))
     for entry in plan.entries:
         case = found.cases.get(entry.ref)
         if case is not None and isinstance(entry.source, AgentSource):
-            said |= dict.fromkeys(_words(change, entry.ref) for change in _changes_of(case, entry.source, found, now))
-    return list(said)
+            reasons |= dict.fromkeys(
+                _words(change, entry.ref) for change in _changes_of(case, entry.source, found, now)
+            )
+    return list(reasons)
 
 
 def _words(change: Change, ref: CaseRef) -> str:
-    about = f"{ref.eval_id or 'the file'} in {ref.evalset_file}: " if change.input in CASE_INPUTS else ""
-    return about + words(change)
+    place = f"{ref.eval_id or 'the file'} in {ref.evalset_file}: " if change.input in CASE_INPUTS else ""
+    return place + words(change)
 
 
 def _changes_of(
@@ -200,26 +205,25 @@ def _changes_of(
     return compare(then.record, now.planned(evalset, source.index, then))
 
 
-def _going_on(plan: Plan, found: InterruptedRun) -> Plan:
+def _resumed(plan: Plan, found: InterruptedRun) -> Plan:
     run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
-    scored = f", of {found.transcripts:,} only scores are missing" if found.transcripts else ""
-    times = "once" if found.answers == 1 else counted(found.answers, "time")
-    kept = f", in others models have answered {times}" if found.answers else ""
-    text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{kept}"
-    notice = Noticed("info", text, "--fresh starts anew")
+    scored = f", {found.transcripts:,} only need scores" if found.transcripts else ""
+    reused = f", {counted(found.answers, 'model answer')} of other cases can be reused" if found.answers else ""
+    text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{reused}"
+    notice = Noticed("info", text, "--fresh runs all cases again")
     entries = tuple(_left_of(entry, found) for entry in plan.entries)
     return replace(plan, run_id=run_id, entries=entries, notices=(notice, *plan.notices), resumed=found)
 
 
 def _left_of(entry: PlanEntry, found: InterruptedRun) -> PlanEntry:
-    """Return what is left to do of an entry."""
+    """Return the entry, reduced to what is left to do."""
     case = found.cases.get(entry.ref)
     if case is None or not isinstance(entry.source, AgentSource):
         return entry
     return replace(entry, source=case.source(entry.source))
 
 
-def _afresh(plan: Plan, path: Path, changes: list[str]) -> Plan:
-    more = f", and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
-    text = f"{path.parent.name} was interrupted and is not resumed: {', '.join(changes[:_TOLD])}{more}"
+def _not_resumed(plan: Plan, path: Path, changes: list[str]) -> Plan:
+    more = f", and {len(changes) - _MAX_REASONS} more" if len(changes) > _MAX_REASONS else ""
+    text = f"the interrupted run {path.parent.name} is not resumed: {', '.join(changes[:_MAX_REASONS])}{more}"
     return replace(plan, notices=(Noticed("info", text), *plan.notices))

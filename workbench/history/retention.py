@@ -1,7 +1,7 @@
-"""Which runs stay: limits of number, size and age, deleted ones, and the one that is pinned as the baseline.
+"""Retention of stored runs: limits of number, size and age, deletion, and the pinned baseline.
 
-Nothing takes away the baseline, a run that is being written, or one whose transcripts another run that stays was scored
-from.
+The baseline, a run in progress, and a run whose transcripts a remaining run was scored from are never removed by
+limits.
 """
 
 import contextlib
@@ -23,37 +23,39 @@ from workbench.history.summary_files import IndexEntry
 
 _LOCK = "tidying"
 _SPARE = 20
-"""A twentieth more than the limit is borne."""
+"""The limit may be exceeded by one part in 20 before anything is deleted."""
 _MEGABYTE = 1024 * 1024
 _DAY = len("2026-11-21")
 
 
 def pin(state: Path, run_id: str) -> None:
-    """Makes a run the baseline in place of any other. Raises OSError: it cannot be written, or the run is gone: another
-    workbench may have deleted it."""
+    """Make a run the baseline, in place of any other.
+
+    Raises:
+        OSError: the state folder cannot be written, or another workbench has deleted the run.
+    """
     (runs_dir(state) / run_id / FILE_NAME).stat()
     replace_content(state / BASELINE, f"{run_id}\n".encode(), mode=0o600)
 
 
 def unpin(state: Path) -> None:
-    """No run is the baseline any more. Raises OSError."""
+    """Clear the baseline. Raises OSError."""
     (state / BASELINE).unlink(missing_ok=True)
 
 
 def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
-    """Deletes runs; those that could be: one that is being written stays. Contents of files that no other run used go
-    with them."""
+    """Delete runs that are not being written, and file contents that no other run uses. Return the deleted IDs."""
     gone = []
     for run_id in run_ids:
         folder = runs_dir(state) / run_id
-        if folder.is_symlink():  # What it leads to is somebody else's.
+        if folder.is_symlink():  # Its target does not belong to the workbench.
             with contextlib.suppress(OSError):
                 folder.unlink()
                 gone.append(run_id)
             continue
         if is_written(folder / FILE_NAME):
             continue
-        # First its journal: what is cut off in the middle is no run any more.
+        # Delete the journal first: if deleting is interrupted, the rest no longer counts as a run.
         try:
             (folder / FILE_NAME).unlink()
         except OSError:
@@ -66,14 +68,17 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
 
 
 def superfluous(state: Path, keep: int) -> list[str]:
-    """The runs beyond the newest `keep` that may go."""
+    """Return the IDs of runs beyond the newest `keep` that may be deleted."""
     runs = list_runs(state).runs
-    return _may_go(state, runs[:keep], runs[keep:])
+    return _deletable(state, runs[:keep], runs[keep:])
 
 
 def tidy(state: Path, limits: Limits) -> list[str]:
-    """Deletes the oldest runs where there are more, larger or older ones than `limits` allows; which. Something is left
-    over at first, so that it is not to do after each run. Reads and deletes files: not for an event loop's thread."""
+    """Delete the oldest runs beyond `limits`, and return their IDs.
+
+    The limits may be slightly exceeded, so that not every run leads to deletions. Reads and deletes files, so do not
+    call it in an event loop's thread.
+    """
     folders = _folders(state)
     if limits.runs and len(folders) > limits.runs + limits.runs // _SPARE:
         return _tidy(state, limits)
@@ -91,15 +96,15 @@ def _tidy(state: Path, limits: Limits) -> list[str]:
     descriptor = os.open(state / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         if not take_hold(descriptor):
-            return []  # Another workbench is at it.
+            return []  # Another workbench is deleting.
         runs = list_runs(state).runs
-        return delete_runs(state, _may_go(state, *_split(state, runs, limits)))
+        return delete_runs(state, _deletable(state, *_split(state, runs, limits)))
     finally:
         os.close(descriptor)
 
 
 def _split(state: Path, runs: Sequence[IndexEntry], limits: Limits) -> tuple[list[IndexEntry], list[IndexEntry]]:
-    """Those within the limits, and those beyond; the newest one stays whatever it is."""
+    """Return the runs within the limits and those beyond. The newest run always stays."""
     stay: list[IndexEntry] = []
     go: list[IndexEntry] = []
     size, oldest = 0, _day_before(limits.days) if limits.days else ""
@@ -114,10 +119,10 @@ def _split(state: Path, runs: Sequence[IndexEntry], limits: Limits) -> tuple[lis
     return stay, go
 
 
-def _may_go(state: Path, stay: Sequence[IndexEntry], go: Sequence[IndexEntry]) -> list[str]:
-    named = {name for run in stay for name in str(run["scored_from"]).split(", ")} | {baseline(state)}
+def _deletable(state: Path, stay: Sequence[IndexEntry], go: Sequence[IndexEntry]) -> list[str]:
+    needed = {name for run in stay for name in str(run["scored_from"]).split(", ")} | {baseline(state)}
     ids = [str(run["run_id"]) for run in go]
-    return [run_id for run_id in ids if run_id not in named and not is_written(runs_dir(state) / run_id / FILE_NAME)]
+    return [run_id for run_id in ids if run_id not in needed and not is_written(runs_dir(state) / run_id / FILE_NAME)]
 
 
 def _folders(state: Path) -> dict[str, Path]:
@@ -128,7 +133,7 @@ def _folders(state: Path) -> dict[str, Path]:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files of a run."""
+    """Return the bytes of a run's files."""
     found = 0
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
@@ -143,7 +148,7 @@ def _day_before(days: int) -> str:
 def _drop_unused(state: Path) -> None:
     used: set[str] = set()
     for run in list_runs(state).runs:
-        # What cannot be read may still name them.
+        # An unreadable run may still use them, so delete nothing.
         try:
             summary, trouble = load_summary(state, run["run_id"])
         except (OSError, ValueError):

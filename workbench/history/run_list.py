@@ -1,4 +1,7 @@
-"""The runs that are kept, newest first, from the index; what it lacks is read from summaries or journals."""
+"""The list of stored runs, newest first.
+
+It is read from the index. Runs that the index lacks are read from their summaries or journals.
+"""
 
 import contextlib
 import os
@@ -27,14 +30,16 @@ from workbench.history.summary_files import (
 )
 
 _STALE = 200
-"""Lines of the index that say nothing any more, before it is written anew."""
+"""Number of outdated index lines before the index is rewritten."""
 _PIECE = 256 * 1024
 
 
 @dataclass
 class RunList:
-    """`runs` newest first; `trouble` names what is in the folder and cannot be listed, and why; `unreadable` the same
-    by the id of the run."""
+    """The runs of a state folder, the newest first.
+
+    `trouble` says what cannot be listed, and why. `unreadable` has the same by run ID.
+    """
 
     runs: list[IndexEntry] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
@@ -42,8 +47,11 @@ class RunList:
 
 
 def list_runs(state: Path) -> RunList:
-    """All runs of a state folder. Reads one file, and of each run that it does not know, or of which the journal is not
-    as long any more as it was, its summary or journal."""
+    """Return all runs of a state folder.
+
+    Read the index. Also read the summary or journal of each run that the index lacks, or whose journal has another size
+    than the index says.
+    """
     runs = runs_dir(state)
     found = RunList()
     try:
@@ -67,29 +75,33 @@ def list_runs(state: Path) -> RunList:
 
 
 def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
-    """The summary of a run and what of its journal could not be read. Made of the journal again where it is lost,
-    damaged or of a journal of another length: for what looks at many runs.
+    """Return the summary of a run and the parts of its journal that could not be read.
+
+    Rebuild the summary from the journal if it is lost or damaged, or if the journal's size differs. Use this function
+    to read many runs.
 
     Raises:
         OSError: there is no journal.
-        ValueError: it is none, or one of a later version.
+        ValueError: the file is not a journal, or a later version wrote it.
     """
     folder = runs_dir(state) / run_id
     kept = read_summary(folder, (folder / FILE_NAME).stat().st_size)
-    return (kept, []) if kept is not None else _made_again(folder)
+    return (kept, []) if kept is not None else _rebuild(folder)
 
 
 def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
-    """The same for somebody who looks at this very run: its journal is read, to see whether it is still the one that
-    the summary was made of. Raises as `load_summary`."""
+    """Return the same as `load_summary` after checking the journal's checksum.
+
+    Use this function for a single run: it reads the whole journal. Raises as `load_summary`.
+    """
     folder = runs_dir(state) / run_id
     size, crc = _checksum(folder / FILE_NAME)
     kept = read_summary(folder, size, crc)
     if kept is not None:
         return kept, []
-    summary, trouble = _made_again(folder)
+    summary, trouble = _rebuild(folder)
     if trouble and read_summary(folder, size) is not None:
-        # What only looks at the length believed it. From now on the list reads this journal, and says it, too.
+        # The size alone did not reveal the damage. Without the summary, the list reads the journal and reports it too.
         with contextlib.suppress(OSError):
             (folder / SUMMARY).unlink()
             add_to_index(folder.parent, {**index_entry(run_id, summary), "seconds": None})
@@ -97,21 +109,23 @@ def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
 
 
 def summary_for_opening(state: Path, run_id: str) -> tuple[Summary, list[str]]:
-    """Return the same as `checked_summary`, without reading a journal that has neither another length nor another time
-    of change than when the summary was made of it. What is shown of a case is checked when it is read."""
+    """Return the same as `checked_summary`, but trust a journal with unchanged size and change time.
+
+    Details of a case are checked when they are read.
+    """
     folder = runs_dir(state) / run_id
     journal = (folder / FILE_NAME).stat()
     kept = read_summary(folder, journal.st_size, journal_modified=journal.st_mtime_ns)
     return (kept, []) if kept is not None else checked_summary(state, run_id)
 
 
-def _made_again(folder: Path) -> tuple[Summary, list[str]]:
-    """A summary of the journal as it is."""
+def _rebuild(folder: Path) -> tuple[Summary, list[str]]:
+    """Build the summary from the journal, and save it if the run has ended."""
     journal = folder / FILE_NAME
     modified = journal.stat().st_mtime_ns
     size, crc = _checksum(journal)
     summary, trouble = summarize(journal)
-    # A run that goes on writes its own when it ends.
+    # A run in progress writes its own summary when it ends.
     if summary.seconds is not None and not trouble:
         with journal.open("rb") as file:
             lines = sum(1 for _ in file)
@@ -120,8 +134,10 @@ def _made_again(folder: Path) -> tuple[Summary, list[str]]:
 
 
 def _checksum(journal: Path) -> tuple[int, int]:
-    """The size and the checksum of a journal: of 10,000 cases it has 240 MB, and two are compared at once. Raises
-    OSError."""
+    """Return the size and the checksum of a journal.
+
+    The file is read in pieces: 10,000 cases take 240 MB, and two journals may be compared at once. Raises OSError.
+    """
     size = crc = 0
     with journal.open("rb") as file:
         while piece := file.read(_PIECE):
@@ -130,16 +146,16 @@ def _checksum(journal: Path) -> tuple[int, int]:
 
 
 def summarize(journal: Path) -> tuple[Summary, list[str]]:
-    """The summary of what can be read of a journal, and what cannot.
+    """Return the summary of the readable part of a journal, and what could not be read.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is no journal, or one of a later version.
+        OSError: the file cannot be read.
+        ValueError: the file is not a journal, or a later version wrote it.
     """
     gathering, trouble = Gathering(), []
     for line in read_lines(journal):
-        if line.said:
-            trouble.append(line.said)
+        if line.problem:
+            trouble.append(line.problem)
         if line.data is not None:
             gathering.take(line.data, line.offset, line.length)
     summary = gathering.summary
@@ -148,12 +164,12 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
 
 
 def is_as_listed(runs: Path, entry: IndexEntry) -> bool:
-    """Whether the journal of a run in the index is still there and as long as it was then."""
+    """Return whether the journal of an indexed run still exists with the indexed size."""
     return _journal_bytes(runs, str(entry["run_id"])) == entry.get("bytes") is not None
 
 
 def _journal_bytes(runs: Path, run_id: str) -> int | None:
-    # Ten thousand paths take their time as objects.
+    # Building 10,000 Path objects is slow.
     try:
         return os.stat(f"{runs}/{run_id}/{FILE_NAME}").st_size  # noqa: PTH116
     except (OSError, ValueError):
@@ -182,4 +198,4 @@ def _unlisted(runs: Path, run_id: str, size: int | None, found: RunList) -> Inde
 def _first(damaged: list[str]) -> Iterator[str]:
     yield from damaged[:1]
     if len(damaged) > 1:
-        yield f"and {counted(len(damaged) - 1, 'more line')} of it"
+        yield f"and {counted(len(damaged) - 1, 'more line')} of this journal"

@@ -1,7 +1,6 @@
-"""Which kept run a word means, by its name alone: nothing is read that a mistyped name would have to wait for.
+"""Lookup of stored runs by name, without reading them.
 
-A word is a run's id or the beginning of one, `last`, `baseline`, or the path of a JSON report, of a run's folder or
-of the journal in it.
+A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report, a run's folder or its journal.
 """
 
 import difflib
@@ -16,11 +15,11 @@ from workbench.history.state_dir import JOURNAL_FILE, runs_dir, state_dir, state
 
 LAST = "last"
 BASELINE = "baseline"
-_LISTED = 5
+_MAX_LISTED = 5
 
 
 def place_of(word: str, state: Path, folder: Path) -> Path:
-    """The journal of the kept run that `word` means, or the file; nothing of it is read yet.
+    """Return the journal of the stored run that `word` names, or the file at that path. The file is not read.
 
     Raises:
         UsageFaultError: there is no such run.
@@ -37,12 +36,12 @@ def place_of(word: str, state: Path, folder: Path) -> Path:
 
 
 def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> Path:
-    """Refuse words that mean no run, as seen from the current folder, and return the state folder of its project.
+    """Return the state folder of the current project, after checking that all runs exist.
 
-    `explicit_state` is what `--state-dir` names.
+    `explicit_state` is the value of `--state-dir`.
 
     Raises:
-        UsageFaultError: there is no such run.
+        UsageFaultError: one of `words` names no run.
     """
     here = Path.cwd()
     state = state_dir(find_root(here), explicit_state)
@@ -52,7 +51,7 @@ def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> Pa
 
 
 def kept_place(word: str, state: Path) -> Path:
-    """The journal of the kept run that `word` means, in the state folder `state` or an older one below its project.
+    """Return the journal of the stored run that `word` names, in the state folder or in nested older ones.
 
     Raises:
         UsageFaultError: there is no such run.
@@ -64,19 +63,21 @@ def kept_place(word: str, state: Path) -> Path:
 
 
 def state_of(journal: Path) -> Path:
-    """The state folder that a journal lies in."""
+    """Return the state folder that contains a journal."""
     return journal.parents[2]
 
 
 def last_run(state: Path) -> Path | None:
-    """The journal of the newest run in which agents ran, else of the newest of all; None if none is kept. A run that
-    only scored another one again has no transcripts of its own, and may lack most cases."""
+    """Return the journal of the newest run in which agents ran, else of the newest run, else None.
+
+    A run that only scored another one again has no transcripts of its own, and may lack most cases.
+    """
     journals = _journals(state)
     return next((path for path in journals if not _scored_again(path)), next(iter(journals), None))
 
 
 def run_ids(state: Path) -> list[str]:
-    """The ids of all runs that are kept, the newest first."""
+    """Return the IDs of all stored runs, newest first."""
     return [path.parent.name for path in _journals(state)]
 
 
@@ -85,27 +86,27 @@ def _by_id(word: str, state: Path) -> Path | None:
     if word == LAST:
         found = _newest(filter(None, map(last_run, states)))
         if found is None:
-            raise UsageFaultError(f"no run is kept in {runs_dir(state)}", _where_runs_are(state))
+            raise UsageFaultError(f"no run is stored in {runs_dir(state)}", _run_hint(state))
         return found
     if word == BASELINE:
         for one in states:
             pinned = baseline(one)
             if pinned is not None:
                 return runs_dir(one) / pinned / JOURNAL_FILE
-        raise UsageFaultError("no run is the baseline", "`agent-workbench history pin RUN` makes one")
+        raise UsageFaultError("no baseline is set", "`agent-workbench history pin RUN` sets it")
     if not word or "/" in word or word in (".", ".."):
         return None
     for one in states:
         exact = runs_dir(one) / word / JOURNAL_FILE
         if exact.is_file():
             return exact
-    begun = [path for one in states for path in _journals(one) if path.parent.name.startswith(word)]
-    if len(begun) > 1:
+    matches = [path for one in states for path in _journals(one) if path.parent.name.startswith(word)]
+    if len(matches) > 1:
         raise UsageFaultError(
-            f"{counted(len(begun), 'run')} begin with {word}",
-            f"They are {few((p.parent.name for p in begun), _LISTED)}",
+            f"{counted(len(matches), 'run')} start with {word}",
+            f"They are {few((p.parent.name for p in matches), _MAX_LISTED)}",
         )
-    return begun[0] if begun else None
+    return matches[0] if matches else None
 
 
 def _newest(journals: Iterable[Path]) -> Path | None:
@@ -114,7 +115,7 @@ def _newest(journals: Iterable[Path]) -> Path | None:
 
 
 def _journals(state: Path) -> list[Path]:
-    """The journals of all runs, the newest first, by their ids."""
+    """Return the journals of all runs, newest first by ID."""
     try:
         found = [path for folder in runs_dir(state).iterdir() if (path := folder / JOURNAL_FILE).is_file()]
     except OSError:
@@ -124,11 +125,11 @@ def _journals(state: Path) -> list[Path]:
 
 
 def baseline(state: Path) -> str | None:
-    """The id of the run that is pinned; None where none is, or it is gone."""
+    """Return the ID of the run pinned as baseline, or None if there is none or it was deleted."""
     try:
         run_id = (state / BASELINE).read_text(encoding="utf-8", errors="replace").strip()
         return run_id if run_id and "/" not in run_id and (runs_dir(state) / run_id / JOURNAL_FILE).is_file() else None
-    except OSError:  # Also of a name that is too long for one.
+    except OSError:  # Also raised for a name that is too long.
         return None
 
 
@@ -139,21 +140,21 @@ def _scored_again(path: Path) -> bool:
     try:
         first = next((event for event in read_journal(path) if isinstance(event, RunStarted)), None)
     except (OSError, ValueError):
-        return True  # Nothing can be scored from it.
-    return first is None or bool(first.scored_from)  # None: it was killed before it began.
+        return True  # An unreadable run has no transcripts to score.
+    return first is None or bool(first.scored_from)  # None: it was killed before it started.
 
 
 def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:
     if not word:
-        return UsageFaultError("the run has an empty name", _where_runs_are(state))
+        return UsageFaultError("the name of the run is empty", _run_hint(state))
     if "/" in word or word.endswith(".json"):
         near = difflib.get_close_matches(Path(word).name, _names_beside(folder / word), n=1)
-        hint = f"Beside it there is {near[0]}" if near else _where_runs_are(state)
+        hint = f"Did you mean {near[0]}?" if near else _run_hint(state)
         return UsageFaultError(f"{word} does not exist", hint)
     ids = _all_ids(state)
     near = difflib.get_close_matches(word, [*ids, LAST], n=3, cutoff=0.5)
-    hint = f"The nearest: {', '.join(near)}. {_where_runs_are(state)}" if near else _where_runs_are(state)
-    return UsageFaultError(f"no run {word} is kept, and there is no report of that name", hint)
+    hint = f"Similar names: {', '.join(near)}. {_run_hint(state)}" if near else _run_hint(state)
+    return UsageFaultError(f"no run {word} found, and no report with that name", hint)
 
 
 def _all_ids(state: Path) -> list[str]:
@@ -167,15 +168,15 @@ def _names_beside(path: Path) -> list[str]:
         return []
 
 
-def _where_runs_are(state: Path) -> str:
-    """How to see which runs there are."""
+def _run_hint(state: Path) -> str:
+    """Return a hint that lists stored runs."""
     ids = _all_ids(state)
     if not ids:
         return no_run_kept(state)
-    return f"`agent-workbench history` lists the runs that are kept, the newest: {few(ids, _LISTED)}"
+    return f"`agent-workbench history` lists all runs. Newest: {few(ids, _MAX_LISTED)}"
 
 
 def no_run_kept(state: Path) -> str:
-    """That `state` holds no run, and where there are some."""
-    way = "`agent-workbench run` keeps one, --state-dir names another folder"
-    return f"No run is kept in {runs_dir(state)}; {way}"
+    """Return a message that `state` holds no run, and how to get one."""
+    way = "`agent-workbench run` stores one, --state-dir selects another folder"
+    return f"No run is stored in {runs_dir(state)}; {way}"

@@ -1,4 +1,4 @@
-"""The summary of a run that a word names: one that is kept, a JSON report, a journal, or a result file of ADK."""
+"""Summary of a run found by name: a stored run, a JSON report, a journal or an ADK result file."""
 
 from pathlib import Path
 
@@ -15,28 +15,31 @@ from workbench.history.summary import Summary, gather
 
 
 def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
-    """The summary of the run that `word` means, and what of it could not be read. Files are relative to `folder`.
+    """Return the summary of the run named `word`, and what could not be read. Files are relative to `folder`.
 
     Raises:
-        UsageFaultError: there is no such run, or nothing of it can be read.
+        UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
         path = place_of(word, state, folder)
         if path == runs_dir(state) / path.parent.name / JOURNAL_FILE:
             return checked_summary(state, path.parent.name)
-        return _of_file(path)
+        return _file_summary(path)
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
 
 
-def _of_file(path: Path) -> tuple[Summary, list[str]]:
+def _file_summary(path: Path) -> tuple[Summary, list[str]]:
     if path.name.endswith(ENDING):
         return adk_summary(path, path.parent), []
-    return summarize(path) if is_journal(path) else _of_report(path)
+    return summarize(path) if is_journal(path) else _report_summary(path)
 
 
-def _of_report(path: Path) -> tuple[Summary, list[str]]:
-    """A report holds less than a journal: no criteria but their thresholds, and nothing of the agents' files."""
+def _report_summary(path: Path) -> tuple[Summary, list[str]]:
+    """Return the summary of a report.
+
+    A report holds less than a journal: of the criteria only thresholds, and nothing about the agents' files.
+    """
     events = list(report_events(path))
     summary = gather(map(to_json, events))
     for row in summary.rows.values():

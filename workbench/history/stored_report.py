@@ -1,4 +1,4 @@
-"""A JSON report read back as the events of its run, so that a run of another machine can be scored here."""
+"""A JSON report read back as events, so that a run from another machine can be scored here."""
 
 import json
 from collections.abc import Iterator
@@ -27,21 +27,21 @@ from workbench.regular_file import read_regular
 
 SCHEMA = "agent-workbench/report/1"
 _BROKEN_OFF = {"user_content", "intermediate_data"}
-"""What a report has of a turn that did not come to its end."""
+"""Fields of a turn that did not end."""
 
 
 class _WrongShapeError(ValueError):
-    """A case of the report is not what a report holds."""
+    """The case does not have the form of a report's case."""
 
 
 def read_report(path: Path) -> StoredRun:
-    """The run of the report at `path`. A case that is not as reports have it is named in `trouble` and left out.
+    """Return the run in the report at `path`. Malformed cases are skipped and named in `trouble`.
 
-    A report has of the criteria only names and thresholds, and of custom metrics nothing.
+    A report has only names and thresholds of the criteria, and nothing of custom metrics.
 
     Raises:
-        UsageFaultError: it is no report, or one that says that nothing ran.
-        OSError: it cannot be read.
+        UsageFaultError: the file is not a report, or the report says that nothing ran.
+        OSError: the file cannot be read.
     """
     events = list(report_events(path, verdicts=False))
     run = collect(events)
@@ -53,21 +53,23 @@ def read_report(path: Path) -> StoredRun:
 
 
 def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
-    """Read a report as the events of its run, with or without verdicts. A `Noticed` names each case that is left out:
-    it is not as reports have it, or stands there twice. Raises as `read_report`."""
+    """Yield a report as the events of its run, with or without verdicts.
+
+    A `Noticed` names each case that is skipped because it is malformed or a duplicate. Raises as `read_report`.
+    """
     data = read_report_data(path)
     planned: dict[CaseRef, PlannedCase] = {}
     events: list[Event] = []
     for number, item in enumerate(data["cases"], 1):
         try:
-            case, of_case = _planned(_object(item, "the case")), list(_case_events(item, verdicts=verdicts))
+            case, case_events = _planned(_object(item, "the case")), list(_case_events(item, verdicts=verdicts))
             if case.case in planned:
-                raise _WrongShapeError(f"{case.case.label} stands twice in the report")
+                raise _WrongShapeError(f"{case.case.label} is already in the report")
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            events.append(Noticed("warning", f"{path}: case {number} is left out: {error}"))
+            events.append(Noticed("warning", f"{path}: skipped case {number}: {error}"))
             continue
         planned[case.case] = case
-        events += of_case
+        events += case_events
     words: dict[str, Any] = {name: string(data.get(name)) for name in ("run_id", "root", "started", "scored_from")}
     yield RunStarted(**words, cases=tuple(planned.values()))
     yield from events
@@ -75,27 +77,27 @@ def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
 
 
 def read_report_data(path: Path) -> dict[str, Any]:
-    """The JSON of a report; its `cases` are a list of anything. Raises as `read_report`."""
+    """Return the JSON of a report. Its `cases` are a list with unchecked items. Raises as `read_report`."""
     try:
         data = json.loads(read_regular(path))
     except (ValueError, RecursionError) as error:
-        raise UsageFaultError(f"{path} is no JSON report: {error}", kind="broken_file") from None
+        raise UsageFaultError(f"{path} is not a JSON report: {error}", kind="broken_file") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = data.get("schema") if isinstance(data, dict) else None
-        said = f"its schema is {found!r}, not {SCHEMA!r}" if found else f"it has no schema {SCHEMA!r}"
+        why = f"its schema is {found!r}, not {SCHEMA!r}" if found else f"it has no schema {SCHEMA!r}"
         raise UsageFaultError(
-            f"{path} is no JSON report: {said}", "`agent-workbench run --json FILE` writes one", "broken_file"
+            f"{path} is not a JSON report: {why}", "`agent-workbench run --json FILE` writes one", "broken_file"
         )
     refusal = data.get("error")
     if isinstance(refusal, dict):
         raise UsageFaultError(f"{path} says that nothing ran: {refusal.get('message')}")
     if not isinstance(data.get("cases"), list):
-        raise UsageFaultError(f"{path} is no JSON report: it has no list of cases", kind="broken_file")
+        raise UsageFaultError(f"{path} is not a JSON report: it has no list of cases", kind="broken_file")
     return data
 
 
 def _planned(item: dict[str, Any]) -> PlannedCase:
-    """Return the case of a report as its run announced it."""
+    """Return the case as its run announced it."""
     config, rule = item.get("config_file"), string(item.get("matched_by"))
     file = config if isinstance(config, str) else None
     return PlannedCase(_ref(item), file, "as in the report", sentences(item.get("criteria_changed")), rule)
@@ -105,12 +107,12 @@ def _ref(item: dict[str, Any]) -> CaseRef:
     agent, file, set_id, eval_id = (_text(item, key) for key in ("agent", "evalset_file", "eval_set_id", "eval_id"))
     repeat = item.get("repeat", 1)
     if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
-        raise _WrongShapeError("its repeat is no number from 1 up")
+        raise _WrongShapeError("its repeat is not a positive integer")
     return CaseRef(agent, file, set_id, eval_id, repeat)
 
 
 def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
-    """The events of a case of a report. Raises ValueError for one of another shape."""
+    """Yield the events of a case. Raises ValueError for a malformed one."""
     ref = _ref(item)
     error = item.get("error")
     invocations = [_object(entry, "an invocation") for entry in _list(item, "invocations")]
@@ -135,28 +137,28 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
 
 def _verdicts(ref: CaseRef, item: dict[str, Any], invocations: list[dict[str, Any]]) -> Iterator[Event]:
     for metric in item.get("metrics") or ():
-        of_turns = [_of_turn(turn, metric) for turn in invocations if turn.get("actual") is not None]
-        yield from_json({"event": "MetricScored", "case": asdict(ref), "result": metric, "turns": of_turns})
+        turn_results = [_turn_result(turn, metric) for turn in invocations if turn.get("actual") is not None]
+        yield from_json({"event": "MetricScored", "case": asdict(ref), "result": metric, "turns": turn_results})
 
 
-def _of_turn(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]:
-    """What the criterion said of a turn; a report leaves the threshold to the case."""
+def _turn_result(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]:
+    """Return a metric's result for a turn. A report has the threshold only on the case."""
     name = metric["name"]
     found = next((result for result in turn.get("metrics") or () if result.get("name") == name), None)
     return {"name": name, "status": "not_applicable", **(found or {}), "threshold": metric.get("threshold")}
 
 
 def _expected(references: list[Any]) -> tuple[dict[str, Any], ...]:
-    """The reference; turns beyond it have none."""
+    """Return the reference. Turns beyond it have none."""
     return tuple(_object(reference, "a reference") for reference in references if reference is not None)
 
 
 def _turn(ref: CaseRef, number: int, entry: dict[str, Any]) -> Iterator[Event]:
-    actual = _object(entry["actual"], "what the agent did")
-    user = _object(entry.get("user") or {}, "what the user said")
+    actual = _object(entry["actual"], "the agent's turn")
+    user = _object(entry.get("user") or {}, "the user's message")
     yield TurnStarted(ref, number, user)
     if actual.keys() == _BROKEN_OFF:
-        data = _object(actual["intermediate_data"], "what the agent did")
+        data = _object(actual["intermediate_data"], "the agent's turn")
         yield from (AgentActed(ref, number, _object(step, "a step")) for step in _list(data, "invocation_events"))
         return
     note = entry.get("note")
@@ -164,7 +166,7 @@ def _turn(ref: CaseRef, number: int, entry: dict[str, Any]) -> Iterator[Event]:
 
 
 def _criteria(item: dict[str, Any]) -> dict[str, Any]:
-    """Names and thresholds; what is only informational has none."""
+    """Return names and thresholds. Informational metrics have none."""
     metrics = [metric for metric in _list(item, "metrics") if isinstance(metric, dict)]
     return {
         metric["name"]: metric["threshold"]
@@ -175,7 +177,7 @@ def _criteria(item: dict[str, Any]) -> dict[str, Any]:
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _WrongShapeError(f"{what} is no object")
+        raise _WrongShapeError(f"{what} is not an object")
     return value
 
 
@@ -184,12 +186,12 @@ def _list(item: dict[str, Any], key: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _WrongShapeError(f"its {key} are no list")
+        raise _WrongShapeError(f"its {key} is not a list")
     return value
 
 
 def _text(item: dict[str, Any], key: str) -> str:
     value = item.get(key)
     if not isinstance(value, str):
-        raise _WrongShapeError(f"its {key} is no text")
+        raise _WrongShapeError(f"its {key} is not a string")
     return value

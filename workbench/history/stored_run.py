@@ -1,4 +1,4 @@
-"""A run that is kept: what its journal or its report says of each case."""
+"""Stored runs as transcripts to score again, from a journal or a JSON report."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,18 +6,19 @@ from pathlib import Path
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import CaseError, CaseFinished, Event, Noticed
-from workbench.history.journal import OTHERS, read_journal
+from workbench.history.journal import OTHERS, is_reading_problem, read_journal
 from workbench.history.journal_lines import is_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import read_report
 
 
 def open_run(word: str, state: Path, folder: Path) -> StoredRun:
-    """The run that `word` means: one of the state folder `state`, or a file, relative to `folder`. What of it cannot
-    be read is named in `trouble`, the rest is there.
+    """Return the run named `word`: a run of the state folder `state`, or a file relative to `folder`.
+
+    Parts that cannot be read are named in `trouble`.
 
     Raises:
-        UsageFaultError: there is no such run, or nothing of it can be read.
+        UsageFaultError: there is no such run, or none of it can be read.
     """
     path = place_of(word, state, folder)
     try:
@@ -31,8 +32,7 @@ def _read_journal(path: Path) -> StoredRun:
 
     def readable() -> Iterator[Event | None]:
         for event in read_journal(path):
-            # The reader's own notices name a line of the file; the others belong to that run.
-            if isinstance(event, Noticed) and event.message.startswith(f"{path}:"):
+            if isinstance(event, Noticed) and is_reading_problem(event, path):
                 trouble.append(event.message)
                 yield None
             else:
@@ -44,7 +44,7 @@ def _read_journal(path: Path) -> StoredRun:
         raise UsageFaultError(str(error), kind="broken_file") from None
     run.trouble, run.file = trouble, path
     if OTHERS in run.cases:
-        why = CaseError("broken_file", "which cases the run had cannot be read: the journal is damaged")
+        why = CaseError("broken_file", "the list of the run's cases cannot be read: the journal is damaged")
         run.cases[OTHERS].take(CaseFinished(OTHERS, "error", why, 0.0))
     run.run_id = run.run_id or path.parent.name
     return run

@@ -1,7 +1,7 @@
-"""What lists and comparisons need of a run, gathered from the JSON of its events as they pass.
+"""Summary of a run for lists and comparisons, built from the JSON of its events.
 
-The journal stays the truth: a summary is made of it again wherever it is missing or does not fit. Values of events
-are foreign here (a journal may be damaged, or of another version), so each is looked at before it is used.
+The journal stays the source of truth: a missing or outdated summary is rebuilt from it. A journal may be damaged or of
+another version, so each value is checked before use.
 """
 
 import json
@@ -19,28 +19,37 @@ from workbench.json_values import mapping, parts_of, string
 from workbench.model.invocation import recorded_events
 
 SCHEMA = "agent-workbench/summary/11"
-"""3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
-by which an evalset has its agent. 7: with the criteria themselves. 8: with the conditions of the run. 9: with the
-inputs of each execution. 10: with these as text. 11: with who judged: rules, a model or a function. An older one is
-made again from the journal."""
+"""Schema of summaries. A summary with another schema is rebuilt from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
-_LONGEST = 2000
+_MAX_TEXT = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
 
 Row = dict[str, Any]
-"""One execution of a case: `ref` [agent, evalset_file, eval_set_id, eval_id, repeat], `status` (None until it ended),
-`error` [kind, message] or None, `seconds`, `calls`, `tokens`, `metrics` name → [score, threshold, status, reason,
-judge, judged by], `given` and `inputs` the numbers of the summary's bundles of inputs that it depended on: what evalset
-and config said, the case first ([] if it never began), and the rest ([] if that is not known). `text` is the digest of
-its case's text. Digests tell whether two executions said the same: `said` (by the agent), and `steps`, what it called
-(`c…`) and was answered by tools (`r…`) in this order; None where that is not known. `usage` are the numbers of
-`workbench.events.Usage` in order, `plan` is an index into the summary's `plans`. `at` says where the case's lines are
-in the journal: offset, bytes, offset, bytes, … of its last attempt; empty where that is not known."""
+"""One execution of a case, as a JSON object.
+
+- `ref`: [agent, evalset_file, eval_set_id, eval_id, repeat].
+- `status`: None until it ended.
+- `error`: [kind, message] or None.
+- `seconds`, `calls`, `tokens`.
+- `usage`: the numbers of `workbench.events.Usage` in order.
+- `metrics`: name → [score, threshold, status, reason, judge, judged by].
+- `given`: numbers of the summary's bundles with the inputs from evalset and config, the case first. [] if the case
+  never started.
+- `inputs`: numbers of the bundles with its other inputs. [] if unknown.
+- `text`: digest of the case's text.
+- `said`: digest of the agent's answers.
+- `steps`: digests of tool calls (`c…`) and tool answers (`r…`) in order. None if unknown.
+- `plan`: index into the summary's `plans`.
+- `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
+"""
 
 
 @dataclass
 class Summary:
-    """One run. `rows` in the order of its plan; `finished` None where its end is not in the journal."""
+    """Summary of one run.
+
+    `rows` are in the order of the plan. `seconds` is None if the journal has no end of the run.
+    """
 
     run_id: str = ""
     root: str = ""
@@ -54,19 +63,19 @@ class Summary:
     interrupted: bool = False
     until_sure: float | None = None
     plans: list[list[Any]] = field(default_factory=list)
-    """The different [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
+    """The distinct [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
     salt_id: str = ""
-    """Which salt made the digests of its inputs; "" for runs of earlier versions."""
+    """Identifies the salt of its input digests; "" for runs of old versions."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The options of the run that matter to its results."""
+    """Run options that affect results."""
     bundles: list[str] = field(default_factory=list)
-    """The different bundles of inputs of its executions, as JSON text: most are one case's, and seldom needed."""
+    """The distinct bundles of inputs of its executions, as JSON text. Most belong to one case and are rarely needed."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
     _read: dict[int, Bundle] = field(default_factory=dict)
-    """Bundles that somebody asked for."""
+    """Bundles that were parsed."""
 
     def counts(self) -> dict[str, int]:
-        """Return how many executions have which status."""
+        """Return the number of executions by status."""
         found = dict.fromkeys(STATUSES, 0)
         for row in self.rows.values():
             status = self.status_of(row)
@@ -74,23 +83,26 @@ class Summary:
         return found
 
     def status_of(self, row: Row) -> str:
-        """Return the status of a row: one that the run did not come to the end of is cancelled. Of a run that ended
-        whole the end was lost, which is an error."""
+        """Return the status of a row.
+
+        A row without an end is cancelled. In a complete run its end was lost, which is an error.
+        """
         return row["status"] or ("error" if self.is_complete else "cancelled")
 
     def came_out(self) -> dict[str, int]:
-        """Return the same counts. As long as the end of the run is not known, executions without an end are counted
-        apart, as `not_run`."""
+        """Return the number of executions by status, with `not_run` for those without an end.
+
+        `not_run` is 0 if the journal has the end of the run.
+        """
         return unreached_apart(self.counts(), self.unreached if self.seconds is None else 0)
 
     def record(self, row: Row, *, known: bool = True) -> Record:
-        """Return the inputs of an execution, as far as they are kept; if they are not `known`, only what evalset and
-        config said."""
+        """Return the recorded inputs of an execution. If not `known`, return only those from evalset and config."""
         given = tuple(map(self.bundle, row["given"]))
         return Record(row["ref"][1], (*given, *self.inputs(row)) if known else given)
 
     def inputs(self, row: Row) -> tuple[Bundle, ...]:
-        """Return what is known of the inputs besides what evalset and config said."""
+        """Return the known inputs besides those from evalset and config."""
         return tuple(map(self.bundle, row["inputs"]))
 
     def bundle(self, number: int) -> Bundle:
@@ -102,21 +114,24 @@ class Summary:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run came to its end without being interrupted."""
+        """Whether the run ended without being interrupted."""
         return self.seconds is not None and not self.interrupted
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing of the run is left to be resumed."""
+        """Whether nothing of the run is left to resume."""
         return self.is_complete and all(row["status"] != "cancelled" for row in self.rows.values())
 
     @property
     def unreached(self) -> int:
-        """How many cases it did not come to the end of."""
+        """Number of executions without an end."""
         return sum(row["status"] is None for row in self.rows.values())
 
     def as_text(self) -> Iterator[str]:
-        """Yield the JSON text, with the rows as a list, row by row: as a whole it takes as much memory as the rows."""
+        """Yield the JSON text row by row.
+
+        As one string it would take as much memory as all rows.
+        """
         values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("rows", "_read")}
         yield json.dumps({"schema": SCHEMA, **values})[:-1] + ', "rows": ['
         for number, row in enumerate(self.rows.values()):
@@ -125,9 +140,9 @@ class Summary:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Summary":
-        """Raises ValueError if it is none of this version."""
+        """Return the summary in `data`. Raises ValueError if it is damaged or of another version."""
         if data.get("schema") != SCHEMA:
-            raise ValueError(f"a summary of another version: {data.get('schema')!r}")
+            raise ValueError(f"summary of another version: {data.get('schema')!r}")
         try:
             rows = {tuple(row["ref"]): row for row in data["rows"]}
             for row in rows.values():
@@ -135,35 +150,37 @@ class Summary:
             values = {name: data[name] for name in cls.__dataclass_fields__ if name not in ("rows", "_read")}
             return cls(**values, rows=rows)
         except (KeyError, TypeError, OverflowError) as error:
-            raise ValueError(f"a damaged summary: {error!r}") from None
+            raise ValueError(f"damaged summary: {error!r}") from None
 
 
 def unreached_apart(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
-    """Return the counts by status with so many cancelled executions as `not_run`. Never more than are cancelled: the
-    numbers may be another file's."""
+    """Return the counts by status with `unreached` of the cancelled executions counted as `not_run`.
+
+    At most all cancelled executions are moved, since the two numbers may come from different files.
+    """
     cancelled = counts.get("cancelled", 0)
     unreached = max(min(unreached, cancelled), 0)
     return {**counts, "cancelled": cancelled - unreached, "not_run": unreached}
 
 
 def has_verdict(row: Row) -> bool:
-    """Whether its run came to the end of the case: not if it was cancelled, or the run was killed or damaged before."""
+    """Return whether the case ended with a verdict: it was neither cancelled nor cut off by the end of its run."""
     return bool(row["status"]) and row["status"] != "cancelled"
 
 
 class Gathering:
-    """Takes in the events of one run in their JSON form, and changes nothing in them."""
+    """Builder of a summary from the JSON of a run's events, which it does not change."""
 
     def __init__(self) -> None:
         self.summary = Summary()
-        self._done: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
+        self._outputs: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
         self._run_inputs = RunInputs()
         self._bundles: dict[str, int] = {}
-        """The numbers of the summary's bundles."""
+        """Number of each bundle in the summary, by its text."""
         self._inputs: dict[tuple[Any, ...], list[int]] = {}
-        """The same by the run's own numbers, which many executions share."""
+        """Numbers in the summary by the run's own numbers, which many executions share."""
         self._metrics: dict[tuple[Any, ...], list[Any]] = {}
-        """Verdicts of rows, once for all cases that have them in common."""
+        """Verdicts shared by rows, to save memory."""
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
@@ -177,8 +194,7 @@ class Gathering:
         }
 
     def take(self, data: Mapping[str, Any], offset: int = 0, length: int = 0) -> None:
-        """Take in one event, whose line begins at `offset` of the journal. One of a form that is not understood
-        changes nothing."""
+        """Add one event, whose line begins at `offset` of the journal. Events of unknown form are ignored."""
         take = self._takes.get(str(data.get("event")))
         try:
             if take is not None:
@@ -234,18 +250,18 @@ class Gathering:
     def _case_started(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
         row.update({**_new_row(row["ref"]), "plan": row["plan"], "text": row["text"]})
-        self._done[tuple(row["ref"])] = ([], [])
+        self._outputs[tuple(row["ref"])] = ([], [])
         config = None if row["plan"] is None else self.summary.plans[row["plan"]][0]
-        # Criteria are read with pydantic, which a list of runs need not wait for.
+        # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
         from workbench.dependencies.case_inputs import started_bundles
 
         row["given"] = self._numbers(started_bundles(data, config))
 
     def _turn_finished(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
-        said, steps = self._done.setdefault(tuple(row["ref"]), ([], []))
+        answers, steps = self._outputs.setdefault(tuple(row["ref"]), ([], []))
         actual = data["actual"]
-        said.append(texts(actual.get("final_response")))
+        answers.append(texts(actual.get("final_response")))
         steps += step_digests(actual)
 
     def _metric_scored(self, data: Mapping[str, Any]) -> None:
@@ -255,7 +271,7 @@ class Gathering:
             number(result.get("score")),
             number(result.get("threshold")),
             string(result["status"]),
-            string(result.get("reason"))[:_LONGEST],
+            string(result.get("reason"))[:_MAX_TEXT],
             None if judge is None else _judge(judge),
             judged_by({"judge": judge}),
         )
@@ -263,7 +279,7 @@ class Gathering:
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:
         row, error, usage = self._row(data["case"]), data.get("error"), mapping(data.get("usage"))
-        row["error"] = None if error is None else [string(error["kind"]), string(error["message"])[:_LONGEST]]
+        row["error"] = None if error is None else [string(error["kind"]), string(error["message"])[:_MAX_TEXT]]
         row["status"] = ended_as(string(data["status"]) or "error", row["error"] and row["error"][0])
         row["seconds"] = float(data["duration_seconds"])
         row["calls"] = usage.get("model_calls", 0)
@@ -273,9 +289,9 @@ class Gathering:
         if numbers not in self._inputs:
             self._inputs[numbers] = self._numbers(self._run_inputs.of(numbers))
         row["inputs"] = self._inputs[numbers]
-        done = self._done.pop(tuple(row["ref"]), None)
-        if done is not None:
-            row["said"], row["steps"] = digest(done[0]), done[1]
+        outputs = self._outputs.pop(tuple(row["ref"]), None)
+        if outputs is not None:
+            row["said"], row["steps"] = digest(outputs[0]), outputs[1]
 
     def _files_read(self, data: Mapping[str, Any]) -> None:
         self._run_inputs.extend(data.get("bundles"))
@@ -297,7 +313,7 @@ class Gathering:
 
 
 def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
-    """The summary of a run, of its events in their JSON form."""
+    """Return the summary of a run, given the JSON of its events."""
     gathering = Gathering()
     for event in events:
         gathering.take(event)
@@ -305,8 +321,10 @@ def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
-    """The tool calls of an ADK invocation as ([name, args], None), their results as (None, [name, response]), in the
-    order in which they came."""
+    """Return the tool calls and tool results of an ADK invocation, in order.
+
+    Calls are ([name, args], None); results are (None, [name, response]).
+    """
     data = mapping(actual.get("intermediate_data"))
     steps: list[tuple[Any, Any]] = []
     for event in recorded_events(actual) or ():
@@ -322,17 +340,17 @@ def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
 
 
 def step_digests(actual: Mapping[str, Any]) -> list[str]:
-    """What `steps` of a row says of one invocation."""
+    """Return the row's `steps` for one invocation."""
     return [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in tool_steps(actual)]
 
 
 def number(value: Any) -> float | None:
-    """A score, threshold or time of a file; None for anything that is no number."""
+    """Return a score, threshold or time from a file, or None if it is not a number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def texts(content: Any) -> list[str]:
-    """The texts of an ADK content."""
+    """Return the texts of an ADK content."""
     return [part["text"] for part in parts_of(content) if isinstance(part.get("text"), str)]
 
 

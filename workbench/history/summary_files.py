@@ -1,4 +1,4 @@
-"""Summaries on disk: one file a run, and one index of all runs with a line each, so that a list opens at once."""
+"""Summaries on disk: one file per run, and an index with a line per run so that a list opens at once."""
 
 import contextlib
 import itertools
@@ -20,24 +20,34 @@ from workbench.history.votes import case_votes
 FILE_NAME = "summary.json"
 INDEX = "index.jsonl"
 _END = 64 * 1024
-"""Bytes at the end of the index in which the newest runs stand."""
+"""Bytes at the end of the index that are read for the newest runs."""
 
 _MADE_OF = re.compile(rb'"data": {"journal_lines": (\d{1,15})')
 _HEAD = 100
-"""Bytes at the beginning of a summary in which that stands."""
+"""Bytes at the beginning of a summary that contain the number of journal lines."""
 
 IndexEntry = dict[str, Any]
-"""A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
-`counts` by status, `no_verdict` (how many executions it did not come to the end of; unless it ended whole they are
-counted as cancelled), `cases` (a digest of those that it decided), `votes` (how many of them passed, one vote per case:
-`workbench.history.votes`), `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets),
-`bytes` of the journal that it was made of, whether `rules` judged anything, and whether a case was judged by
-`other_criteria` than those of its file."""
+"""A run in the list, as a JSON object.
+
+- `run_id`, `started`, `interrupted`, `scored_from`, `commit`, `dirty`, `agents`
+- `seconds`: None if the run did not end by itself.
+- `counts`: number of executions by status.
+- `no_verdict`: number of executions that did not end. Unless the run is complete, they are counted as cancelled.
+- `cases`: digest of the cases that the run decided.
+- `votes`: how many of them passed, one vote per case (`workbench.history.votes`).
+- `calls`, `tokens`: usage of the agents' models.
+- `files`: its evalsets.
+- `bytes`: size of the journal that the entry was made from.
+- `rules`: whether rules judged anything.
+- `other_criteria`: whether a case was judged by other criteria than its file's.
+"""
 
 
 class JournalSize(NamedTuple):
-    """A journal as far as a summary knows it: `crc` the checksum of all that is in it, `modified` the time of its last
-    change in nanoseconds, 0 if that is not known."""
+    """State of a journal when its summary was made.
+
+    `crc` is the checksum of the whole file. `modified` is its change time in nanoseconds, or 0 if unknown.
+    """
 
     bytes: int
     lines: int
@@ -46,14 +56,17 @@ class JournalSize(NamedTuple):
 
 
 def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
-    """Keeps the summary of the run in `folder` with what tells the journal that it was made of, and puts the run into
-    the index. What cannot be written is made again when it is asked for."""
+    """Store the summary of the run in `folder`, and add the run to the index.
+
+    `journal` identifies the journal that the summary was made from. Errors are ignored: a missing summary is rebuilt
+    when it is needed.
+    """
     made_of = {"journal_lines": journal.lines, "journal_bytes": journal.bytes, "journal_crc32": f"{journal.crc:08x}"}
     made_of["journal_modified"] = journal.modified
     pieces = itertools.chain((json.dumps(made_of)[:-1] + ', "summary": ',), summary.as_text(), ("}",))
     draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
-        # Without waiting for the disk: its checksum tells whether it arrived there.
+        # No fsync: the checksum tells whether it reached the disk.
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             write_checked(out, pieces)
         draft.replace(folder / FILE_NAME)
@@ -68,8 +81,8 @@ def read_summary(
 ) -> Summary | None:
     """Return the summary of the run in `folder`.
 
-    It is None if it is missing, damaged, or of a journal of another size or, if they are given, with another checksum
-    or time of change (nanoseconds).
+    Return None if it is missing or damaged, or if the journal has changed: its size, or its checksum or change time in
+    nanoseconds if these are given.
     """
     try:
         data = read_checked((folder / FILE_NAME).read_bytes())
@@ -85,20 +98,20 @@ def read_summary(
 
 
 def lines_then(folder: Path, journal_lines: int) -> int:
-    """How many lines the journal in `folder` had when its summary was made, if those are more than it has now."""
+    """Return how many lines the journal had when its summary was made, or 0 if that is not more than now."""
     try:
         with (folder / FILE_NAME).open("rb") as file:
             found = _MADE_OF.search(file.read(_HEAD))
         if found is None or int(found[1]) <= journal_lines:
             return 0
-        # The number itself may be damaged; the rest, which is long, is read only now.
+        # The number itself may be damaged, so check the whole file before using it.
         return int(read_checked((folder / FILE_NAME).read_bytes())["journal_lines"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return 0
 
 
 def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None) -> IndexEntry:
-    """What the list shows of a run."""
+    """Return the index entry of a run."""
     votes = case_votes(summary.rows.values())
     return {
         "run_id": run_id,
@@ -122,18 +135,20 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
 
 
 def is_current(entry: IndexEntry) -> bool:
-    """Whether this version wrote the entry: earlier ones counted cancelled cases as errors, and did not say which cases
-    a run decided."""
+    """Return whether this version wrote the entry.
+
+    Older entries count cancelled cases as errors, and do not tell which cases a run decided.
+    """
     return "cancelled" in (entry.get("counts") or ()) and "cases" in entry
 
 
 def _sum(values: Iterable[Any]) -> int:
-    # A journal may say anything.
+    # Values in a journal may have any type.
     return sum(value for value in values if isinstance(value, int))
 
 
 def add_to_index(runs: Path, entry: IndexEntry) -> None:
-    """Appends a line, in one write: two programs may do so at the same time. Raises OSError."""
+    """Append an entry in one write, because two programs may do so at the same time. Raises OSError."""
     descriptor = os.open(runs / INDEX, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, checked_line(json.dumps(entry)))
@@ -142,8 +157,10 @@ def add_to_index(runs: Path, entry: IndexEntry) -> None:
 
 
 def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
-    """The runs of the index by their ids, the later line counting, and how many lines it has; damaged ones are left
-    out."""
+    """Return the runs of the index by ID, and its number of lines.
+
+    If a run has several lines, the last one counts. Damaged lines are skipped.
+    """
     try:
         lines = (runs / INDEX).read_bytes().splitlines(keepends=True)
     except OSError:
@@ -152,7 +169,7 @@ def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
 
 
 def read_newest(runs: Path) -> list[IndexEntry]:
-    """The runs that the last lines of the index name."""
+    """Return the runs named in the last lines of the index."""
     try:
         with (runs / INDEX).open("rb") as file:
             file.seek(0, os.SEEK_END)
@@ -160,11 +177,11 @@ def read_newest(runs: Path) -> list[IndexEntry]:
             lines = file.read().splitlines(keepends=True)
     except OSError:
         return []
-    return list(_entries(lines).values())  # The first line may be half a line: its checksum tells.
+    return list(_entries(lines).values())  # An incomplete first line fails its checksum.
 
 
 def _entries(lines: Iterable[bytes]) -> dict[str, IndexEntry]:
-    """Return the runs by their ids, without damaged lines. The later line counts."""
+    """Return the runs by ID. Damaged lines are skipped, and the last line of a run counts."""
     entries: dict[str, IndexEntry] = {}
     for line in lines:
         with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
@@ -174,7 +191,7 @@ def _entries(lines: Iterable[bytes]) -> dict[str, IndexEntry]:
 
 
 def write_index(runs: Path, entries: dict[str, IndexEntry]) -> None:
-    """The index anew, without what is gone."""
+    """Rewrite the index with these entries only."""
     with contextlib.suppress(OSError):
         content = b"".join(checked_line(json.dumps(entry)) for entry in entries.values())
         replace_content(runs / INDEX, content, mode=0o600)

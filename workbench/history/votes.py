@@ -1,7 +1,7 @@
-"""One vote per case: how a case came out in a run, and which runs can be compared by that.
+"""One vote per case: its outcome in a run, used to compare runs.
 
-A case votes with the share of its executions that passed, of those that count (`workbench.rates.counts`): so 44 repeats
-of one case weigh as much as 3 of another. A case without an execution that counts has no vote.
+The vote is the share of executions that passed, of those that count (`workbench.rates.counts`). So 44 repeats of one
+case weigh as much as 3 of another. A case without an execution that counts has no vote.
 
 Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both.
 """
@@ -14,11 +14,14 @@ from workbench.history.summary import Row
 from workbench.rates import counts
 
 Case: TypeAlias = tuple[str, str]
-"""An evalset's path relative to the root (its id where the path is not known, as in ADK's results), and a case's id."""
+"""A case: its evalset's path relative to the root, and its ID.
+
+ADK's results do not name the path; the evalset's ID takes its place.
+"""
 
 
 def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
-    """Return the vote of each case that has one: 0 if it never passed, 1 if it always did."""
+    """Return the vote of each case that has one, from 0 (never passed) to 1 (always passed)."""
     passed: dict[Case, int] = {}
     counted: dict[Case, int] = {}
     for row in rows:
@@ -32,5 +35,5 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
 
 
 def are_enough(shared: Collection[Case], wanted: Collection[Case]) -> bool:
-    """Whether so many shared cases stand for the wanted ones: at least half of them, and one."""
+    """Return whether the shared cases are at least one, and at least half of the wanted cases."""
     return bool(shared) and 2 * len(shared) >= len(wanted)

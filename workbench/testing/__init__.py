@@ -1,6 +1,6 @@
 """Evalsets in tests: the pytest plugin, `evaluate`, and ADK's `AgentEvaluator` with our verdicts.
 
-pytest loads the plugin of this room in every run, so the package itself imports nothing.
+pytest loads the plugin from this package in every run, so the package itself imports nothing.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentEvaluator", "CaseOutcome", "Evaluation", "RefusedError", "evaluate"]
 
-_HOMES = {
+_MODULES = {
     "AgentEvaluator": "agent_evaluator",
     "CaseOutcome": "results",
     "Evaluation": "results",
@@ -22,8 +22,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

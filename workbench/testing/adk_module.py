@@ -1,4 +1,4 @@
-"""The agent of a module that is named as in ADK's `AgentEvaluator`: imported here, in the test's own process."""
+"""The agent of a module named as in ADK's `AgentEvaluator`, imported in the test's own process."""
 
 import importlib
 import inspect
@@ -13,15 +13,15 @@ from workbench.testing.evaluation import name_of
 
 
 async def load_module(name: str, agent_name: str | None) -> tuple[Loaded, Path | None]:
-    """The agent of the module called `name`, or its sub-agent `agent_name`, and the folder the module is in.
+    """Return the agent of the module `name`, or its sub-agent `agent_name`, and the module's folder.
 
-    Rules of ADK (`AgentEvaluator._get_agent_for_eval`): the module has a member `agent` or its name ends in ".agent";
-    there `root_agent`, else what `get_agent_async()` gives; an App called `app` goes with it. Here an App alone will
-    do, and so will a callable.
+    ADK's rules (`AgentEvaluator._get_agent_for_eval`): the module has a member `agent`, or its name ends in ".agent".
+    The agent is `root_agent` there, else the result of `get_agent_async()`. An App called `app` is used with it. Here,
+    an App or a callable alone is enough.
 
     Raises:
-        ImportError: there is no such module; or whatever importing it raises.
-        ValueError: it defines no agent, or no such sub-agent.
+        ImportError: there is no such module. Any other error of the import is raised too.
+        ValueError: the module defines no agent, or no such sub-agent.
     """
     module = importlib.import_module(name)
     if not (hasattr(module, "agent") or name.endswith(".agent")):

@@ -1,7 +1,6 @@
-"""ADK's `AgentEvaluator` as far as tests call it: the same methods and arguments, our engine and our verdicts.
+"""ADK's `AgentEvaluator` for existing tests: the same methods and arguments with our engine and verdicts.
 
-Source: google/adk/evaluation/agent_evaluator.py of google-adk 2.13. What is decided differently stands in
-`docs/pytest.md`.
+Source: google/adk/evaluation/agent_evaluator.py of google-adk 2.13. `docs/pytest.md` lists the differences.
 """
 
 import csv
@@ -28,13 +27,13 @@ from workbench.testing.results import CaseOutcome, Evaluation
 _RUNS = 2
 _CONCURRENCY = 4
 _NO_MANAGER = (
-    "eval_set_results_manager is not supported: nothing is saved by a test; `agent-workbench run` keeps runs, and "
-    "`agent-workbench export` writes them"
+    "eval_set_results_manager is not supported: tests save nothing. `agent-workbench run` stores runs, and "
+    "`agent-workbench export` exports them"
 )
 
 
 class AgentEvaluator:
-    """Evaluates the agent of a module in the test's own process, as ADK's class of this name does."""
+    """Replacement for ADK's class of this name. The agent runs in the test's own process."""
 
     @staticmethod
     async def evaluate(
@@ -49,12 +48,14 @@ class AgentEvaluator:
         app_name: str | None = None,
         eval_set_results_manager: Any = None,
     ) -> None:
-        """Evaluates the agent of `agent_module` on a file, or on all `*.test.json` in and below a folder, each case
-        `num_runs` times. `output_file`: a CSV file that a row for each metric, turn and run is appended to.
+        """Evaluate the agent of `agent_module` on a file, or on all `*.test.json` below a folder.
+
+        Each case is executed `num_runs` times. `output_file` is a CSV file. It gets a row for each metric, turn and
+        execution.
 
         Raises:
-            AssertionError: an execution of a case did not pass; the text explains every one.
-            ValueError: nothing can be evaluated as it stands; nothing ran.
+            AssertionError: an execution of a case did not pass. The text explains each one.
+            ValueError: the arguments or files are wrong, and nothing ran.
         """
         _check(num_runs, app_name, eval_set_results_manager)
         words = _files(Path(eval_dataset_file_path_or_dir))
@@ -77,11 +78,13 @@ class AgentEvaluator:
         app_name: str | None = None,
         eval_set_results_manager: Any = None,
     ) -> None:
-        """Evaluates an `EvalSet` under an `EvalConfig` of ADK's (or dicts with what would stand in their files).
+        """Evaluate an `EvalSet` with an `EvalConfig` of ADK, or with dicts of the same content.
+
         `criteria`, deprecated in ADK, are thresholds by name.
 
         Raises:
-            AssertionError, ValueError: as `evaluate`.
+            AssertionError: as in `evaluate`.
+            ValueError: as in `evaluate`.
         """
         _check(num_runs, app_name, eval_set_results_manager)
         config = {"criteria": dict(criteria)} if criteria else _json(eval_config)
@@ -104,10 +107,10 @@ class AgentEvaluator:
     def migrate_eval_data_to_new_schema(
         old_eval_data_file: str, new_eval_data_file: str, initial_session_file: str | None = None
     ) -> None:
-        """Writes a test file of an old format as one of today's schema, as `agent-workbench migrate` does.
+        """Convert a test file of an old format to today's schema, like `agent-workbench migrate`.
 
         Raises:
-            ValueError: a name is empty, or the old file is broken or of today's schema already.
+            ValueError: a file name is empty, or the old file is broken or already has today's schema.
             OSError: the new file cannot be written.
         """
         if not old_eval_data_file or not new_eval_data_file:
@@ -119,10 +122,10 @@ class AgentEvaluator:
 
     @staticmethod
     def find_config_for_test_file(test_file: str) -> Any:
-        """ADK's own `EvalConfig` for a test file, for `evaluate_eval_set`; needs google-adk."""
-        from google.adk.evaluation.agent_evaluator import AgentEvaluator as AdksOwn
+        """Return ADK's own `EvalConfig` for a test file, for `evaluate_eval_set`. Needs google-adk."""
+        from google.adk.evaluation.agent_evaluator import AgentEvaluator as AdkAgentEvaluator
 
-        return AdksOwn.find_config_for_test_file(test_file)
+        return AdkAgentEvaluator.find_config_for_test_file(test_file)
 
 
 async def _evaluate(
@@ -161,7 +164,7 @@ def _report(result: Evaluation, detailed: bool, output_file: str | None) -> None
 
 
 def _json(value: Any) -> dict[str, Any] | None:
-    """A pydantic model, or a dict, as what would stand in its file."""
+    """Return a pydantic model, or a dict, as the JSON data of its file."""
     if value is None or isinstance(value, dict):
         return value
     dumped: dict[str, Any] = json.loads(value.model_dump_json(exclude_none=True, serialize_as_any=True))
@@ -188,10 +191,10 @@ COLUMNS = (
 
 
 def append_rows(result: Evaluation, file: Path) -> None:
-    """Appends a row for each metric, turn and run; the header only to a new file. Makes the folder if need be.
+    """Append a row for each metric, turn and execution. A new file gets a header, and its folder is created.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     new = not file.exists()
@@ -226,5 +229,5 @@ def _rows(case: CaseOutcome) -> Iterator[dict[str, Any]]:
 
 
 def _calls(invocation: dict[str, Any]) -> str:
-    """Return the tool calls, one a line, as JSON."""
+    """Return the tool calls as JSON, one per line."""
     return "\n".join(json.dumps({"name": call.name, "args": call.args}) for call in tool_calls(invocation))

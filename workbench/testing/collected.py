@@ -1,4 +1,4 @@
-"""An evalset as pytest collects it: which cases it has, or what is wrong with it; nothing runs."""
+"""An evalset as pytest collects it: its cases, or its faults. Nothing runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,15 @@ _FAULTS_SHOWN = 20
 
 
 class CollectionFaultError(Exception):
-    """The file is broken; a line for each fault, with file and line. Safe for a terminal."""
+    """The file is broken. The message has a line per fault, with file and line, and is safe for a terminal."""
 
 
 @dataclass(frozen=True)
 class CollectedCase:
-    """A case as a test: its name there, and the line it begins on, from 0 (0 in files of the old formats)."""
+    """A case as a test.
+
+    `name` is the test's name. `line` is where the case begins, counted from 0; it is 0 in files of old formats.
+    """
 
     name: str
     eval_id: str
@@ -30,14 +33,14 @@ class CollectedCase:
 
 @dataclass(frozen=True)
 class CollectedFile:
-    """An evalset without faults; `cases` in the file's order."""
+    """An evalset without faults. `cases` are in the file's order."""
 
     path: Path
     cases: tuple[CollectedCase, ...]
 
     @staticmethod
     def read(path: Path) -> "CollectedFile":
-        """Raises CollectionFaultError."""
+        """Read the evalset. Raises CollectionFaultError."""
         document = open_evalset(path)
         faults = document.check()
         if document.broken:
@@ -51,7 +54,7 @@ class CollectedFile:
 
 
 def _names(ids: Sequence[str]) -> list[str]:
-    """Names that are safe to print, and still distinct where that made two ids the same."""
+    """Return printable names, made distinct where cleaning made two IDs equal."""
     shown = [one_line(eval_id, limit=_NAME_LIMIT) or "(no id)" for eval_id in ids]
     counts = Counter(shown)
     return [name if counts[name] == 1 else f"{name} [{number}]" for number, name in enumerate(shown, 1)]

@@ -1,4 +1,4 @@
-"""`await workbench.evaluate(agent, path)`: evalsets in a test of one's own."""
+"""`await workbench.evaluate(agent, path)`: evaluation of evalsets in the user's own tests."""
 
 import asyncio
 import os
@@ -26,8 +26,10 @@ from workbench.text import plain
 
 
 class RefusedError(ValueError):
-    """What was asked for cannot be evaluated as it stands, and nothing ran: a path that does not exist, a broken file
-    or config. The text says where and what the way out is."""
+    """Nothing ran, because a path does not exist or a file or config is broken.
+
+    The text says what is wrong, where, and how to continue.
+    """
 
 
 async def evaluate(
@@ -47,40 +49,45 @@ async def evaluate(
     all_votes: bool = False,
     max_judge_calls: int | None = None,
 ) -> Evaluation:
-    """Evaluates an agent on evalsets, and gives what came of it; nothing is printed, and nothing raised for a case that
-    does not pass: `(await evaluate(...)).assert_passed()` does that.
+    """Evaluate an agent on evalsets and return the outcome.
 
-    `agent`: the folder of an agent (str or Path), which then runs in a child, each case in a process of its own, as in
-    `agent-workbench run`; None for the agent that each evalset belongs to; or the agent itself: ADK's agent or App, or
-    a callable as in docs/python-agents.md. An agent given so runs in this process and event loop and is NOT isolated:
-    cases see what others leave behind, a crash ends the tests, and code that never waits cannot be timed out.
+    Nothing is printed, and a case that does not pass raises nothing: call `(await evaluate(...)).assert_passed()`.
 
-    `path`: an evalset file, a folder, `FILE:case_1,case_2`, an evalset id, or several of these. `cases`: of these only
-    the ids. `runs`: executions of each case; `until_sure`: only until it is sure that this share of them passes, or
-    fewer do, `runs` being the most. The other options are those of `agent-workbench run`.
+    `agent` is one of:
+
+    - The folder of an agent (str or Path). It runs in a child process, each case in a process of its own, as in
+      `agent-workbench run`.
+    - None: the agent that each evalset belongs to, run in the same way.
+    - The agent itself: ADK's agent or App, or a callable as in docs/python-agents.md. It runs in this process and event
+      loop and is NOT isolated: cases share state, a crash ends the tests, and code that never awaits cannot time out.
+
+    `path` is an evalset file, a folder, `FILE:case_1,case_2`, an evalset ID, or several of these. `cases` selects case
+    IDs among them. `runs` is the number of executions per case. With `until_sure`, a case is repeated only until its
+    pass rate is surely above or below that value, at most `runs` times. The other options are those of `agent-workbench
+    run`.
 
     Raises:
-        RefusedError: nothing ran; the text says why.
+        RefusedError: nothing ran. The text says why.
         TypeError: `agent` is neither a path nor an agent.
     """
-    given = agent is not None and not isinstance(agent, str | os.PathLike)
+    is_object = agent is not None and not isinstance(agent, str | os.PathLike)
     words = [path] if isinstance(path, str | os.PathLike) else path
     targets = Targets(
         words=tuple(os.fspath(word) for word in words),
         folder=Path.cwd(),
-        agent=_path(agent) if not given else None,
+        agent=_path(agent) if not is_object else None,
         cases=tuple(cases),
         config=_path(config),
         initial_session_file=_path(initial_session_file),
     )
-    request = Request(targets, loaded=_loaded(agent) if given else None)
+    request = Request(targets, loaded=_loaded(agent) if is_object else None)
     try:
         options = RunOptions(
             runs=runs,
             until_sure=until_sure,
             concurrency=concurrency,
             timeout=timeout,
-            python=Path(sys.executable) if given else _path(python),
+            python=Path(sys.executable) if is_object else _path(python),
             allow_not_evaluated=allow_not_evaluated,
             use_cache=use_cache,
             all_votes=all_votes,
@@ -93,9 +100,11 @@ async def evaluate(
 
 @dataclass(frozen=True)
 class Request:
-    """Targets, and the agent that was `loaded` here and runs all of them; None: that of the targets. `folder` is where
-    the judges and functions of a loaded agent are looked for; None: where the agent is that the first evalset belongs
-    to."""
+    """Targets, and the agent that runs them.
+
+    `loaded` is an agent of this process, or None for the targets' own agents. The judges and functions of a loaded
+    agent are searched in `folder`. If that is None, they are searched in the folder of the first evalset's agent.
+    """
 
     targets: Targets
     loaded: Loaded | None = None
@@ -103,7 +112,7 @@ class Request:
 
 
 async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
-    """Runs what is asked for, with children of its own.
+    """Run the request with new child processes.
 
     Raises:
         RefusedError: nothing ran.
@@ -125,7 +134,7 @@ async def execute(project: Project, plan: Plan) -> Evaluation:
 
 
 def refusal(fault: UsageFaultError) -> RefusedError:
-    """The fault as an error whose text holds the way out as well, safe for a terminal."""
+    """Return the fault as an error with its hint in the text, safe for a terminal."""
     return RefusedError(plain(f"{fault}\n{fault.hint}" if fault.hint else str(fault)))
 
 
@@ -137,7 +146,7 @@ def _plan(request: Request, options: RunOptions) -> Plan:
 
 
 def _given_to(workspace: Workspace, loaded: Loaded, folder: Path | None) -> Workspace:
-    """The workspace with all evalsets given to the object."""
+    """Return the workspace with all evalsets assigned to the loaded agent."""
     if folder is None:
         owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
         folder = workspace.root if owner is None else owner.folder
@@ -154,11 +163,11 @@ def _loaded(agent: Any) -> Loaded:
     try:
         return recognised(agent, name_of(agent), "the agent given to evaluate")
     except NoAgentError as error:
-        raise TypeError(f"{error}, nor the path of one") from None
+        raise TypeError(f"{error}, nor a path to an agent") from None
 
 
 def name_of(agent: Any) -> str:
-    """What an agent that is an object calls itself."""
+    """Return the name of an agent object."""
     return str(getattr(agent, "name", None) or getattr(agent, "__name__", None) or type(agent).__name__)
 
 

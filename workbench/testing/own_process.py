@@ -1,7 +1,7 @@
-"""The test's own process as a place: an agent that a test gives as an object runs in the test's event loop.
+"""The test's own process as a place: an agent object runs in the test's event loop.
 
-The engine talks to it as to a child: the same messages, without a socket. So everything but the isolation is as in a
-run: turns, timeouts, simulated users, events.
+The engine uses the same messages as for a child process, without a socket. So turns, timeouts, simulated users and
+events work as in a run. Only the isolation is missing.
 """
 
 import asyncio
@@ -32,19 +32,21 @@ class OwnPlace:
         self._loaded = loaded
 
     def open(self, concurrency: int) -> None:
-        """Need nothing: there are no processes."""
+        """Do nothing: there are no processes."""
 
     async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "OwnLink":
         """Return a link to the agent, which is imported already."""
         return OwnLink(self._loaded, on_frame)
 
     async def close(self) -> None:
-        """End nothing: cases end with their link."""
+        """Do nothing: cases end with their link."""
 
 
 class OwnLink:
-    """Takes the messages that an agent process gets, and carries them out in this one. What the agent prints goes where
-    the test's output goes."""
+    """Link that handles an agent process's messages in this process.
+
+    The agent's output goes where the test's output goes.
+    """
 
     serves_one_case = True
 
@@ -58,7 +60,7 @@ class OwnLink:
         self._loop.call_soon(on_frame, imported, 0)
 
     def send(self, *frames: Frame) -> None:
-        """Take messages in."""
+        """Handle messages."""
         for frame in frames:
             number = frame["id"]
             if frame["op"] == "case" and not self.ended.done():
@@ -69,12 +71,12 @@ class OwnLink:
                 self._take(number, frame)
 
     def kill(self) -> None:
-        """Cancel the cases: the process itself cannot be ended."""
+        """Cancel the cases. The process itself cannot be ended."""
         for number in tuple(self._running):
             self._cancel(number)
 
     async def close(self) -> None:
-        """Cancel what still runs."""
+        """Cancel the cases that still run."""
         tasks = [task for task, _, _ in self._running.values()]
         self.kill()
         if tasks:
@@ -100,8 +102,10 @@ class OwnLink:
             self._running[number][2].put(frame)
 
     def _write(self, data: bytes) -> None:
-        """Hand on what a case says, from any thread. It has its JSON form although it crosses nothing: what the agent
-        changes afterwards does not change what it said."""
+        """Pass on a case's message, from any thread.
+
+        It is converted to JSON and back, so that the agent cannot change it afterwards.
+        """
         for body in Decoder().feed(data):
             self._loop.call_soon_threadsafe(self._on_frame, json.loads(body), len(body))
 

@@ -1,7 +1,7 @@
-"""The pytest plugin: with `--evalsets` (or `evalsets = true` in pytest's configuration) cases of evalsets are tests.
+"""The pytest plugin, which collects eval cases as tests if `--evalsets` is given.
 
-pytest loads this module in every run of every project where the workbench is installed, so it imports nothing else
-before evalsets are asked for.
+`evalsets = true` in pytest's configuration does the same. pytest loads this module in every run of every project, so it
+imports nothing else until evalsets are requested.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ _WORKER: pytest.StashKey[Worker] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--evalsets` and the setting `evalsets`."""
     text = "collect the cases of *.test.json and *.evalset.json as tests (agent-workbench)"
     parser.getgroup("agent-workbench").addoption("--evalsets", action="store_true", default=None, help=text)
     parser.addini("evalsets", text, type="bool", default=False)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect an evalset file if evalsets are enabled."""
     if not file_path.name.endswith(_SUFFIXES) or file_path.name.startswith("."):
         return None
     config = parent.config
@@ -38,6 +40,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the worker's processes."""
     worker = config.stash.get(_WORKER, None)
     if worker is not None:
         del config.stash[_WORKER]
@@ -45,7 +48,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many tests rules judged: a green dot does not tell."""
+    """Report how many tests were judged by rules, which a passed test does not show."""
     reports = (report for found in terminalreporter.stats.values() for report in found)
     judged = {report.nodeid for report in reports if "judged_by" in dict(getattr(report, "user_properties", ()))}
     if judged:
@@ -56,24 +59,25 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 class EvalsetFile(pytest.File):
-    """An evalset. Its cases that run in this process share what is warm: the import of the framework, the scorer."""
+    """An evalset file. Cases in one pytest process share warm processes: the framework's import and the scorer."""
 
     _collected: CollectedFile
 
     def collect(self) -> Iterable[pytest.Item]:
+        """Yield an item per case, or one failing item for a broken file."""
         from workbench.testing.collected import CollectedFile, CollectionFaultError
 
         try:
             self._collected = CollectedFile.read(self.path)
         except CollectionFaultError as fault:
-            # An error of collection would stop the whole session; one broken file costs one test.
+            # A collection error would stop the whole session. A broken file should only cost one test.
             yield BrokenFileItem.from_parent(self, name="(broken file)", message=str(fault))
             return
         for case in self._collected.cases:
             yield EvalCaseItem.from_parent(self, name=case.name, case=case)
 
     def evaluate(self, case: CollectedCase) -> CaseOutcome:
-        """Runs the case and scores it. Raises `workbench.testing.evaluation.RefusedError` if it cannot be planned."""
+        """Run the case and score it. Raises `workbench.testing.evaluation.RefusedError` if it cannot be planned."""
         from workbench.testing.worker import Worker
 
         stash = self.config.stash
@@ -83,25 +87,30 @@ class EvalsetFile(pytest.File):
 
 
 class BrokenFileItem(pytest.Item):
-    """A test that stands for the cases of a file that cannot be read: an error, with the file's faults."""
+    """A test in place of the cases of a broken file. It ends with an error that lists the faults."""
 
     def __init__(self, *, message: str, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._message = message
 
     def setup(self) -> None:
+        """Raise the faults as an error of the test."""
         raise pytest.fail.Exception(self._message, pytrace=False)
 
     def runtest(self) -> None:
-        """Never reached: the test ends in its setup."""
+        """Do nothing: the test ends in its setup."""
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the place of the file."""
         return self.path, 0, self.name
 
 
 class EvalCaseItem(pytest.Item):
-    """A case. The agent runs and is judged while the test is set up: what went wrong there is an error of the test, as
-    in the reports, and what can fail is the verdict."""
+    """A case as a test.
+
+    The agent runs and is judged in the test's setup. So a broken run is an error of the test, as in the reports, and
+    only the verdict can fail.
+    """
 
     outcome: CaseOutcome
 
@@ -110,6 +119,7 @@ class EvalCaseItem(pytest.Item):
         self.case = case
 
     def setup(self) -> None:
+        """Run and score the case. Raise errors, and skip a case that was not evaluated or was cancelled."""
         from workbench.testing.evaluation import RefusedError
 
         parent = self.parent
@@ -132,11 +142,12 @@ class EvalCaseItem(pytest.Item):
             raise pytest.skip.Exception(outcome.reason, _use_item_location=True)
 
     def runtest(self) -> None:
+        """Fail with the explanation if the case did not pass."""
         if self.outcome.status != "passed":
             raise pytest.fail.Exception(self.outcome.explanation, pytrace=False)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any) -> Any:
-        """A case that did not pass fails at its place in the evalset, not at a line of ours (`--tb=line`)."""
+        """Return the failure with its place in the evalset, not in the plugin's code (`--tb=line`)."""
         shown = super().repr_failure(excinfo, *arguments)
         place = getattr(shown, "reprcrash", None)
         if place is not None and isinstance(excinfo.value, pytest.fail.Exception):
@@ -144,4 +155,5 @@ class EvalCaseItem(pytest.Item):
         return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the place of the case in its file."""
         return self.path, self.case.line, self.name

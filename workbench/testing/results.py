@@ -1,6 +1,6 @@
-"""The outcome of an evaluation, as values that a test can look at.
+"""Outcome of an evaluation, as values for a test.
 
-Why a case did not pass is told in the words of the other front ends: a second wording would soon say something else.
+Reasons use the texts of the other front ends, so that they do not diverge.
 """
 
 from collections import Counter
@@ -24,10 +24,16 @@ _EXPLAINED = 20
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """One execution of one case. `metrics` are by name, scores unrounded; `reason` is one line, `explanation` the whole
-    verdict for people, both "" for a case that passed. `turns` hold what the user said, what the agent did and the
-    metrics of each turn; `expected` the reference, an ADK invocation a turn, None for a scenario. `details` is the case
-    as people read it. `output` is what the agent printed (in a child), by stream."""
+    """One execution of one case.
+
+    - `metrics`: results by criterion, scores not rounded.
+    - `reason`: one line; "" if the case passed.
+    - `explanation`: the whole verdict as text; "" if the case passed.
+    - `turns`: user message, agent's turn and metrics of each turn.
+    - `expected`: the reference, an ADK invocation per turn. None for a scenario.
+    - `details`: the case as text.
+    - `output`: the agent's output by stream. Only recorded in a child process.
+    """
 
     agent: str
     evalset_file: str
@@ -46,42 +52,45 @@ class CaseOutcome:
     details: str = field(repr=False)
     output: dict[str, str] = field(default_factory=dict, repr=False)
     matched_by: str = ""
-    """How the agent was found: `folder`, `app_name`, `choice`, `location` or `given`; "" if it has none."""
+    """The rule that found the agent: `folder`, `app_name`, `choice`, `location` or `given`; "" without agent."""
 
     @property
     def passed(self) -> bool:
+        """Whether the case passed."""
         return self.status == "passed"
 
     @property
     def invocations(self) -> tuple[dict[str, Any], ...]:
-        """What the agent did: ADK invocations, one for each turn that came to its end."""
+        """The agent's completed turns as ADK invocations."""
         return tuple(turn.actual for turn in self.turns if turn.actual is not None)
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """Score by criterion; None where there is none."""
+        """Score by criterion, or None without a score."""
         return {name: result.score for name, result in self.metrics.items()}
 
     @property
     def judged_by_rules(self) -> list[str]:
-        """The criteria that rules judged (`heuristic`), and no language model."""
+        """The criteria judged by rules (`heuristic`) and not by a language model."""
         return [name for name, result in self.metrics.items() if judged_by(result.details) == "rules"]
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Reason by criterion, "" where nothing is to be said."""
+        """Reason by criterion, or ""."""
         return {name: result.reason for name, result in self.metrics.items()}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All executions of an evaluation, in order; `notices` are warnings about files and settings."""
+    """All executions of an evaluation, in order. `notices` are warnings about files and settings."""
 
     cases: tuple[CaseOutcome, ...]
     notices: tuple[str, ...] = ()
     repeats: tuple[CaseRepeats, ...] = ()
-    """The executions of each case taken together, where cases were executed more than once: `rate` with its interval,
-    `pass_hat(k)`, `flaky`, `kind` (who varies)."""
+    """The executions of each case taken together, if cases were executed more than once.
+
+    They have `rate` with its interval, `pass_hat(k)`, `flaky` and `kind` (the cause of the variation).
+    """
 
     def __iter__(self) -> Iterator[CaseOutcome]:
         return iter(self.cases)
@@ -91,12 +100,12 @@ class Evaluation:
 
     @property
     def passed(self) -> bool:
-        """Whether there are cases, and every execution of each passed."""
+        """Whether there are cases, and every execution passed."""
         return bool(self.cases) and all(case.passed for case in self.cases)
 
     @property
     def statuses(self) -> dict[str, CaseStatus]:
-        """Status by case id, the worst where a case was executed several times or two files have the id."""
+        """Status by case ID. The worst counts for several executions, and for equal IDs in two files."""
         found: dict[str, CaseStatus] = {}
         for case in self.cases:
             known = found.get(case.eval_id)
@@ -105,10 +114,10 @@ class Evaluation:
         return found
 
     def case(self, eval_id: str, repeat: int = 1) -> CaseOutcome:
-        """The first case of that id.
+        """Return the first case with that ID.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such case.
         """
         for case in self.cases:
             if (case.eval_id, case.repeat) == (eval_id, repeat):
@@ -116,10 +125,10 @@ class Evaluation:
         raise KeyError(eval_id)
 
     def repeats_of(self, eval_id: str) -> CaseRepeats:
-        """The executions of the first case of that id, taken together.
+        """Return the executions of the first case with that ID, taken together.
 
         Raises:
-            KeyError: there is none, or it was executed once.
+            KeyError: there is no such case, or it was executed only once.
         """
         for case in self.repeats:
             if case.ref.eval_id == eval_id:
@@ -127,14 +136,16 @@ class Evaluation:
         raise KeyError(eval_id)
 
     def assert_passed(self) -> None:
-        """Raises AssertionError with the explanation of each execution that did not pass; also if nothing ran, and for
-        what could not be evaluated: nothing is shown to be right there."""
+        """Raise AssertionError with the explanation of each execution that did not pass.
+
+        Also raise it if nothing ran or a case could not be evaluated: neither proves that the agent works.
+        """
         __tracebackhide__ = True
         if not self.passed:
             raise AssertionError(self.explanation())
 
     def explanation(self) -> str:
-        """Why not all of it passed, for people; "" if it did."""
+        """Return a text that says why not all cases passed; "" if they did."""
         if self.passed:
             return ""
         wrong = [case for case in self.cases if not case.passed]
@@ -154,12 +165,12 @@ class Evaluation:
 
 
 def evaluation(store: Store, notices: tuple[str, ...]) -> Evaluation:
-    """What the store's newest run came to."""
+    """Return the outcome of the store's newest run."""
     return Evaluation(outcomes(store), notices, tuple(accounts(store.current_records(), store.run.until_sure)))
 
 
 def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
-    """The cases of the store's newest run."""
+    """Return the cases of the store's newest run."""
     return tuple(
         CaseOutcome(
             agent=record.ref.agent,
@@ -185,20 +196,20 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
 
 
 _WIDTH = 72
-"""Cells: pytest puts eight before each line of an AssertionError, and terminals and logs of CI have eighty."""
+"""Columns. Terminals and CI logs have 80, and pytest indents each line of an AssertionError by 8."""
 _OUTPUT_SHOWN = 20_000
 
 
 def _reason(record: CaseRecord) -> str:
-    """Return what kept the case from passing, on one line; "" if it passed."""
+    """Return on one line why the case did not pass; "" if it passed."""
     found = reasons(record)
     return "; ".join(found) if found or record.state == "passed" else "no criterion applied"
 
 
 def _explanation(record: CaseRecord, root: str) -> str:
-    """Return the reasons, the criteria, and the whole case with expected beside actual; "" if it passed.
+    """Return the reasons, the criteria and the whole case; "" if it passed.
 
-    Safe for a terminal. `root` is the folder that paths in it are relative to.
+    The text is safe for a terminal. Paths in it are relative to `root`.
     """
     if record.state == "passed":
         return ""
@@ -210,10 +221,10 @@ def _explanation(record: CaseRecord, root: str) -> str:
 
 
 def _details(record: CaseRecord) -> str:
-    """Return the whole case, expected beside actual, with every verdict. Safe for a terminal."""
+    """Return the whole case, expected beside actual, with every verdict. The text is safe for a terminal."""
     return "\n".join(plain_case(record, _WIDTH))
 
 
 def _printed(record: CaseRecord) -> dict[str, str]:
-    """Return the last of what the agent printed, by stream. Safe for a terminal."""
+    """Return the end of the agent's output, by stream. The text is safe for a terminal."""
     return {stream: plain(text[-_OUTPUT_SHOWN:]) for stream, text in record.output.items() if text}

@@ -1,4 +1,4 @@
-"""What evaluates the cases of evalsets in one pytest process: an event loop, and children that stay warm."""
+"""Worker that evaluates cases in a pytest process, with an event loop and warm child processes."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,7 +18,10 @@ _T = TypeVar("_T")
 
 
 class Worker:
-    """Makes its loop and its processes with the first case. pytest-xdist has one in each of its processes."""
+    """Evaluator of a pytest process. Loop and processes start with the first case.
+
+    With pytest-xdist, each process has its own.
+    """
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
@@ -26,10 +29,10 @@ class Worker:
         self._plans: dict[Path, Plan] = {}
 
     def evaluate(self, file: CollectedFile, case: CollectedCase) -> CaseOutcome:
-        """Runs one case of the file, and scores it.
+        """Run one case of the file and score it.
 
         Raises:
-            RefusedError: the file belongs to no agent, or changed into something that cannot be run.
+            RefusedError: the file belongs to no agent, or has changed and can no longer be run.
         """
         try:
             plan = self._plan(file.path)
@@ -37,17 +40,17 @@ class Worker:
             raise refusal(fault) from None
         entries = tuple(entry for entry in plan.entries if entry.ref.eval_id == case.eval_id)
         if not entries:
-            raise refusal(UsageFaultError(f"{file.path} has no case {case.eval_id} any more"))
+            raise refusal(UsageFaultError(f"{file.path} no longer has a case {case.eval_id}"))
         one = replace(plan, entries=entries, run_id=new_run_id())
         return self._run(execute(self._project, one)).cases[0]
 
     def close(self) -> None:
-        """Ends the children."""
+        """End the child processes."""
         self._run(self._project.close())
         self._runner.close()
 
     def _plan(self, path: Path) -> Plan:
-        """Made once a file: finding the agent looks through the whole project."""
+        """Return the file's plan, made once because finding the agent searches the whole project."""
         if path not in self._plans:
             self._plans[path] = Targets((str(path),), path.parent).plan(RunOptions())
         return self._plans[path]

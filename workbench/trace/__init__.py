@@ -1,1 +1,1 @@
-"""What took how long in a conversation: spans read as a tree, what was asked and answered, and the path taken."""
+"""Spans of conversations, and the requests and answers recorded with them."""

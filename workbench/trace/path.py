@@ -1,5 +1,7 @@
-"""The path through agents and tools, drawn with characters: each of them once where it stands, with how often it was
-taken, and in which order."""
+"""The path of a turn through agents and tools, drawn with characters.
+
+Each agent or tool appears once per place, with its number of calls and their order.
+"""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,10 @@ from workbench.trace.spans import Kind, Node
 
 @dataclass(slots=True)
 class Stop:
-    """An agent, tool or model in one place of the path. `steps` count from 1 over the turn's agents and tools."""
+    """An agent, tool or model at one place of the path.
+
+    `steps` are its positions among the turn's agents and tools, counted from 1.
+    """
 
     kind: Kind
     name: str
@@ -18,24 +23,27 @@ class Stop:
     errors: int = 0
     steps: list[int] = field(default_factory=list)
     offered: bool = False
-    """Only offered to the agent: it was not taken."""
+    """Whether the tool was only offered to the agent, and not called."""
     stops: "dict[tuple[Kind, str], Stop]" = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class TurnPath:
-    """What a turn went through: `start` is the user, `stops` says by the number of a node where it stands."""
+    """The path of a turn. `start` is the user; `stops` maps each node's number to its place on the path."""
 
     start: Stop
     stops: dict[int, Stop]
 
     def to(self, node: Node) -> frozenset[int]:
-        """The identities of the stops on the way to a node of the turn."""
+        """Return the object IDs of the stops on the way to a node."""
         return frozenset(id(self.stops[one.number]) for one in node.path)
 
 
 class Drawn(NamedTuple):
-    """One line: the branches before it, and what stands there; `marked`: on the way to what is looked at."""
+    """One line of the drawing: the branch characters, then the stop.
+
+    `marked` tells whether it lies on the way to the selected node.
+    """
 
     branches: str
     stop: Stop
@@ -44,7 +52,10 @@ class Drawn(NamedTuple):
 
 
 def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> TurnPath:
-    """What the turn of `root` went through. `offered`: agent → names of the tools that its models were offered."""
+    """Return the path of the turn with this root.
+
+    `offered` maps agents to the names of the tools that were offered to their models.
+    """
     start = Stop("turn", "user")
     step = 0
     places: dict[int, Stop] = {root.number: start}
@@ -52,11 +63,11 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
     for node in root.walk():
         if node is root:
             continue
-        above = places[node.parent.number] if node.parent is not None else start
+        parent = places[node.parent.number] if node.parent is not None else start
         kind, name = node.kind, node.name
-        stop = above.stops.get((kind, name))
+        stop = parent.stops.get((kind, name))
         if stop is None:
-            stop = above.stops[kind, name] = Stop(kind, name)
+            stop = parent.stops[kind, name] = Stop(kind, name)
         places[node.number] = stop
         stop.count += 1
         if node.error:
@@ -73,18 +84,18 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
 
 
 def drawn(path: TurnPath, looked_at: Node | None = None) -> Iterator[Drawn]:
-    """The lines of the drawing, from the user on."""
+    """Yield the lines of the drawing, starting with the user."""
     marked: Container[int] = path.to(looked_at) if looked_at is not None else ()
     waiting: list[tuple[Stop, str, str, int]] = [(path.start, "", "", 0)]
     while waiting:
         stop, branch, rest, depth = waiting.pop()
         yield Drawn(branch, stop, depth, id(stop) in marked)
-        inside = list(stop.stops.values())
-        last = len(inside) - 1
+        children = list(stop.stops.values())
+        last = len(children) - 1
         for place in range(last, -1, -1):
             waiting.append(
                 (
-                    inside[place],
+                    children[place],
                     rest + ("└─ " if place == last else "├─ "),
                     rest + ("   " if place == last else "│  "),
                     depth + 1,
@@ -93,6 +104,6 @@ def drawn(path: TurnPath, looked_at: Node | None = None) -> Iterator[Drawn]:
 
 
 def way(root: Node) -> list[str]:
-    """The names of agents and tools in the order in which they were entered, without doubles next to each other."""
+    """Return the names of agents and tools in the order in which they were entered, without consecutive duplicates."""
     names = [node.name for node in root.walk() if node.kind in ("agent", "tool")]
     return [name for place, name in enumerate(names) if not place or names[place - 1] != name]

@@ -1,8 +1,7 @@
-"""What models and tools were asked, and what they answered: pieces of JSON, each kept once a run in a file beside its
-journal, and read only when somebody looks.
+"""Requests to models and tools and their answers, stored as pieces of JSON.
 
-`STATE/runs/RUN_ID/pieces.jsonl`: one JSON text a line. A span names its pieces by digest, its event says where each of
-them stands: `[offset, bytes, crc32]`.
+`STATE/runs/RUN_ID/pieces.jsonl` has one JSON text per line. Each piece is stored once per run, and read only when it is
+shown. A span names its pieces by digest; its event has the place of each: `[offset, bytes, crc32]`.
 """
 
 import json
@@ -16,10 +15,11 @@ from workbench.events import SpansRecorded
 
 FILE_NAME = "pieces.jsonl"
 Place: TypeAlias = list[int]
+"""Offset, bytes and checksum of a piece in the file."""
 
 
 class PieceWriter:
-    """Appends to the file of a run, which is made with the first piece; readable by its owner only."""
+    """Writer of a run's pieces. The file is created with the first piece, readable by its owner only."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
@@ -27,10 +27,10 @@ class PieceWriter:
         self._size = 0
 
     def keep(self, pieces: Mapping[str, str]) -> dict[str, Place]:
-        """Writes pieces (digest → ASCII JSON) and says where each of them stands.
+        """Append pieces (digest → ASCII JSON), and return the place of each.
 
         Raises:
-            OSError: the disk is full or gone. What was cut off is found by its checksum.
+            OSError: the disk is full or gone. The checksum reveals an incomplete piece.
         """
         if not pieces:
             return {}
@@ -53,27 +53,28 @@ class PieceWriter:
         return places
 
     def close(self) -> None:
+        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 class PieceLostError(Exception):
-    """The piece cannot be shown; the message says why, in words for people."""
+    """The piece cannot be shown. The message tells the user why."""
 
 
 class Pieces:
-    """The pieces of the turns of one case. `runs` is the folder that holds the folders of runs; None: none is there."""
+    """The pieces of one case. `runs` is the folder that contains the runs' folders, or None."""
 
     def __init__(self, events: Mapping[int, SpansRecorded], runs: Path | None) -> None:
         self._events, self.runs = events, runs
         self._places: dict[int, dict[str, Any]] = {}
 
     def read(self, digest: str) -> Any:
-        """The piece as JSON data.
+        """Return the piece as JSON data.
 
         Raises:
-            PieceLostError: it was never kept, is gone, or is damaged.
+            PieceLostError: the piece was not stored, is missing or is damaged.
         """
         for turn, event in self._events.items():
             if digest in event.pieces:
@@ -81,7 +82,7 @@ class Pieces:
             place = self._kept(turn).get(digest)
             if place is not None:
                 return self._from_file(event.kept_in, place)
-        raise PieceLostError("not kept: the conversation had too much of it, or it was never told")
+        raise PieceLostError("not recorded: the conversation was too large, or the agent did not report it")
 
     def _kept(self, turn: int) -> dict[str, Any]:
         if turn not in self._places:
@@ -94,18 +95,18 @@ class Pieces:
 
     def _from_file(self, run_id: str, place: Any) -> Any:
         if self.runs is None:
-            raise PieceLostError(f"it is kept with run {run_id}, which is not at hand")
+            raise PieceLostError(f"it is stored with run {run_id}, which is not available")
         try:
             offset, size, checksum = (int(number) for number in place)
-            # A journal may be made by somebody: no name leads out of the folder.
+            # A journal may be forged, so a name must not lead out of the folder.
             with (self.runs / Path(run_id).name / FILE_NAME).open("rb") as file:
                 file.seek(offset)
                 data = file.read(size)
         except (OSError, TypeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise PieceLostError(f"what run {run_id} kept cannot be read: {reason}") from None
+            raise PieceLostError(f"the recording of run {run_id} cannot be read: {reason}") from None
         if zlib.crc32(data) != checksum:
-            raise PieceLostError(f"what run {run_id} kept is damaged")
+            raise PieceLostError(f"the recording of run {run_id} is damaged")
         return _parsed(data)
 
 

@@ -1,6 +1,6 @@
 """The spans of a turn as a tree. Their wire form is documented in `docs/trace.md`.
 
-Where no spans were told (a run of an earlier version, a report), the tree is made of the turn's events, without times.
+Without recorded spans (an old run, a report), the tree is made from the turn's events and has no times.
 """
 
 import json
@@ -13,16 +13,19 @@ from workbench.json_values import parts_of, string
 
 Kind: TypeAlias = Literal["turn", "agent", "model", "tool"]
 _KINDS = frozenset(get_args(Kind))
-_LONGEST = 1e9
-"""Seconds: what claims to be beyond them is no time."""
-_DEEPEST = 60
-"""Levels that are shown as such; what is deeper stands at this one."""
+_MAX_SECONDS = 1e9
+"""Larger values are not accepted as times."""
+_MAX_DEPTH = 60
+"""Deeper nodes are shown at this depth."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A span. `start` and `end` are seconds since the conversation began; `end` is None for what never ended. `facts`
-    are the further fields of the wire form."""
+    """A span.
+
+    `start` and `end` are seconds since the conversation began; `end` is None if it never ended. `facts` are the other
+    fields of the wire form.
+    """
 
     number: int
     turn: int
@@ -35,36 +38,38 @@ class Node:
     children: "list[Node]" = field(default_factory=list)
     depth: int = 0
     events: tuple[int, ...] = ()
-    """Which of the turn's recorded events it gave."""
+    """Indexes of the turn's recorded events that it produced."""
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; None where that is not known."""
+        """Its duration in seconds, or None if unknown."""
         return None if self.end is None else max(self.end - self.start, 0.0)
 
     @property
     def error(self) -> str:
+        """The error that ended it, or ""."""
         return string(self.facts.get("error"))
 
     @property
     def note(self) -> str:
+        """A remark recorded with it, or ""."""
         return string(self.facts.get("note"))
 
     @property
     def recalled(self) -> bool:
-        """Whether this model call was answered before the run was interrupted: how long it took is not known."""
+        """Whether this model call was answered before the run was interrupted. Its duration is unknown."""
         return self.facts.get("recalled") is True
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """Read and written by this call alone; None where nobody said."""
-        told = self.facts.get("tokens")
-        if isinstance(told, list) and len(told) == 2 and all(type(count) is int for count in told):
-            return told[0], told[1]
+        """Input and output tokens of this call alone, or None if not reported."""
+        tokens = self.facts.get("tokens")
+        if isinstance(tokens, list) and len(tokens) == 2 and all(type(count) is int for count in tokens):
+            return tokens[0], tokens[1]
         return None
 
     def walk(self) -> "Iterator[Node]":
-        """The node and all in it, each before what is inside of it."""
+        """Yield the node and all its descendants, parents first."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -73,7 +78,7 @@ class Node:
 
     @property
     def path(self) -> "list[Node]":
-        """From the turn to this node."""
+        """The nodes from the turn to this one."""
         found: list[Node] = [self]
         while (parent := found[-1].parent) is not None:
             found.append(parent)
@@ -82,8 +87,11 @@ class Node:
 
 @dataclass(slots=True)
 class TurnTrace:
-    """One turn. `root` has the kind "turn". `timed`: when things began and ended is known. `lost`: so many spans were
-    too many to be told. `trouble` says why what was told cannot be shown."""
+    """The trace of one turn.
+
+    `root` has the kind "turn". `timed` tells whether times are known. `lost` is the number of spans beyond the
+    recording limit. `trouble` says why recorded spans cannot be shown.
+    """
 
     root: Node
     timed: bool = True
@@ -91,16 +99,21 @@ class TurnTrace:
     trouble: str = ""
 
 
-def read_turn(turn: int, told: SpansRecorded | None, events: list[Any]) -> TurnTrace:
-    """The tree of a turn. `events` are its recorded invocation events, for where nothing (readable) was told."""
-    if told is None:
+def read_turn(turn: int, recorded: SpansRecorded | None, events: list[Any]) -> TurnTrace:
+    """Return the tree of a turn.
+
+    `events` are its recorded invocation events, used if the spans are missing or damaged.
+    """
+    if recorded is None:
         return TurnTrace(_from_events(turn, events), timed=False)
     try:
-        items = json.loads(told.spans)
+        items = json.loads(recorded.spans)
         if not isinstance(items, list):
-            raise ValueError("no list")
+            raise ValueError("not a list")
     except (ValueError, RecursionError) as error:
-        return TurnTrace(_from_events(turn, events), timed=False, trouble=f"its spans cannot be read: {error}")
+        return TurnTrace(
+            _from_events(turn, events), timed=False, trouble=f"the spans of this turn cannot be read: {error}"
+        )
     return _tree(turn, items, len(events))
 
 
@@ -120,9 +133,9 @@ def _tree(turn: int, items: list[Any], events: int) -> TurnTrace:
         if node.kind == "turn":
             trace.root = node
             continue
-        # A parent is told before what is in it: there can be no circle.
+        # Parents come before their children, so there can be no cycle.
         parent = nodes.get(_int(item.get("parent")), trace.root)
-        node.parent, node.depth = parent, min(parent.depth + 1, _DEEPEST)
+        node.parent, node.depth = parent, min(parent.depth + 1, _MAX_DEPTH)
         parent.children.append(node)
     if trace.root.number == 0 and trace.root.children:
         trace.root.start = min(child.start for child in trace.root.children)
@@ -142,8 +155,10 @@ def _node(turn: int, item: dict[str, Any], events: int) -> Node | None:
 
 
 def _from_events(turn: int, events: list[Any]) -> Node:
-    """A node for each agent in the order in which they spoke, in it a model call for each event of the model's and a
-    tool call for each call."""
+    """Return a tree with a node per agent, in the order in which they spoke.
+
+    Each of the model's events becomes a model call, and each function call a tool call.
+    """
     root = Node(0, turn, "turn", "")
     agent: Node | None = None
     calls: dict[str, Node] = {}
@@ -162,9 +177,9 @@ def _from_events(turn: int, events: list[Any]) -> Node:
             continue
         if agent is None or agent.name != author:
             count += 1
-            agent = _inside(root, Node(count, turn, "agent", author))
+            agent = _add_child(root, Node(count, turn, "agent", author))
         count += 1
-        model = _inside(agent, Node(count, turn, "model", string(event.get("model_version")), events=(number,)))
+        model = _add_child(agent, Node(count, turn, "model", string(event.get("model_version")), events=(number,)))
         usage = event.get("usage_metadata")
         if isinstance(usage, dict):
             model.facts["tokens"] = [
@@ -172,24 +187,24 @@ def _from_events(turn: int, events: list[Any]) -> Node:
                 _int(usage.get("candidates_token_count")) + _int(usage.get("thoughts_token_count")),
             ]
         for part in parts:
-            asked = part.get("function_call")
-            if isinstance(asked, dict):
+            function_call = part.get("function_call")
+            if isinstance(function_call, dict):
                 count += 1
-                name = string(asked.get("name"))
-                facts = {"call": string(asked.get("id")), "asked": asked.get("args")}
-                call = _inside(agent, Node(count, turn, "tool", name, facts=facts, events=(number,)))
-                calls[string(asked.get("id")) or name] = call
+                name, call_id = string(function_call.get("name")), string(function_call.get("id"))
+                facts = {"call": call_id, "asked": function_call.get("args")}
+                call = _add_child(agent, Node(count, turn, "tool", name, facts=facts, events=(number,)))
+                calls[call_id or name] = call
     return root
 
 
-def _inside(parent: Node, node: Node) -> Node:
+def _add_child(parent: Node, node: Node) -> Node:
     node.parent, node.depth = parent, parent.depth + 1
     parent.children.append(node)
     return node
 
 
 def _time(value: Any) -> float | None:
-    is_one = (type(value) is float or type(value) is int) and -_LONGEST < value < _LONGEST
+    is_one = (type(value) is float or type(value) is int) and -_MAX_SECONDS < value < _MAX_SECONDS
     return float(value) if is_one else None
 
 

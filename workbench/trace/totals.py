@@ -1,4 +1,4 @@
-"""Tokens and cost of a trace: of a node with all that is in it, and of a whole conversation."""
+"""Tokens and cost of a trace, per node with its descendants, and for a whole conversation."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from workbench.trace.spans import Node, read_turn
 
 
 class Total(NamedTuple):
-    """`calls` of models, tokens read and written, and what that cost: None where the price or the tokens of any call
-    are not known."""
+    """Usage of a node: model `calls`, tokens `read` and `written`, and `cost`.
+
+    `cost` is None if the price or the tokens of any call are unknown.
+    """
 
     calls: int = 0
     read: int = 0
@@ -23,9 +25,9 @@ _NOTHING = Total()
 
 
 def totals(root: Node, prices: Prices | None) -> dict[int, Total]:
-    """Number of each node of the tree → what it and all in it cost."""
+    """Return the total of each node and its descendants, by the node's number."""
     found: dict[int, Total] = {}
-    for node in reversed(list(root.walk())):  # What is inside comes first.
+    for node in reversed(list(root.walk())):  # Children come first.
         own = _own(node, prices) if node.kind == "model" else _NOTHING
         found[node.number] = _sum([own, *(found[child.number] for child in node.children)]) if node.children else own
     return found
@@ -51,20 +53,23 @@ def _sum(parts: Sequence[Total]) -> Total:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """`calls` of models; `cost` in the table's currency, None where the price or the tokens of any call are not known.
-    `unpriced` are the models that have no price."""
+    """Usage of a conversation.
+
+    `calls` counts model calls. `cost` is in the price table's currency, or None if the price or the tokens of any call
+    are unknown. `unpriced` are the models without a price.
+    """
 
     calls: int
     cost: float | None
     unpriced: frozenset[str] = frozenset()
 
 
-def bill(told: Iterable[SpansRecorded | None], prices: Prices) -> Bill:
-    """The bill of a conversation; `told` are the spans of its turns."""
+def bill(turns: Iterable[SpansRecorded | None], prices: Prices) -> Bill:
+    """Return the usage of a conversation, given the spans of its turns."""
     calls, costs = 0, [0.0]
     unpriced: set[str] = set()
     known = True
-    for number, spans in enumerate(told):
+    for number, spans in enumerate(turns):
         if spans is None:
             known = False
             continue
