@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,16 +25,20 @@ _NEVER_ENDS = re.compile(rf"--watch|^agent-workbench(?! ({_COMMANDS}))")
 _WITHIN = 60.0
 
 
+def _text(name: str) -> str:
+    return (_ROOT / "docs" / name).read_text("utf-8")
+
+
 def _commands(block: str) -> list[str]:
-    """Split a block into its commands, without comments."""
+    """Split a block into its commands, without comments and calls of `make`, which CI runs."""
     lines = block.replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "make"))]
 
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample agents after two runs of some cases; the first is the baseline and in two reports."""
-    folder = tmp_path_factory.mktemp("docs") / "project"
+    folder = tmp_path_factory.mktemp("docs") / "sample_agents"
     shutil.copytree(_ROOT / "sample_agents", folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     (folder / ".git").mkdir()
     (folder / "strict.json").write_text('{"criteria": {"response_match_score": 0.95}}', "utf-8")
@@ -51,7 +56,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(samples: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(samples, tmp_path / "project", symlinks=True))
+    return Path(shutil.copytree(samples, tmp_path / "sample_agents", symlinks=True))
 
 
 def _environment() -> dict[str, str]:
@@ -90,9 +95,39 @@ def _start_and_end(command: str, folder: Path) -> tuple[int, str]:
         return process.wait(_WITHIN), output.decode(errors="replace")
 
 
+def _first_case(project: Path) -> Path:
+    """Write the evalset of the page beside an agent that passes it."""
+    (evalset,) = re.findall(r"^```json\n(.*?)^```", _text("first-case.md"), re.MULTILINE | re.DOTALL)[:1]
+    (project / "hello").mkdir()
+    (project / "hello/agent.py").write_text("def root_agent(message, session):\n    return 'Order A-7 is late.'\n")
+    (project / "hello/first.evalset.json").write_text(evalset, "utf-8")
+    (project / "path").mkdir()
+    (project / "path/to").symlink_to(project.parent)
+    (project.parent / "project").symlink_to(project)
+    return project
+
+
+def _from_adk(project: Path) -> Path:
+    """Name an agent and its evalset as the page does."""
+    shutil.copytree(project / "order_desk", project / "my_agent")
+    evalset = (project / "my_agent/refunds.evalset.json").read_text("utf-8")
+    (project / "my_agent/set.evalset.json").write_text(evalset.replace("on_time", "one").replace("late_parcel", "two"))
+    return project
+
+
+_PREPARATIONS: dict[str, Callable[[Path], Path]] = {
+    "first-case.md": _first_case,
+    "from-adk-eval.md": _from_adk,
+    "tour.md": lambda project: project.parent,
+}
+"""What a page needs besides the samples; each returns the folder in which its commands run."""
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
 def test_each_command_of_a_page_runs(page: Path, project: Path) -> None:
+    prepare = _PREPARATIONS.get(page.name)
+    folder = prepare(project) if prepare else project
     for block in _BLOCKS[page]:
         for command in _commands(block):
-            code, output = (_start_and_end if _NEVER_ENDS.search(command) else _run)(command, project)
+            code, output = (_start_and_end if _NEVER_ENDS.search(command) else _run)(command, folder)
             assert code not in (2, 126, 127), f"{command} ended with {code}:\n{output}"
