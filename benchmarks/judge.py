@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks import figures
 from workbench.judge.base import JudgeOptions
-from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
+from workbench.judge.judge_pool import JudgeEnvironment, JudgePool, RunLimits
 from workbench.metrics import registry
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.judged.prompts import final_response_match as prompt
@@ -97,10 +97,10 @@ def texts(cases: int, name: str, splits: int) -> list[str]:
     return [f"{name} {number} {'split' if splits and number % splits == 0 else ''}" for number in range(cases)]
 
 
-async def workbench(desk: Desk, url: str, named: list[str], rounds: int) -> Figures:
-    """All cases at once through one desk."""
+async def workbench(pool: JudgePool, url: str, named: list[str], rounds: int) -> Figures:
+    """All cases at once through one pool."""
     environment = JudgeEnvironment("benchmark", {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url})
-    benches = [desk.bench(environment, 1, False) for _ in named]
+    benches = [pool.bench(environment, 1, False) for _ in named]
     criterion = Criterion(METRIC, 0.5, 0.5, {})
     requests = [ScoreRequest(criterion, (turn(text),), (turn(text),)) for text in named]
     started, cpu = time.perf_counter(), time.process_time()
@@ -133,7 +133,7 @@ async def client_alone(url: str, named: list[str]) -> Figures:
 
 
 async def http_alone(url: str, named: list[str]) -> Figures:
-    """The same calls with neither client nor desk: what server and machine take."""
+    """The same calls with neither client nor pool: what server and machine take."""
     import aiohttp
 
     address = f"{url}/v1beta/models/{JudgeOptions().model}:generateContent"
@@ -200,19 +200,19 @@ def _median(found: Sequence[Figures]) -> Figures:
 
 
 async def measure(url: str, cases: int, rounds: int, folder: Path) -> None:
-    desk = Desk(lambda model, seconds, reason: None)
-    desk.begin_run(RunLimits(in_flight=100, cache_dir=folder))
+    pool = JudgePool(lambda model, seconds, reason: None)
+    pool.begin_run(RunLimits(in_flight=100, cache_dir=folder))
     rows = await in_turn(
         rounds,
         {
             "bare HTTP": lambda n: http_alone(url, texts(cases, f"http{n}", 0)),
             "the client alone": lambda n: client_alone(url, texts(cases, f"client{n}", 0)),
-            "workbench, all agree": lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 1),
-            "workbench, a fourth split": lambda n: workbench(desk, url, texts(cases, f"b{n}", 4), 2),
-            "workbench, second run": lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 0),
+            "workbench, all agree": lambda n: workbench(pool, url, texts(cases, f"a{n}", 0), 1),
+            "workbench, a fourth split": lambda n: workbench(pool, url, texts(cases, f"b{n}", 4), 2),
+            "workbench, second run": lambda n: workbench(pool, url, texts(cases, f"a{n}", 0), 0),
         },
     )
-    await desk.close()
+    await pool.close()
     await adk(url, texts(1, "warm", 0), 1, 5)
     rows["ADK as adk eval runs it"] = await adk(url, texts(cases, "adk", 0), 4, 1)
     rows["ADK, all at once"] = await adk(url, texts(cases, "adk5", 0), cases, SAMPLES)

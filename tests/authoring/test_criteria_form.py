@@ -34,7 +34,7 @@ from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, presets_list, with_preset
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.value_edit import moved
-from workbench.judge.options import JudgeModelOptions
+from workbench.judge.model_options import JudgeModelOptions
 from workbench.metrics.registry import check_criteria, known
 from workbench.model.criteria import parse_config
 from workbench.model.criteria_schema import SIMULATORS

@@ -1,4 +1,4 @@
-"""The scorer with a scripted desk: what a criterion does is its option `do`. Started by tests as a process."""
+"""The scorer with a scripted pool: what a criterion does is its option `do`. Started by tests as a process."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from typing import Any
 from workbench.engine.scoring import asking, scorer
 from workbench.events import MetricResult
 from workbench.judge.base import NotAvailableError
-from workbench.judge.desk import JudgeEnvironment, RunLimits, Tally
+from workbench.judge.judge_pool import JudgeEnvironment, RunLimits, Tally
 from workbench.metrics import registry
 from workbench.metrics.base import Scored, ScoreRequest
 
@@ -18,7 +18,7 @@ _RELEASED = asyncio.Event()
 _CANCELLED: list[str] = []
 
 
-class ScriptedDesk:
+class ScriptedPool:
     def __init__(self, on_wait: Callable[[str, float, str], None], on_notice: Callable[[str], None]) -> None:
         self.on_wait = on_wait
         self.on_notice = on_notice
@@ -37,8 +37,8 @@ class ScriptedDesk:
 
 
 class ScriptedBench:
-    def __init__(self, desk: ScriptedDesk, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> None:
-        self.desk, self.environment, self.repeat, self.all_votes = desk, environment, repeat, all_votes
+    def __init__(self, pool: ScriptedPool, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> None:
+        self.pool, self.environment, self.repeat, self.all_votes = pool, environment, repeat, all_votes
         self.tally = Tally()
 
 
@@ -55,8 +55,8 @@ async def act(request: ScoreRequest, bench: ScriptedBench) -> None:
         case "release":
             _RELEASED.set()
         case "wait":
-            bench.desk.on_wait("gemini", 12.5, "quota")
-            bench.desk.on_notice("answers cannot be kept")
+            bench.pool.on_wait("gemini", 12.5, "quota")
+            bench.pool.on_notice("answers cannot be kept")
         case "count":
             bench.tally = Tally(3, 2, 40, 4)
 
@@ -103,7 +103,7 @@ async def score_asking(request: ScoreRequest, bench: Any) -> Scored:
         text = "word " * 4_000_000
         turn = MetricResult(request.criterion.name, "passed", 1.0, 0.5, "", {"text": text})
         return Scored(replace(turn, details={"judge": {"model": "gemini"}, "text": text}), (turn,))
-    limits = bench.desk.limits
+    limits = bench.pool.limits
     seen = {
         "cancelled": sorted(_CANCELLED),
         "who": bench.environment.values.get("WHO"),
@@ -117,11 +117,11 @@ async def score_asking(request: ScoreRequest, bench: Any) -> Scored:
     return Scored(MetricResult(request.criterion.name, "passed", 1.0, 0.5, "", seen))
 
 
-async def echo(frame: dict[str, Any], send: Callable[[Any], None], desk: Any, environments: Any) -> None:
+async def echo(frame: dict[str, Any], send: Callable[[Any], None], pool: Any, environments: Any) -> None:
     send({"op": "echoed", "id": frame["id"], "text": frame["text"], "environments": sorted(environments)})
 
 
-async def stay(frame: dict[str, Any], send: Callable[[Any], None], desk: Any, environments: Any) -> None:
+async def stay(frame: dict[str, Any], send: Callable[[Any], None], pool: Any, environments: Any) -> None:
     send({"op": "stays", "id": frame["id"]})
     try:
         await asyncio.Event().wait()
@@ -130,14 +130,14 @@ async def stay(frame: dict[str, Any], send: Callable[[Any], None], desk: Any, en
         raise
 
 
-async def fail(frame: dict[str, Any], send: Callable[[Any], None], desk: Any, environments: Any) -> None:
+async def fail(frame: dict[str, Any], send: Callable[[Any], None], pool: Any, environments: Any) -> None:
     raise LookupError("no such persona")
 
 
 HANDLERS: dict[str, Callable[..., Awaitable[None]]] = {"echo": echo, "stay": stay, "fail": fail}
 
 if __name__ == "__main__":
-    vars(asking)["Desk"] = ScriptedDesk
+    vars(asking)["JudgePool"] = ScriptedPool
     asking.HANDLERS = HANDLERS
     asking._ALIVE_EVERY = 0.02
     registry.score_asking = score_asking

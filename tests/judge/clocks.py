@@ -2,7 +2,7 @@
 
 import asyncio
 
-from workbench.judge.retry import Patience
+from workbench.judge.retry import RetryPolicy
 
 
 class Clock:
@@ -20,6 +20,6 @@ class Clock:
         await asyncio.sleep(0)
         self.time += seconds
 
-    def patience(self, *, attempts: int = 5, timeout: float = 20.0) -> Patience:
+    def retry_policy(self, *, attempts: int = 5, timeout: float = 20.0) -> RetryPolicy:
         """The usual one, by this clock and without chance."""
-        return Patience(attempts=attempts, timeout=timeout, sleep=self.sleep, now=self.now, chance=lambda: 0.0)
+        return RetryPolicy(attempts=attempts, timeout=timeout, sleep=self.sleep, now=self.now, chance=lambda: 0.0)

@@ -1,4 +1,4 @@
-"""A desk before a scripted server, in both of google-genai's modes."""
+"""A pool before a scripted server, in both of google-genai's modes."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from tests.judge.clocks import Clock
 from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, said
 from workbench.judge.base import JudgeOptions, Question
 from workbench.judge.base import Reply as Given
-from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment
-from workbench.judge.retry import Patience
+from workbench.judge.judge_pool import CaseBench, JudgeEnvironment, JudgePool
+from workbench.judge.retry import RetryPolicy
 
 KEY = "AIza-not-a-real-key-0123456789"
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
@@ -18,7 +18,7 @@ SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "requ
 
 @dataclass
 class Waits:
-    """What the desk tells of pauses."""
+    """What the pool tells of pauses."""
 
     told: list[tuple[str, float, str]] = field(default_factory=list)
 
@@ -69,23 +69,23 @@ def environment(request: pytest.FixtureRequest, server: ScriptedGemini) -> Judge
 
 
 @pytest.fixture
-def patience(clock: Clock) -> Patience:
-    return clock.patience()
+def retry_policy(clock: Clock) -> RetryPolicy:
+    return clock.retry_policy()
 
 
 @pytest.fixture
-async def desk(waits: Waits, patience: Patience) -> AsyncIterator[Desk]:
-    made = Desk(waits, patience=patience)
+async def pool(waits: Waits, retry_policy: RetryPolicy) -> AsyncIterator[JudgePool]:
+    made = JudgePool(waits, retry_policy=retry_policy)
     yield made
     await made.close()
 
 
 @pytest.fixture
-def bench(desk: Desk, environment: JudgeEnvironment) -> DeskBench:
-    return desk.bench(environment, 1, False)
+def bench(pool: JudgePool, environment: JudgeEnvironment) -> CaseBench:
+    return pool.bench(environment, 1, False)
 
 
-async def ask(bench: DeskBench, prompt: str = "Is it so?", sample: int = 1, **options: object) -> Given:
+async def ask(bench: CaseBench, prompt: str = "Is it so?", sample: int = 1, **options: object) -> Given:
     """One question with a schema to the default judge."""
     judge = bench.judge(JudgeOptions(**options))  # type: ignore[arg-type]
     return await judge.ask(Question("final_response_match", prompt, SCHEMA), sample)

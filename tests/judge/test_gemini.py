@@ -31,7 +31,7 @@ from tests.services.scripted_gemini import (
     truncated,
 )
 from workbench.judge.base import FaultKind, JudgeOptions, Question
-from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment
+from workbench.judge.judge_pool import CaseBench, JudgeEnvironment, JudgePool
 
 _VERSION = tuple(map(int, version("google-genai").split(".")[:2]))
 # Older clients sleep for 1 to 10 s after a broken connection and send again, whatever their options say.
@@ -39,7 +39,7 @@ TRIES_ONCE = pytest.mark.skipif(_VERSION < (2, 33), reason="this google-genai se
 A_LIST = Reply(response=Response(body=b"[1, 2]"))
 
 
-async def test_what_is_sent_and_what_comes_back(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_what_is_sent_and_what_comes_back(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said('{"verdict": "valid"}')
     reply = await ask(bench, config={"temperature": 0.25, "topK": 3})
     asked = server.asked[0]
@@ -53,8 +53,10 @@ async def test_what_is_sent_and_what_comes_back(server: ScriptedGemini, bench: D
     assert asked.config["responseJsonSchema"] == SCHEMA
 
 
-async def test_a_project_is_asked_as_one(server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment) -> None:
-    await ask(desk.bench(environment, 1, False))
+async def test_a_project_is_asked_as_one(
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
+) -> None:
+    await ask(pool.bench(environment, 1, False))
     asked = server.asked[0].request
     if environment.key == "vertex":
         place = "projects/parcels/locations/europe-west1/publishers/google"
@@ -66,7 +68,7 @@ async def test_a_project_is_asked_as_one(server: ScriptedGemini, desk: Desk, env
         assert asked.headers["x-goog-api-key"] == KEY
 
 
-async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini, bench: CaseBench) -> None:
     parts = ({"text": "Let me see.", "thought": True}, {"text": "ye"}, {"text": "s"})
     server.answer = lambda asked: Reply(
         parts, usage={"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 40}
@@ -94,7 +96,7 @@ async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini
     ]
     + [pytest.param(reset(), id="reset", marks=TRIES_ONCE)],
 )
-async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: DeskBench, clock: Clock, fault: Reply) -> None:
+async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: CaseBench, clock: Clock, fault: Reply) -> None:
     server.answer = first(fault, fault)
     reply = await ask(bench)
     assert (reply.text, reply.fault, reply.attempts) == ("yes", None, 3)
@@ -112,7 +114,7 @@ async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: DeskBen
     ],
 )
 async def test_what_does_not_pass_is_a_fault_after_five_attempts(
-    server: ScriptedGemini, bench: DeskBench, fault: Reply, kind: FaultKind, words: list[str]
+    server: ScriptedGemini, bench: CaseBench, fault: Reply, kind: FaultKind, words: list[str]
 ) -> None:
     server.answer = lambda asked: fault
     reply = await ask(bench)
@@ -133,7 +135,7 @@ async def test_what_does_not_pass_is_a_fault_after_five_attempts(
     ],
 )
 async def test_what_will_not_pass_is_not_tried_again_and_says_what_to_do(
-    server: ScriptedGemini, bench: DeskBench, clock: Clock, status: int, words: list[str]
+    server: ScriptedGemini, bench: CaseBench, clock: Clock, status: int, words: list[str]
 ) -> None:
     server.answer = lambda asked: failed(status)
     judge = bench.judge(JudgeOptions())
@@ -144,7 +146,7 @@ async def test_what_will_not_pass_is_not_tried_again_and_says_what_to_do(
     assert (reply.attempts, len(server.asked), clock.slept) == (1, 1, [])
 
 
-async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: failed(400, message="API key not valid. Please pass a valid API key.")
     reply = await ask(bench)
     assert reply.fault is not None
@@ -154,7 +156,7 @@ async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: 
 
 @pytest.mark.parametrize("when", ["2", "a date", "in the body"])
 async def test_a_quota_pauses_as_long_as_the_service_asks(
-    server: ScriptedGemini, bench: DeskBench, waits: Waits, when: str
+    server: ScriptedGemini, bench: CaseBench, waits: Waits, when: str
 ) -> None:
     refusal = {"2": quota("2"), "a date": quota(9.0), "in the body": quota_in_body("2s")}[when]
     server.answer = first(refusal)
@@ -168,7 +170,7 @@ async def test_a_quota_pauses_as_long_as_the_service_asks(
 
 
 async def test_a_quota_without_a_word_of_how_long_waits_longer_each_time(
-    server: ScriptedGemini, bench: DeskBench, waits: Waits
+    server: ScriptedGemini, bench: CaseBench, waits: Waits
 ) -> None:
     server.answer = lambda asked: quota(None)
     reply = await ask(bench)
@@ -180,7 +182,7 @@ async def test_a_quota_without_a_word_of_how_long_waits_longer_each_time(
 
 
 async def test_a_busy_service_that_says_when_to_come_back_is_believed(
-    server: ScriptedGemini, bench: DeskBench, clock: Clock, waits: Waits
+    server: ScriptedGemini, bench: CaseBench, clock: Clock, waits: Waits
 ) -> None:
     server.answer = first(failed(503, Retry_After="17"))
     assert (await ask(bench)).text == "yes"
@@ -188,7 +190,7 @@ async def test_a_busy_service_that_says_when_to_come_back_is_believed(
     assert waits.told == []
 
 
-async def test_nobody_waits_for_tomorrow(server: ScriptedGemini, bench: DeskBench, clock: Clock, waits: Waits) -> None:
+async def test_nobody_waits_for_tomorrow(server: ScriptedGemini, bench: CaseBench, clock: Clock, waits: Waits) -> None:
     server.answer = lambda asked: quota("86400")
     replies = [await ask(bench, f"Question {number}?") for number in range(3)]
     assert [reply.fault.kind if reply.fault else "" for reply in replies] == ["quota"] * 3
@@ -198,12 +200,12 @@ async def test_nobody_waits_for_tomorrow(server: ScriptedGemini, bench: DeskBenc
 
 @pytest.mark.parametrize("slow", [drip(seconds=1.0), said("yes").after(30.0)], ids=["drip", "latency"])
 async def test_a_slow_answer_has_an_end(server: ScriptedGemini, waits: Waits, clock: Clock, slow: Reply) -> None:
-    desk = Desk(waits, patience=clock.patience(attempts=2))
+    pool = JudgePool(waits, retry_policy=clock.retry_policy(attempts=2))
     server.answer = first(slow, slow)
     started = time.monotonic()
-    bench = desk.bench(key_environment(server.url, AGENT_WORKBENCH_JUDGE_TIMEOUT="0.2"), 1, False)
+    bench = pool.bench(key_environment(server.url, AGENT_WORKBENCH_JUDGE_TIMEOUT="0.2"), 1, False)
     reply = await ask(bench)
-    await desk.close()
+    await pool.close()
     assert reply.fault is not None
     assert reply.fault.kind == "timeout"
     assert "0.2 s" in reply.fault.message
@@ -213,7 +215,7 @@ async def test_a_slow_answer_has_an_end(server: ScriptedGemini, waits: Waits, cl
 
 @pytest.mark.parametrize("refusal", [blocked(), stopped("SAFETY"), stopped("RECITATION"), stopped("SPII")])
 async def test_a_blocked_answer_is_no_verdict_and_not_asked_for_again(
-    server: ScriptedGemini, bench: DeskBench, refusal: Reply
+    server: ScriptedGemini, bench: CaseBench, refusal: Reply
 ) -> None:
     server.answer = lambda asked: refusal
     reply = await ask(bench)
@@ -225,7 +227,7 @@ async def test_a_blocked_answer_is_no_verdict_and_not_asked_for_again(
 
 
 @pytest.mark.parametrize("nothing", [empty(), no_candidates(), said(" \n"), stopped("OTHER"), A_LIST])
-async def test_nothing_is_asked_for_once_more(server: ScriptedGemini, bench: DeskBench, nothing: Reply) -> None:
+async def test_nothing_is_asked_for_once_more(server: ScriptedGemini, bench: CaseBench, nothing: Reply) -> None:
     server.answer = first(nothing)
     assert (await ask(bench, "first")).text == "yes"
     server.answer = lambda asked: nothing
@@ -233,23 +235,23 @@ async def test_nothing_is_asked_for_once_more(server: ScriptedGemini, bench: Des
     assert (reply.text, reply.fault, reply.attempts) == (None, None, 2)
 
 
-async def test_a_cut_answer_is_handed_on_as_it_is(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_cut_answer_is_handed_on_as_it_is(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: cut('{"verdict": "val')
     assert (await ask(bench)).text == '{"verdict": "val'
 
 
-async def test_an_answer_cut_before_it_began_says_why(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_an_answer_cut_before_it_began_says_why(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: cut("")
     reply = await ask(bench)
     assert reply.fault is not None
     assert (reply.fault.kind, reply.fault.code) == ("cut", "MAX_TOKENS")
     assert reply.fault.message == (
-        "the reply was cut before it began (MAX_TOKENS): raise max_output_tokens in judge_model_config"
+        "the reply was cut off before its first word (MAX_TOKENS): raise max_output_tokens in judge_model_config"
     )
 
 
 async def test_an_answer_that_was_cut_keeps_its_text_and_names_the_remedy(
-    server: ScriptedGemini, bench: DeskBench
+    server: ScriptedGemini, bench: CaseBench
 ) -> None:
     server.answer = lambda asked: cut('{"verdict": "val')
     reply = await ask(bench)
@@ -259,12 +261,12 @@ async def test_an_answer_that_was_cut_keeps_its_text_and_names_the_remedy(
     assert "raise max_output_tokens in judge_model_config" in reply.fault.message
 
 
-async def test_text_that_breaks_the_schema_is_handed_on_as_it_is(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_text_that_breaks_the_schema_is_handed_on_as_it_is(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("Sure! The verdict is: valid.")
     assert (await ask(bench)).text == "Sure! The verdict is: valid."
 
 
-async def test_a_model_that_refuses_a_schema_is_asked_in_free_text(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_model_that_refuses_a_schema_is_asked_in_free_text(server: ScriptedGemini, bench: CaseBench) -> None:
     def no_schema(asked: Asked) -> Reply:
         return failed(400) if "responseJsonSchema" in asked.config else said("yes")
 
@@ -274,14 +276,14 @@ async def test_a_model_that_refuses_a_schema_is_asked_in_free_text(server: Scrip
     assert ["responseJsonSchema" in asked.config for asked in server.asked] == [True, False, False]
 
 
-async def test_a_config_that_the_client_refuses_is_named(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_config_that_the_client_refuses_is_named(server: ScriptedGemini, bench: CaseBench) -> None:
     reply = await ask(bench, config={"temperature": "warm"})
     assert reply.fault is not None
     assert "judge_model_config" in reply.fault.message
     assert server.asked == []
 
 
-async def test_a_config_cannot_send_the_key_elsewhere(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_config_cannot_send_the_key_elsewhere(server: ScriptedGemini, bench: CaseBench) -> None:
     with ScriptedGemini(lambda asked: said("mine")) as other:
         assert (await ask(bench, config={"http_options": {"base_url": other.url}})).text == "yes"
         assert other.requests == []
@@ -290,9 +292,9 @@ async def test_a_config_cannot_send_the_key_elsewhere(server: ScriptedGemini, be
 async def test_no_server_is_a_fault_with_its_cause(waits: Waits, clock: Clock) -> None:
     with ScriptedGemini(lambda asked: said("yes")) as gone:
         url = gone.url
-    desk = Desk(waits, patience=clock.patience())
-    reply = await ask(desk.bench(key_environment(url), 1, False))
-    await desk.close()
+    pool = JudgePool(waits, retry_policy=clock.retry_policy())
+    reply = await ask(pool.bench(key_environment(url), 1, False))
+    await pool.close()
     assert reply.fault is not None
     assert reply.fault.kind == "connection"
     assert reply.fault.message.startswith("no connection")
@@ -300,7 +302,7 @@ async def test_no_server_is_a_fault_with_its_cause(waits: Waits, clock: Clock) -
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
-async def test_no_key_reaches_a_message(server: ScriptedGemini, bench: DeskBench, status: int) -> None:
+async def test_no_key_reaches_a_message(server: ScriptedGemini, bench: CaseBench, status: int) -> None:
     def telling(asked: Asked) -> Reply:
         sent = json.dumps(dict(asked.request.headers))
         return failed(status, message=f"request was {sent} ?key={KEY}", Retry_After=formatdate(0, usegmt=True))
@@ -313,25 +315,25 @@ async def test_no_key_reaches_a_message(server: ScriptedGemini, bench: DeskBench
 
 
 async def test_the_agents_environment_counts_and_not_our_own(
-    server: ScriptedGemini, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    server: ScriptedGemini, pool: JudgePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptedGemini(lambda asked: said("wrong")) as other:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", other.url)
         monkeypatch.setenv("GOOGLE_API_KEY", "another-key-0123456789")
         monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "1")
-        reply = await ask(desk.bench(key_environment(server.url), 1, False))
+        reply = await ask(pool.bench(key_environment(server.url), 1, False))
     assert reply.text == "yes"
     assert server.asked[0].request.headers["x-goog-api-key"] == KEY
 
 
 @pytest.mark.parametrize("content", ["{}", "no JSON", '{"type": "service_account", "private_key": "none"}'])
 async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
-    server: ScriptedGemini, desk: Desk, tmp_path: Path, content: str
+    server: ScriptedGemini, pool: JudgePool, tmp_path: Path, content: str
 ) -> None:
     file = tmp_path / "account.json"
     file.write_text(content)
     environment = vertex_environment(server.url, GOOGLE_APPLICATION_CREDENTIALS=str(file))
-    reply = await ask(desk.bench(environment, 1, False))
+    reply = await ask(pool.bench(environment, 1, False))
     assert reply.fault is not None
     assert reply.fault.kind == "http"
     assert "credentials are not usable" in reply.fault.message
@@ -339,12 +341,12 @@ async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
     assert server.asked == []
 
 
-async def test_half_a_character_in_a_prompt_is_sent_as_what_it_is(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_half_a_character_in_a_prompt_is_sent_as_what_it_is(server: ScriptedGemini, bench: CaseBench) -> None:
     assert (await ask(bench, "It said \ud83d and \U0001f600.")).text == "yes"
     assert server.asked[0].last == "It said \ufffd and \U0001f600."
 
 
-async def test_a_reply_of_a_million_characters_is_not_read(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_reply_of_a_million_characters_is_not_read(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes " * 300_000)
     reply = await ask(bench)
     assert reply.text is None
@@ -355,8 +357,8 @@ async def test_a_reply_of_a_million_characters_is_not_read(server: ScriptedGemin
 @pytest.mark.skipif(importlib.util.find_spec("aiohttp") is None, reason="the transport that is capped")
 async def test_a_reply_without_end_is_cut(server: ScriptedGemini, waits: Waits, clock: Clock) -> None:
     server.answer = lambda asked: Reply(response=Response(body=b" " * (33 << 20)))
-    desk = Desk(waits, patience=clock.patience(attempts=1))
-    reply = await ask(desk.bench(key_environment(server.url), 1, False))
-    await desk.close()
+    pool = JudgePool(waits, retry_policy=clock.retry_policy(attempts=1))
+    reply = await ask(pool.bench(key_environment(server.url), 1, False))
+    await pool.close()
     assert reply.fault is not None
     assert "32 MiB" in reply.fault.message

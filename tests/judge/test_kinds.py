@@ -11,11 +11,11 @@ import pytest
 from workbench.judge import google_access
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import kind_of, who_judges
+from workbench.judge.kinds import identify_judge, kind_of
 
 
 def judged_by(model: str, values: Mapping[str, str]) -> JudgeIdentity:
-    return who_judges(JudgeOptions(model=model), JudgeEnvironment("e", {"HOME": "/nonexistent", **values}))
+    return identify_judge(JudgeOptions(model=model), JudgeEnvironment("e", {"HOME": "/nonexistent", **values}))
 
 
 def refusal(model: str, values: Mapping[str, str]) -> str:
@@ -161,11 +161,11 @@ def test_without_litellm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_look_at_the_environment_imports_no_client() -> None:
     code = """
 import json, sys
-from workbench.judge.kinds import who_judges
+from workbench.judge.kinds import identify_judge
 from workbench.judge.base import JudgeOptions
 from workbench.judge.environment import JudgeEnvironment
 for model in ("gemini-2.5-flash", "openai/gpt-4o", "python:a:b"):
-    who_judges(JudgeOptions(model=model), JudgeEnvironment("e", {"GOOGLE_API_KEY": "k", "OPENAI_API_KEY": "k"}))
+    identify_judge(JudgeOptions(model=model), JudgeEnvironment("e", {"GOOGLE_API_KEY": "k", "OPENAI_API_KEY": "k"}))
 heavy = ("google.genai", "google.auth", "litellm", "httpx")
 print(json.dumps([name for name in sys.modules if name.startswith(heavy)]))
 """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.judge.retry import Patience, patience_of, retry_after
+from workbench.judge.retry import RetryPolicy, retry_after, retry_policy_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -47,7 +47,7 @@ def test_a_date_means_what_a_number_means(seconds: int) -> None:
 
 
 def test_back_off_doubles_up_to_a_limit_less_up_to_a_half() -> None:
-    least, most = Patience(chance=lambda: 1.0), Patience(chance=lambda: 0.0)
+    least, most = RetryPolicy(chance=lambda: 1.0), RetryPolicy(chance=lambda: 0.0)
     assert [most.before_next(n) for n in range(1, 8)] == [1, 2, 4, 8, 16, 30, 30]
     assert [least.before_next(n) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 15, 15]
 
@@ -56,12 +56,12 @@ def test_back_off_doubles_up_to_a_limit_less_up_to_a_half() -> None:
     ("value", "seconds"), [("90", 90.0), ("0.5", 0.5), ("", 60.0), ("0", 60.0), ("-1", 60.0), ("nan", 60.0), ("x", 60)]
 )
 def test_the_time_out_of_the_environment(value: str, seconds: float) -> None:
-    assert patience_of({"AGENT_WORKBENCH_JUDGE_TIMEOUT": value}, Patience()).timeout == seconds
+    assert retry_policy_of({"AGENT_WORKBENCH_JUDGE_TIMEOUT": value}, RetryPolicy()).timeout == seconds
 
 
 @pytest.mark.parametrize(
     ("value", "attempts"), [("2", 2), ("1", 1), ("", 5), ("0", 5), ("-1", 5), ("inf", 5), ("x", 5)]
 )
 def test_the_attempts_of_the_environment(value: str, attempts: int) -> None:
-    assert patience_of({"AGENT_WORKBENCH_JUDGE_ATTEMPTS": value}, Patience()).attempts == attempts
-    assert patience_of({}, Patience()) == Patience()
+    assert retry_policy_of({"AGENT_WORKBENCH_JUDGE_ATTEMPTS": value}, RetryPolicy()).attempts == attempts
+    assert retry_policy_of({}, RetryPolicy()) == RetryPolicy()

@@ -141,7 +141,7 @@ def test_extensions_are_listed_and_checked(project: Project, site: Path) -> None
 def test_without_the_package_its_names_are_unknown(project: Project) -> None:
     without = environment()
     said = project.program("check", "table", environment=without).stdout
-    assert "keyword:refund is no judge" in said
+    assert "keyword:refund is not a known judge" in said
     assert "`brevity` is not a criterion" in said
     (project.root / "table/test_config.json").unlink()
     report = json.loads(project.program("run", "table", "--json", "-", environment=without).stdout)

@@ -10,7 +10,7 @@ from annotated_types import Ge
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from workbench.judge.options import JudgeModelOptions
+from workbench.judge.model_options import JudgeModelOptions
 from workbench.metrics.description import (
     INTERMEDIATE,
     JUDGE,

@@ -12,7 +12,7 @@ from workbench.agents.worker.imports import imports_of
 from workbench.dependencies.change import Input
 from workbench.judge.base import NotAvailableError
 from workbench.judge.kinds import JUDGES, is_own, kind_of
-from workbench.judge.options import read_judge_options
+from workbench.judge.model_options import read_judge_options
 from workbench.judge.own_kinds import FUNCTION
 from workbench.metrics.description import JUDGE
 from workbench.metrics.registry import CRITERIA

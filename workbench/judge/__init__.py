@@ -1,1 +1,1 @@
-"""Models that judge: what they are asked, how they answer, and what keeps that cheap."""
+"""Judges: their questions and replies, and the cache, limits and retries in front of them."""

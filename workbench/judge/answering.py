@@ -1,7 +1,7 @@
-"""What the desk asks of whoever really answers: one attempt, without cache, limits, retries or time-outs.
+"""Protocols of the clients that answer: one attempt each, without cache, limits, retries or timeouts.
 
-Those are the desk's. An attempt is cancelled when its time is over or when the user says so; whoever answers lets go
-of what it holds then.
+Those are the judge pool's. An attempt is cancelled when its time is over or the user stops it. The client then releases
+everything it holds.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,13 +11,16 @@ from typing import Any, Protocol, TypeAlias
 from workbench.judge.base import FaultKind, JudgeFault, JudgeOptions, Question
 
 Scrub: TypeAlias = Callable[[str], str]
-"""Takes keys out of a text (`workbench.judge.scrub.Scrubber`)."""
+"""Function that removes keys from a text (`workbench.judge.scrub.Scrubber`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back from one attempt. `text` is None or blank where the service sent nothing. `cut` is the service's
-    word for a reply that reached the limit of its tokens ("MAX_TOKENS"), else ""."""
+    """Result of one attempt.
+
+    `text` is None or blank if the service sent nothing. `cut` is the service's word for a reply that reached its token
+    limit ("MAX_TOKENS"), else "".
+    """
 
     text: str | None
     model_version: str = ""
@@ -28,8 +31,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What the evaluation service gave for one instance. `rubrics` are those that it made up itself: `{"id", "text",
-    "met", "reasoning"}` each."""
+    """Result of the evaluation service for one instance.
+
+    `rubrics` are those that the service generated, each `{"id", "text", "met", "reasoning"}`.
+    """
 
     score: float | None
     explanation: str = ""
@@ -37,11 +42,16 @@ class Rating:
 
 
 class JudgeCallError(Exception):
-    """An attempt that brought no answer. `message` is one sentence for the user, already scrubbed of keys, with the
-    way out where there is one; `code` as the service gives it ("429 RESOURCE_EXHAUSTED"); `retry_after` the seconds
-    that the service asks to wait; `retryable` whether the same attempt may go well a little later. `kind` "quota" with
-    `retryable` pauses all that goes to the same model with the same environment. `final` means that every further
-    question to it would be refused as well: the key is not valid, or may not use the model."""
+    """An attempt without an answer.
+
+    - `message`: one sentence for the user, without keys, with the way to fix it if there is one
+    - `code`: as the service gives it ("429 RESOURCE_EXHAUSTED")
+    - `retry_after`: seconds that the service asks to wait
+    - `retryable`: whether the same attempt may succeed a little later
+    - `final`: whether every further question would be refused too, because the key is invalid or may not use the model
+
+    `kind` "quota" with `retryable` pauses all calls to the same model with the same environment.
+    """
 
     def __init__(
         self,
@@ -62,46 +72,50 @@ class JudgeCallError(Exception):
 
 
 def cut_fault(reason: str, *, begun: bool) -> JudgeFault:
-    """Return the fault of a reply that reached the limit of its tokens; `begun` if some of its text arrived."""
-    how = "cut" if begun else "cut before it began"
+    """Return the fault of a reply that reached its token limit. `begun` is true if some of its text arrived."""
+    how = "cut off" if begun else "cut off before its first word"
     message = f"the reply was {how} ({reason}): raise max_output_tokens in judge_model_config"
     return JudgeFault("cut", message, reason)
 
 
 class Answerer(Protocol):
-    """A judge of one environment; one object serves all its questions, many of them at once."""
+    """A judge of one environment. One object answers all its questions, many at once."""
 
     async def ready(self) -> None:
-        """Until it can be asked: what takes its time once (an import, a child) is not part of an attempt. What fails
-        here is told by `answer`."""
+        """Wait for one-time work (an import, a child process), so that it is not part of an attempt.
+
+        Failures are reported by `answer`.
+        """
         ...
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """One attempt to get an answer.
+        """Make one attempt to get an answer.
 
         Raises:
-            JudgeCallError: there is none.
+            JudgeCallError: There is none.
         """
         ...
 
     async def close(self) -> None:
-        """Ends connections and child processes."""
+        """Close connections and child processes."""
         ...
 
 
 class Rater(Protocol):
-    """The evaluation service for one environment; one object serves all, many at once."""
+    """The evaluation service for one environment. One object rates everything, many instances at once."""
 
     async def ready(self) -> None:
-        """As `Answerer.ready`."""
+        """Wait for one-time work, as `Answerer.ready` does."""
         ...
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
-        """One attempt to get a rating; `instance` as `workbench.metrics.base.Service.rate` describes it.
+        """Make one attempt to get a rating. `workbench.metrics.base.Service.rate` describes `instance`.
 
         Raises:
-            JudgeCallError: there is none.
+            JudgeCallError: There is none.
         """
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close connections and child processes."""
+        ...

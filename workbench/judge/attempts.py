@@ -1,4 +1,4 @@
-"""The attempts to get one question answered: places, time-outs, pauses, what is tried again and when it is given up."""
+"""Attempts to get one question answered: limits, timeouts, pauses and retries."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,17 +9,20 @@ from typing import Generic, TypeVar
 from workbench.counting import counted
 from workbench.judge.answering import JudgeCallError, Scrub
 from workbench.judge.base import JudgeFault
-from workbench.judge.pauses import Lane
-from workbench.judge.retry import TIMEOUT_VARIABLE, Patience
+from workbench.judge.model_queue import ModelQueue
+from workbench.judge.retry import TIMEOUT_VARIABLE, RetryPolicy
 
 T = TypeVar("T")
 _NOTHING_AGAIN = 1
-"""An empty reply is asked for once more: it may be chance."""
+"""Retries after an empty reply, which may be chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """`value` is None where nothing came, which `fault` explains. `seconds` is the time of the last attempt."""
+    """Result of all attempts.
+
+    `value` is None if nothing came; then `fault` says why. `seconds` is the time of the last attempt.
+    """
 
     value: T | None
     fault: JudgeFault | None = None
@@ -28,64 +31,67 @@ class Outcome(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Road:
-    """What an attempt passes: the cap of its criterion (None: no cap), the queue of its model, a place of the run."""
+class CallLimits:
+    """Limits that an attempt waits for: its criterion's (None: no limit), its model's queue, and the run's slots."""
 
-    lane: Lane
-    places: asyncio.Semaphore
+    queue: ModelQueue
+    slots: asyncio.Semaphore
     cap: asyncio.Semaphore | None
-    patience: Patience
+    retry_policy: RetryPolicy
     scrub: Scrub
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Holds all three for one attempt, however it ends.
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold all three limits for one attempt, however it ends.
 
         Raises:
-            JudgeCallError: the model's quota is used up for longer than anybody waits, or it refuses every question.
+            JudgeCallError: The model's quota is exhausted for too long, or the model refuses every question.
         """
         if self.cap is None:
-            async with self._place():
+            async with self._slot():
                 yield
         else:
-            async with self.cap, self._place():
+            async with self.cap, self._slot():
                 yield
 
     @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
+    async def _slot(self) -> AsyncIterator[None]:
         while True:
-            # A pause is waited for without a place, and may begin while a place is waited for.
-            await self.lane.opened()
-            await self.places.acquire()
-            if self.lane.enter():
+            # Wait for the end of a pause without holding a slot. A pause may also begin while waiting for a slot.
+            await self.queue.opened()
+            await self.slots.acquire()
+            if self.queue.enter():
                 break
-            self.places.release()
+            self.slots.release()
         try:
             yield
         finally:
-            self.lane.leave()
-            self.places.release()
+            self.queue.leave()
+            self.slots.release()
 
 
 async def ask_until_answered(
     attempt: Callable[[], Awaitable[T]],
     nothing: Callable[[T], bool],
-    road: Road,
+    limits: CallLimits,
     begin: Callable[[], JudgeFault | None],
 ) -> Outcome[T]:
-    """Makes attempts until one brings something, or it makes no sense any more. `nothing` says of a value that it is
-    an empty reply; `begin` is called right before the first attempt and may forbid it. Raises only when cancelled."""
+    """Make attempts until one succeeds or no further one makes sense. Only cancellation raises.
+
+    `nothing` says whether a value is an empty reply. `begin` is called right before the first attempt and may forbid
+    it.
+    """
     made = failed = empty = 0
     while True:
         try:
-            async with road.place():
+            async with limits.slot():
                 if not made and (forbidden := begin()) is not None:
                     return Outcome(None, forbidden)
                 made += 1
-                since = road.patience.now()
-                came = await _one(attempt, road)
-                seconds = road.patience.now() - since
-                again = _again(came, since, road)
+                since = limits.retry_policy.now()
+                came = await _one(attempt, limits)
+                seconds = limits.retry_policy.now() - since
+                again = _again(came, since, limits)
         except JudgeCallError as refusal:
             return Outcome(None, _fault(refusal, made), made)
         if not isinstance(came, JudgeCallError):
@@ -94,31 +100,31 @@ async def ask_until_answered(
             empty += 1
             continue
         failed += came.kind != "quota"
-        wait = max(road.patience.before_next(failed), came.retry_after or 0.0) if came.kind != "quota" else 0.0
-        if not again or failed >= road.patience.attempts or wait > road.patience.longest_pause:
+        wait = max(limits.retry_policy.before_next(failed), came.retry_after or 0.0) if came.kind != "quota" else 0.0
+        if not again or failed >= limits.retry_policy.attempts or wait > limits.retry_policy.longest_pause:
             return Outcome(None, _fault(came, made), made, seconds)
-        del came  # With it go the frames that it passed.
-        await road.patience.sleep(wait)
+        del came  # An exception keeps its frames alive.
+        await limits.retry_policy.sleep(wait)
 
 
-def _again(came: object, since: float, road: Road) -> bool:
-    """Tells the queue how the attempt went; whether it may be made again."""
+def _again(came: object, since: float, limits: CallLimits) -> bool:
+    """Report the attempt to the queue, and return whether it may be repeated."""
     if not isinstance(came, JudgeCallError):
-        road.lane.tried()
-        road.lane.answered()
+        limits.queue.tried()
+        limits.queue.answered()
         return True
     if came.final:
-        road.lane.shut(came)
+        limits.queue.shut(came)
         return False
-    road.lane.tried()
+    limits.queue.tried()
     if came.kind == "quota" and came.retryable:
-        return road.lane.refused(since, came)
+        return limits.queue.refused(since, came)
     return came.retryable
 
 
-async def _one(attempt: Callable[[], Awaitable[T]], road: Road) -> T | JudgeCallError:
-    """What an attempt brought, or why it brought nothing."""
-    limit = road.patience.timeout
+async def _one(attempt: Callable[[], Awaitable[T]], limits: CallLimits) -> T | JudgeCallError:
+    """Return the result of an attempt, or the error that prevented one."""
+    limit = limits.retry_policy.timeout
     try:
         async with asyncio.timeout(limit):
             return await attempt()
@@ -128,7 +134,7 @@ async def _one(attempt: Callable[[], Awaitable[T]], road: Road) -> T | JudgeCall
         message = f"no answer within {limit:g} s ({TIMEOUT_VARIABLE} sets another limit)"
         return JudgeCallError("timeout", message, retryable=True)
     except Exception as error:
-        return JudgeCallError("unreadable", road.scrub(f"{type(error).__name__}: {error}"))
+        return JudgeCallError("unreadable", limits.scrub(f"{type(error).__name__}: {error}"))
 
 
 def _fault(error: JudgeCallError, made: int) -> JudgeFault:

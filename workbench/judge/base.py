@@ -1,7 +1,7 @@
-"""What is asked of a judge, what comes back, and who it is.
+"""Questions to judges, their replies, and the identity of a judge.
 
-A judge is whatever answers a `Question` with text: a model behind an API, a Python function, rules. Its answer is
-data from outside; whoever asked reads and validates it.
+A judge is anything that answers a `Question` with text: a model behind an API, a Python function, rules. Its answer is
+untrusted data; the code that asked must read and validate it.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,15 @@ FaultKind: TypeAlias = Literal[
 ]
 
 DEFAULT_MODEL = "gemini-2.5-flash"
-"""ADK's judge where a criterion names none."""
+"""ADK's judge if a criterion names none."""
 DEFAULT_SAMPLES = 5
 
 
 class NotAvailableError(Exception):
-    """There is no judge (or service) to ask: a key, a credential, an extra is missing. `str(error)` is one sentence
-    with the cause, `hint` the one line that would enable it."""
+    """A judge or service that cannot be used because a key, a credential or an extra is missing.
+
+    `str(error)` is one sentence with the cause; `hint` is the one line that would enable it.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -45,9 +47,12 @@ class NotAvailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question to a judge. `prompt` is all that a model reads; `schema` the JSON schema of the answer, for models
-    that offer structured output (None: free text); `data` what the prompt was made from, for judges that do not read
-    prompts (its shape for each `kind` stands in docs/python-functions.md)."""
+    """One question to a judge.
+
+    `prompt` is everything that a model reads. `schema` is the JSON schema of the answer, for models with structured
+    output (None: free text). `data` is the source of the prompt, for judges that do not read prompts; docs/judges.md
+    describes its shape for each `kind`.
+    """
 
     kind: QuestionKind
     prompt: str
@@ -57,8 +62,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """A criterion's `judge_model_options`, read: `config` is a GenerateContentConfig as JSON; `parallel` the cap of
-    the criterion, None where the config sets none."""
+    """A criterion's `judge_model_options`, as read from the config.
+
+    `config` is a GenerateContentConfig as JSON. `parallel` is the criterion's limit of calls at once, or None.
+    """
 
     model: str = DEFAULT_MODEL
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -68,7 +75,10 @@ class JudgeOptions:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFault:
-    """Why there is no reply: `code` as the service gives it ("429 RESOURCE_EXHAUSTED"), `message` scrubbed of keys."""
+    """Reason why there is no reply.
+
+    `code` is the service's ("429 RESOURCE_EXHAUSTED"); `message` has no keys in it.
+    """
 
     kind: FaultKind
     message: str
@@ -77,9 +87,12 @@ class JudgeFault:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of asking once, all retries included. `text` is None where nothing came: `fault` says why, or is None
-    too where the service sent an empty reply. A reply that was cut has both. `seconds` is the time of the attempt that
-    answered (0 where cached), `model_version` what the service says it is."""
+    """Reply to one sample of a question, after all retries.
+
+    `text` is None if nothing came. Then `fault` says why, or is None too if the service sent an empty reply. A reply
+    that was cut off has both. `seconds` is the time of the attempt that answered (0 if cached). `model_version` is the
+    version that the service reports.
+    """
 
     text: str | None
     fault: JudgeFault | None = None
@@ -93,8 +106,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class JudgeIdentity:
-    """Who judges, as every surface shows it: `kind` is the name of a kind of judges, `note` what must be said of it
-    besides ("rules, not a language model"), `base_url` an address that is not the service's own."""
+    """Identity of a judge, as every surface shows it.
+
+    `kind` is the name of a kind of judge, `note` a remark about it ("rules, not a language model"), `base_url` an
+    address other than the service's own.
+    """
 
     model: str
     kind: str
@@ -103,37 +119,44 @@ class JudgeIdentity:
     by: JudgedBy = "model"
 
     def as_json(self) -> dict[str, str]:
+        """Return the identity as JSON data; `by` is left out for models."""
         whole = {"model": self.model, "kind": self.kind, "note": self.note, "base_url": self.base_url}
         return whole if self.by == "model" else {**whole, "by": self.by}
 
 
 class Judge(Protocol):
-    """A judge, with its options, for one criterion of one case."""
+    """A judge with its options, for one criterion of one case."""
 
     @property
-    def identity(self) -> JudgeIdentity: ...
+    def identity(self) -> JudgeIdentity:
+        """Identity to show for this judge."""
+        ...
 
     @property
-    def options(self) -> JudgeOptions: ...
+    def options(self) -> JudgeOptions:
+        """Options of the criterion."""
+        ...
 
     async def ask(self, question: Question, sample: int = 1) -> Reply:
-        """The reply to a question; never raises but when cancelled. `sample` (from 1) tells apart the samples of one
-        question: each may get another answer, and each is kept for itself. Limits, retries, time-outs and the cache
-        are dealt with here."""
+        """Return the reply to a question. Only cancellation raises.
+
+        `sample` (from 1) tells the samples of one question apart: each may get another answer, and each is cached
+        separately. Limits, retries, timeouts and the cache are handled here.
+        """
         ...
 
     def forget(self, question: Question, sample: int = 1) -> None:
-        """The reply is not kept, for nothing can be done with it: whoever asks next asks afresh."""
+        """Remove the reply from the cache because it is useless; the next call asks again."""
         ...
 
 
 def record(question: Question, identity: JudgeIdentity, replies: "list[dict[str, Any]]") -> dict[str, Any]:
-    """A question as `details["questions"]` keeps it; `replies` are made with `reply_record`."""
+    """Return a question as `details["questions"]` stores it. `replies` come from `reply_record`."""
     return {"kind": question.kind, "prompt": question.prompt, "judge": identity.as_json(), "replies": replies}
 
 
 def reply_record(sample: int, reply: Reply, verdict: Any = None, unread: str = "") -> dict[str, Any]:
-    """A reply as details keep it: `verdict` what was read from it, `unread` why nothing could be."""
+    """Return a reply as details store it. `verdict` was read from it; `unread` says why nothing could be read."""
     fault = reply.fault
     return {
         "sample": sample,

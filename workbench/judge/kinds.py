@@ -1,7 +1,7 @@
-"""The kinds of judges: which one a model's name means, and whether it can be asked.
+"""Kinds of judges: which one a model's name selects, and whether it can be used.
 
-Both are decided from the name and the environment alone, without asking and without any import of a client, so that a
-run can say it before the first case.
+Both are decided from the name and the environment alone, without a call and without importing a client. So a run can
+report problems before its first case.
 """
 
 import contextlib
@@ -15,14 +15,17 @@ from workbench.judge.environment import JudgeEnvironment
 from workbench.plugins import ExtensionPoint
 
 if TYPE_CHECKING:
-    # Importing it loads asyncio, which `check` can do without.
+    # This import loads asyncio, which `check` does not need.
     from workbench.agents.functions import Functions
 
 
 @dataclass(frozen=True)
 class Connection:
-    """What an answerer is made from: the first model that is asked, the agent's environment, the function that takes
-    keys out of messages, and the agent's own Python functions, which are started at the first use."""
+    """Input for the function that connects to a judge.
+
+    It holds the first model requested, the agent's environment, the function that removes keys from messages, and the
+    agent's own Python functions, which start on first use.
+    """
 
     model: str
     environment: JudgeEnvironment
@@ -38,13 +41,13 @@ def _nothing_else(question: Question, model: str, environment: JudgeEnvironment)
 class JudgeKind:
     """A kind of judge.
 
-    `spelling` shows how its models are named. `answers_for` says whether a model is one of its own; it raises
-    NotAvailableError for a name that is its own and malformed. `identify` says who judges and raises NotAvailableError
-    if a key, a credential or a package is missing. `connect` is `module:attribute` of a function from a Connection to
-    an Answerer; it is called in the scorer process, or for other packages in a child of that process.
+    `spelling` shows how its models are named. `answers_for` says whether a model name belongs to this kind; it raises
+    NotAvailableError if the name belongs to it but is malformed. `identify` returns who judges, and raises
+    NotAvailableError if a key, a credential or a package is missing. `connect` is `module:attribute` of a function from
+    a Connection to an Answerer. It is called in the scorer process; for other packages, in a child of that process.
 
-    `determinants` are what an answer depends on besides the prompt, model, config and address; None if they are not
-    known, and then no answer is kept. A kind that `takes_the_rest` is tried last.
+    `determinants` are the inputs of an answer besides prompt, model, config and address. None means that they are
+    unknown; then no answer is cached. A kind that `takes_the_rest` is tried last.
     """
 
     name: str
@@ -68,7 +71,7 @@ def kind_of(model: str) -> JudgeKind:
     """Return the kind of judge that `model` names.
 
     Raises:
-        NotAvailableError: it names none.
+        NotAvailableError: It names none.
     """
     failures = []
     for kind in _in_order():
@@ -83,21 +86,21 @@ def kind_of(model: str) -> JudgeKind:
             continue
         if is_its_own:
             return kind
-    hint = f"name one of: {', '.join(kind.spelling for kind in JUDGES.values())}"
-    message = f"{model or 'an empty name'} is no judge that is known here"
+    hint = f"use one of: {', '.join(kind.spelling for kind in JUDGES.values())}"
+    message = f"{model or 'an empty name'} is not a known judge"
     raise NotAvailableError("; ".join([message, *failures]), hint)
 
 
 def is_own(kind: JudgeKind) -> bool:
-    """Return whether the workbench itself brings a kind."""
+    """Return whether the kind belongs to the workbench itself."""
     return JUDGES.extension(kind.name).is_own
 
 
-def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIdentity:
+def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIdentity:
     """Return who answers with these options, for the agent of `environment`.
 
     Raises:
-        NotAvailableError: nobody, because a key, a credential or an extra is missing, or the name is unknown.
+        NotAvailableError: Nobody: a key, a credential or an extra is missing, or the name is unknown.
     """
     kind = kind_of(options.model)
     if is_own(kind):
@@ -109,15 +112,15 @@ def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIde
     except NotAvailableError:
         raise
     except Exception as error:
-        way_out = f"update {JUDGES.extension(kind.name).package}, or name another judge"
-        raise NotAvailableError(_failure(kind, error), way_out) from error
+        hint = f"update {JUDGES.extension(kind.name).package}, or name another judge"
+        raise NotAvailableError(_failure(kind, error), hint) from error
     return identity
 
 
 def judges_by_rules(options: JudgeOptions) -> bool:
     """Return whether rules answer with these options, which is no call. A judge that cannot be asked is no rules."""
     try:
-        return who_judges(options, JudgeEnvironment("", {})).by == "rules"
+        return identify_judge(options, JudgeEnvironment("", {})).by == "rules"
     except NotAvailableError:
         return False
 
@@ -128,7 +131,10 @@ def _failure(kind: JudgeKind, error: Exception) -> str:
 
 
 def _in_order() -> Iterator[JudgeKind]:
-    """Yield the kinds as a name is given to them. A plugin is only imported for a name that none of ours claims."""
+    """Yield the kinds in the order in which they are tried.
+
+    A plugin is imported only for a name that none of our kinds claims.
+    """
     late = []
     for kind in JUDGES.values():
         if kind.takes_the_rest:

@@ -1,4 +1,4 @@
-"""What a run may ask of judges, and what a case has asked."""
+"""Limits of a run's calls to judges, and the usage of a case."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +11,15 @@ def _keep_all(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """`in_flight` calls at once, over all judges, the evaluation service and simulated users; `max_calls` in the whole
-    run (None: as many as it takes). Without `use_cache` kept answers are not used, but for those from `since` on, in
-    seconds of the epoch: a run that is resumed got them itself. New ones replace them. An answer is kept only if
-    `keep(its text)`; `cache_dir` None keeps answers for as long as the process lives."""
+    """Limits of one run.
+
+    - `in_flight`: calls at once, over all judges, the evaluation service and simulated users
+    - `max_calls`: calls in the whole run (None: no limit)
+    - `use_cache`: if false, cached answers are ignored, except those from `since` on (seconds since the epoch), which a
+      resumed run got itself. New answers replace them.
+    - `keep`: an answer is cached only if `keep(its text)`
+    - `cache_dir`: None caches answers in memory only
+    """
 
     in_flight: int = 100
     max_calls: int | None = None
@@ -26,8 +31,11 @@ class RunLimits:
 
 @dataclass(slots=True)
 class Tally:
-    """What went through a bench: questions that were put to somebody (retries not counted), those that a kept answer
-    settled, tokens as the services report them, and the seconds spent waiting for answers, added up."""
+    """Usage of one bench.
+
+    It counts questions sent (without retries), questions answered from the cache, tokens as the services report them,
+    and the total seconds spent waiting for answers.
+    """
 
     calls: int = 0
     cached: int = 0

@@ -1,7 +1,7 @@
-"""Misspelt names of models, found by the words in them.
+"""Suggestions for misspelt model names, based on the words in them.
 
-No list of models is kept, because it would be out of date. The words that vendors build names from change rarely: a
-word that is nearly one of them, and is none of them, is taken for misspelt.
+There is no list of models, because it would be out of date. The words in vendors' names change rarely: a word that is
+close to one of them but not equal counts as misspelt.
 """
 
 import re
@@ -22,9 +22,9 @@ watsonx hosted_vllm lm_studio litellm_proxy
 _WORDS = frozenset(_WORDS_OF_NAMES.split())
 _PROVIDERS = frozenset(_NAMES_OF_PROVIDERS.split())
 _VENDORS = frozenset({"openai", "anthropic", "gemini", "vertex_ai", "mistral", "deepseek", "xai", "groq"})
-"""Providers that name their models themselves. Of others, names can be anything."""
+"""Providers that name their models themselves. Others use arbitrary names."""
 _OF_GOOGLE = re.compile(r"(publishers/google/)?models/")
-"""Before the name of a model in the paths of Google's services."""
+"""Prefix of a model name in the paths of Google's services."""
 _SHORTEST = 3
 _LIKENESS = 0.74
 
@@ -48,7 +48,7 @@ def meant(model: str) -> str | None:
 
 
 def _corrected(word: str, known: frozenset[str]) -> str:
-    """Return the known word that `word` is nearly, or `word` itself."""
+    """Return the known word closest to `word`, or `word` itself."""
     lower = word.lower()
     if len(word) < _SHORTEST or lower in known:
         return word

@@ -1,4 +1,4 @@
-"""The kinds of judges that the workbench brings: the names they answer for, and what they need.
+"""Kinds of judges that belong to the workbench: the names they answer for and their requirements.
 
 No client is imported here.
 """
@@ -23,7 +23,7 @@ FUNCTION = "python:"
 _GEMINI = re.compile(r"(gemini-|models/|projects/[^/]+/locations/[^/]+/).", re.IGNORECASE)
 _FUNCTION_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _PROVIDER = re.compile(r"[A-Za-z0-9_.-]+/\S+")
-# What LiteLLM reads for providers that have one key and no other way in; an own address may need no key.
+# Keys and addresses that LiteLLM reads, for providers with a single key. A custom address may need no key.
 _LITELLM_KEYS = {
     "openai": ("OPENAI_API_KEY", ("OPENAI_API_BASE", "OPENAI_BASE_URL")),
     "anthropic": ("ANTHROPIC_API_KEY", ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN")),
@@ -63,7 +63,7 @@ def _litellm_address(model: str, values: Mapping[str, str]) -> str:
         ),
         None,
     )
-    # Where no key goes, as to most servers of one's own, any address will do.
+    # Without a key, as for most local servers, any address is safe.
     sent = key or values.get(f"{named}_API_KEY")
     address = "" if given is None else checked(*given) if sent else given[1].strip().rstrip("/")
     if key and not values.get(key) and not any(values.get(name) for name in addresses):
@@ -76,11 +76,11 @@ def _is_function(model: str) -> bool:
         return False
     if _FUNCTION_PATH.fullmatch(model.removeprefix(FUNCTION)):
         return True
-    raise NotAvailableError(f"{model} names no function", "write python:package.module:function")
+    raise NotAvailableError(f"{model} does not name a function", "write python:package.module:function")
 
 
 def _function_source(question: Question, model: str, environment: JudgeEnvironment) -> Mapping[str, Any] | None:
-    """The question's data and the file that holds the function. What that imports is not looked at."""
+    """Return the question's data and a digest of the function's file. Modules that the file imports are ignored."""
     path = model.removeprefix(FUNCTION)
     file = function_file(path, Path(environment.root), Path(environment.folder))
     try:

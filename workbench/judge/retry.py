@@ -1,4 +1,4 @@
-"""How long to wait for an answer, and how long before asking again."""
+"""Timeouts and waits between attempts."""
 
 import asyncio
 import math
@@ -16,11 +16,14 @@ _DELAY = re.compile(r"(\d+(?:\.\d+)?)s?")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """All in seconds but `attempts`. An attempt may take `timeout`; after the n-th one that failed the wait is
-    `first` × 2ⁿ⁻¹, at most `longest`, less up to a half by chance. A queue that met a quota waits as long as the
-    service asks, or `quota_first` × 2ⁿ⁻¹ at its n-th pause in a row; where the service asks for more than
-    `longest_pause`, nothing waits: it is out of quota. `sleep`, `now` and `chance` (0 to 1) are the clock's."""
+class RetryPolicy:
+    """Timeouts and waits, in seconds except `attempts`.
+
+    An attempt may take `timeout`. After the n-th failed one the wait is `first` × 2ⁿ⁻¹, at most `longest`, minus up to
+    half of it by chance. A queue that met a quota waits as long as the service asks, or `quota_first` × 2ⁿ⁻¹ at its
+    n-th pause in a row. If the service asks for more than `longest_pause`, nothing waits: the quota is exhausted.
+    `sleep`, `now` and `chance` (0 to 1) can be replaced in tests.
+    """
 
     attempts: int = 5
     timeout: float = 60.0
@@ -33,19 +36,21 @@ class Patience:
     chance: Callable[[], float] = random.random
 
     def before_next(self, attempt: int) -> float:
-        """Seconds between the failed `attempt` (from 1) and the next one."""
+        """Return the seconds between the failed `attempt` (from 1) and the next one."""
         step: float = min(self.longest, self.first * 2 ** (attempt - 1))
         return step * (1 - self.chance() / 2)
 
     def pause(self, number: int) -> float:
-        """Seconds of the `number`-th pause in a row (from 1) where the service does not say how long."""
+        """Return the seconds of the `number`-th pause in a row (from 1) if the service does not name any."""
         step: float = min(self.longest_pause, self.quota_first * 2 ** (number - 1))
         return step * (1 + self.chance() / 10)
 
 
-def patience_of(values: Mapping[str, str], usual: Patience) -> Patience:
-    """`usual` with the time-out (seconds) and the number of attempts that the environment sets; a value that is no
-    number above 0 changes nothing."""
+def retry_policy_of(values: Mapping[str, str], usual: RetryPolicy) -> RetryPolicy:
+    """Return `usual` with the timeout (seconds) and number of attempts from the environment.
+
+    A value that is not a number above 0 changes nothing.
+    """
     timeout = _number(values.get(TIMEOUT_VARIABLE, ""))
     attempts = _number(values.get(ATTEMPTS_VARIABLE, ""))
     return replace(
@@ -64,8 +69,10 @@ def _number(value: str) -> float | None:
 
 
 def retry_after(value: str, now: datetime | None = None) -> float | None:
-    """Seconds that a `Retry-After` header asks for (RFC 9110: a number of seconds, or a date), or that Google writes
-    into an error's details ("7s"); None where it says nothing that can be read, 0 for a date in the past."""
+    """Return the seconds that a `Retry-After` header asks for; None if it cannot be read, 0 for a date in the past.
+
+    RFC 9110 allows a number of seconds or a date. Google writes "7s" into an error's details.
+    """
     value = value.strip()
     if number := _DELAY.fullmatch(value):
         return float(number[1])

@@ -1,4 +1,4 @@
-"""What holds for one run: its places, its budget, what is under way."""
+"""State of one run's calls: slots, budget, and calls in progress."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,44 +13,47 @@ T = TypeVar("T")
 
 
 @dataclass
-class _Flight(Generic[T]):
+class _SharedCall(Generic[T]):
     task: "asyncio.Task[T]"
     waiting: int = 0
 
 
-class Flights(Generic[T]):
-    """What is under way, by key: the same question, asked twice at the same time, is asked once. It ends when nobody
-    waits for it any more."""
+class SharedCalls(Generic[T]):
+    """Calls in progress by key: the same question, asked twice at the same time, is sent once.
+
+    A call is cancelled when nobody waits for it any more.
+    """
 
     def __init__(self) -> None:
-        self._joinable: dict[str, _Flight[T]] = {}
+        self._joinable: dict[str, _SharedCall[T]] = {}
         self._tasks: set[asyncio.Task[T]] = set()
 
     @property
     def busy(self) -> bool:
+        """Whether a call is in progress."""
         return bool(self._tasks)
 
     async def share(self, key: str, start: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
-        """What `start` brings, begun now or by whoever asked for `key` first, and whether that was now."""
-        flight = self._joinable.get(key)
-        first = flight is None
-        if flight is None:
-            flight = _Flight(asyncio.get_running_loop().create_task(start()))
-            self._tasks.add(flight.task)
-            flight.task.add_done_callback(self._tasks.discard)
-            self._joinable[key] = flight
-        flight.waiting += 1
+        """Return the result of the call for `key`, and whether this caller started it with `start`."""
+        call = self._joinable.get(key)
+        first = call is None
+        if call is None:
+            call = _SharedCall(asyncio.get_running_loop().create_task(start()))
+            self._tasks.add(call.task)
+            call.task.add_done_callback(self._tasks.discard)
+            self._joinable[key] = call
+        call.waiting += 1
         try:
-            return await asyncio.shield(flight.task), first
+            return await asyncio.shield(call.task), first
         finally:
-            flight.waiting -= 1
-            if not flight.waiting:
-                if self._joinable.get(key) is flight:
+            call.waiting -= 1
+            if not call.waiting:
+                if self._joinable.get(key) is call:
                     del self._joinable[key]
-                flight.task.cancel()
+                call.task.cancel()
 
     async def close(self) -> None:
-        """Ends all at once."""
+        """Cancel all calls."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -58,13 +61,13 @@ class Flights(Generic[T]):
 
 
 class RunState:
-    """`places` are the calls that may be under way at once."""
+    """Limits, budget and calls of one run. `slots` are the calls that may be in progress at once."""
 
     def __init__(self, limits: RunLimits, cache: Cache) -> None:
         self.limits = limits
-        self.places = asyncio.Semaphore(limits.in_flight)
-        self.replies: Flights[Reply] = Flights()
-        self.ratings: Flights[dict[str, Any]] = Flights()
+        self.slots = asyncio.Semaphore(limits.in_flight)
+        self.replies: SharedCalls[Reply] = SharedCalls()
+        self.ratings: SharedCalls[dict[str, Any]] = SharedCalls()
         self._cache = cache
         self._calls = 0
         self.open = True
@@ -72,32 +75,32 @@ class RunState:
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way."""
+        """Whether a call is in progress."""
         return self.replies.busy or self.ratings.busy
 
-    def spend(self) -> bool:
-        """Takes one call from the budget; False if there is none left."""
+    def take_call(self) -> bool:
+        """Take one call from the budget. Return False if none is left."""
         if not self.open or (self.limits.max_calls is not None and self._calls >= self.limits.max_calls):
             return False
         self._calls += 1
         return True
 
-    def kept(self, key: str) -> dict[str, Any] | None:
-        """The answer under `key`, if this run takes kept ones."""
+    def cached(self, key: str) -> dict[str, Any] | None:
+        """Return the cached answer under `key`, if this run uses the cache."""
         if self.limits.use_cache:
             return self._cache.get(key)
         return None if self.limits.since is None else self._cache.get_since(key, self.limits.since)
 
-    def keep(self, key: str, text: str, answer: dict[str, Any]) -> None:
-        """Keeps `answer`, unless `text`, what was said in it, must not be."""
+    def store(self, key: str, text: str, answer: dict[str, Any]) -> None:
+        """Cache `answer`, unless `text`, its content, must not be stored."""
         if self.limits.keep(text):
             self._cache.put(key, answer)
 
     def forget(self, key: str) -> None:
-        """What is kept under `key` is not kept any more."""
+        """Remove the answer under `key` from the cache."""
         self._cache.forget(key)
 
     async def close(self) -> None:
-        """Ends what is under way."""
+        """Cancel the calls in progress."""
         await self.replies.close()
         await self.ratings.close()

@@ -14,7 +14,7 @@ from workbench.judge.child import ClientChild, require
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import GoogleAccess, find_credentials
 
-WHO = "Google's evaluation service"
+SERVICE_NAME = "Google's evaluation service"
 _PACKAGES = ("agentplatform", "pandas", "tqdm")
 _HINT = (
     "set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION in <agent>/.env (and credentials: "
@@ -38,11 +38,11 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
     project = values.get("GOOGLE_CLOUD_PROJECT", "").strip()
     location = values.get("GOOGLE_CLOUD_LOCATION", "").strip()
     if not project and not location:
-        raise NotAvailableError(f"{WHO} needs a Google Cloud project", _HINT)
+        raise NotAvailableError(f"{SERVICE_NAME} needs a Google Cloud project", _HINT)
     if not project or not location:
         missing = "GOOGLE_CLOUD_LOCATION" if project else "GOOGLE_CLOUD_PROJECT"
-        raise NotAvailableError(f"{WHO} needs {missing} too", f"set {missing} in <agent>/.env")
-    return GoogleAccess(True, "", project, location, address, find_credentials(WHO, address, values))
+        raise NotAvailableError(f"{SERVICE_NAME} needs {missing} too", f"set {missing} in <agent>/.env")
+    return GoogleAccess(True, "", project, location, address, find_credentials(SERVICE_NAME, address, values))
 
 
 class Vertex(ClientChild):

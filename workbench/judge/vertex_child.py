@@ -23,7 +23,7 @@ from workbench.judge.child import run_child
 from workbench.judge.gemini_faults import translated
 from workbench.judge.google_access import GoogleAccess
 from workbench.judge.scrub import Scrubber
-from workbench.judge.vertex import WHO, vertex_access
+from workbench.judge.vertex import SERVICE_NAME, vertex_access
 
 _COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"
 """What ADK's `response_evaluation_score` asks for; the client keeps no copy of it."""
@@ -73,13 +73,13 @@ class Evaluation:
         try:
             asked = {"metrics": [metric], "instance": self._instance(payload["instance"])}
         except ValueError as error:
-            raise JudgeCallError("unreadable", f"{WHO} cannot be sent this conversation: {error}") from None
+            raise JudgeCallError("unreadable", f"{SERVICE_NAME} cannot be sent this conversation: {error}") from None
         try:
             reply = await self._evals.evaluate_instances(metric_config=asked)
         except Exception as error:
-            fault = translated(error, WHO, self._access, self._scrub)
+            fault = translated(error, SERVICE_NAME, self._access, self._scrub)
             if fault.code.startswith("404"):
-                fault.message = f"{WHO} is not there: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+                fault.message = f"{SERVICE_NAME} is not there: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
             elif fault.code.startswith(("401", "403")) and self._access.key:
                 fault.message = f"{fault.message}. {_KEY}"
             raise fault from None
@@ -159,7 +159,7 @@ def _rating(reply: Any) -> dict[str, Any]:
     """The one result of the reply. An error that it holds is one of the call."""
     results = getattr(reply, "metric_results", None)
     if not results:
-        raise JudgeCallError("unreadable", f"{WHO} sent a reply without a result", retryable=True)
+        raise JudgeCallError("unreadable", f"{SERVICE_NAME} sent a reply without a result", retryable=True)
     result = results[0]
     if result.error is not None and (result.error.code or result.error.message):
         raise _fault(result.error.code, result.error.message or "")
@@ -189,7 +189,7 @@ def _fault(code: int | None, message: str) -> JudgeCallError:
     name = _STATUSES.get(code or 0, "UNKNOWN")
     kind: FaultKind = "quota" if name == "RESOURCE_EXHAUSTED" else "http"
     how = {"retryable": name in _AGAIN, "final": name in _FINAL}
-    return JudgeCallError(kind, f"{WHO} could not rate this: {message or name}", f"{code} {name}", **how)
+    return JudgeCallError(kind, f"{SERVICE_NAME} could not rate this: {message or name}", f"{code} {name}", **how)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from workbench.judge.options import JudgeModelOptions
+from workbench.judge.model_options import JudgeModelOptions
 from workbench.metrics.description import CriterionDescription, default_words, extra_of
 from workbench.metrics.registry import known
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
-from workbench.judge.options import JudgeModelOptions
+from workbench.judge.model_options import JudgeModelOptions
 from workbench.metrics.base import NotScorableError
 from workbench.metrics.json_difference import shown
 from workbench.model.breaches import Breach

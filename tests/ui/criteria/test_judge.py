@@ -107,7 +107,7 @@ def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_p
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("gpt 5", "gpt 5 is no judge that is known here"),
+        ("gpt 5", "gpt 5 is not a known judge"),
         ("python:x", "python:x"),
         (" ", "it is empty: D takes the field out, and its default holds"),
     ],

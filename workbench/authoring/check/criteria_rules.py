@@ -10,9 +10,9 @@ from workbench.authoring.check.rubric_rules import empty_rubrics, placed_rubrics
 from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import is_own, kind_of, who_judges
+from workbench.judge.kinds import identify_judge, is_own, kind_of
 from workbench.judge.model_names import meant
-from workbench.judge.options import read_judge_options
+from workbench.judge.model_options import read_judge_options
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.custom import function_path
 from workbench.metrics.description import JUDGE, RUBRICS
@@ -127,7 +127,7 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
 
 def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailableError | None:
     try:
-        who_judges(read_judge_options(criterion.options.get(JUDGE) or {}), environment)
+        identify_judge(read_judge_options(criterion.options.get(JUDGE) or {}), environment)
     except NotAvailableError as error:
         return error
     except ValueError:

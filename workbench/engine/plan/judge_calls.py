@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.judge.base import DEFAULT_SAMPLES, JudgeOptions
-from workbench.judge.options import read_judge_options
+from workbench.judge.model_options import read_judge_options
 from workbench.metrics.description import JUDGE, RUBRICS
 from workbench.metrics.registry import known
 from workbench.model.criteria import Criterion

@@ -8,7 +8,7 @@ from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import who_judges
+from workbench.judge.kinds import identify_judge
 from workbench.metrics.registry import known
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.template_names import instruction_faults
@@ -96,7 +96,7 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
     if simulator.turn_limit is not None and simulator.turn_limit <= 1:
         return None
     try:
-        player = who_judges(simulator.judge_options, environment)
+        player = identify_judge(simulator.judge_options, environment)
     except NotAvailableError as error:
         way = without_rules(error.hint)
         raise NotAvailableError(str(error), f"{way}, or {_OTHER_MODEL}" if way else _OTHER_MODEL) from None

@@ -25,7 +25,7 @@ from workbench.engine.scoring.simulated import Message
 from workbench.engine.scoring.verdict import only_limited
 from workbench.events import MetricResult
 from workbench.judge.base import NotAvailableError
-from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
+from workbench.judge.judge_pool import JudgeEnvironment, JudgePool, RunLimits
 from workbench.metrics import registry
 from workbench.metrics.base import Scored
 
@@ -85,11 +85,11 @@ async def _serve(counting: Counting) -> None:
 
 
 class Asker:
-    """Does what is asked of it in tasks, all through one desk."""
+    """Does what is asked of it in tasks, all through one pool."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._desk = Desk(self._waits, self._notice)
+        self._pool = JudgePool(self._waits, self._notice)
         self._environments: dict[str, JudgeEnvironment] = {}
         self._secrets = Secrets(())
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
@@ -104,7 +104,7 @@ class Asker:
                 self._environments[message["key"]] = JudgeEnvironment(**fields)
                 self._secrets = Secrets(item.values for item in self._environments.values())
             case "run":
-                self._desk.begin_run(self._limits(message))
+                self._pool.begin_run(self._limits(message))
             case "drop":
                 if message["id"] in self._tasks:
                     self._dropped.add(message["id"])
@@ -126,19 +126,19 @@ class Asker:
         """Waits a moment for answers that are on their way, without asking anything more: they are kept for a run that
         is resumed."""
         self._closing = True
-        self._desk.ask_no_more()
+        self._pool.stop_calls()
         tasks = [task for tasks in self._tasks.values() for task in tasks]
         if tasks:
             await asyncio.wait(tasks, timeout=_ON_THEIR_WAY)
 
     async def close(self) -> None:
-        """Ends what is under way, and all that the desk has opened."""
+        """Ends what is under way, and all that the pool has opened."""
         self._closing = True
         tasks = [task for tasks in self._tasks.values() for task in tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._desk.close()
+        await self._pool.close()
 
     def _limits(self, message: Message) -> RunLimits:
         folder = message["cache_dir"]
@@ -187,7 +187,7 @@ class Asker:
 
     async def _scored(self, case: Case, criterion: Message) -> Scored:
         request = case.request(criterion)
-        bench = self._desk.bench(self._environments[case.environment], case.repeat, case.all_votes)
+        bench = self._pool.bench(self._environments[case.environment], case.repeat, case.all_votes)
         try:
             scored = only_limited(await registry.score_asking(request, bench))
         except NotAvailableError as error:
@@ -207,7 +207,7 @@ class Asker:
 
     async def _handle(self, message: Message) -> None:
         try:
-            await HANDLERS[message["op"]](message, self._channel.send, self._desk, self._environments)
+            await HANDLERS[message["op"]](message, self._channel.send, self._pool, self._environments)
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
             failed = {"op": "failed", "id": message["id"], "reason": reason, "traceback": traceback.format_exc()}

@@ -1,4 +1,4 @@
-"""Simulated users in the scorer: a conversation is a task there, and asks through the desk as the criteria do.
+"""Simulated users in the scorer: a conversation is a task there, and asks through the pool as the criteria do.
 
 → `{"op": "simulate", "id", "environment", "repeat", "scenario", "simulator"}`: `scenario` is ADK's
    ConversationScenario, `simulator` the config's `user_simulator_config` or null
@@ -18,26 +18,26 @@ from typing import Any, TypeAlias
 
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.judge.base import NotAvailableError
-from workbench.judge.desk import Desk, JudgeEnvironment
+from workbench.judge.judge_pool import JudgeEnvironment, JudgePool
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import read_scenario
 from workbench.simulation.simulated_user import Ended, Failed, Said, SimulatedUser, Step
 
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message], None]
-Handler: TypeAlias = Callable[[Message, Send, Desk, Mapping[str, JudgeEnvironment]], Awaitable[None]]
+Handler: TypeAlias = Callable[[Message, Send, JudgePool, Mapping[str, JudgeEnvironment]], Awaitable[None]]
 """Deals with one frame, as a task: `send` takes what it answers. It is cancelled by a `drop` with the same id."""
 
 _heard: dict[int, "asyncio.Queue[Message]"] = {}
 """What the conversations under way have not taken in yet, by number."""
 
 
-async def simulate(message: Message, send: Send, desk: Desk, environments: Mapping[str, JudgeEnvironment]) -> None:
+async def simulate(message: Message, send: Send, pool: JudgePool, environments: Mapping[str, JudgeEnvironment]) -> None:
     """One simulated user, until it is cancelled."""
     number = message["id"]
     heard = _heard[number] = asyncio.Queue()
     try:
-        bench = desk.bench(environments[message["environment"]], message["repeat"], False)
+        bench = pool.bench(environments[message["environment"]], message["repeat"], False)
         config = read_simulator(message["simulator"])
         try:
             judge = bench.judge(config.judge_options)
@@ -56,7 +56,7 @@ async def simulate(message: Message, send: Send, desk: Desk, environments: Mappi
         del _heard[number]
 
 
-async def hear(message: Message, send: Send, desk: Desk, environments: Mapping[str, JudgeEnvironment]) -> None:
+async def hear(message: Message, send: Send, pool: JudgePool, environments: Mapping[str, JudgeEnvironment]) -> None:
     """Hands a turn to its conversation; one that is over needs it no more."""
     if message["id"] in _heard:
         _heard[message["id"]].put_nowait(message)

@@ -21,7 +21,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from workbench.judge.base import Judge, JudgeOptions, NotAvailableError, Question
-from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
+from workbench.judge.judge_pool import JudgeEnvironment, JudgePool, RunLimits
 from workbench.metrics.judged.claim_reply import read_claims, read_sentences
 from workbench.metrics.judged.prompts import claims, final_response_match, rubrics, sentences, user_message
 from workbench.metrics.judged.rubric_reply import read_votes
@@ -141,16 +141,16 @@ async def _main(model: str, env_file: Path | None, kinds: Sequence[str]) -> int:
     from_file = {name: value for name, value in dotenv_values(env_file).items() if value} if env_file else {}
     here = str(Path.cwd())
     environment = JudgeEnvironment("probe", {**from_file, **os.environ}, sys.executable, here, here, here)
-    desk = Desk(lambda waiting, seconds, reason: None)
-    desk.begin_run(RunLimits(use_cache=False))
+    pool = JudgePool(lambda waiting, seconds, reason: None)
+    pool.begin_run(RunLimits(use_cache=False))
     try:
-        judge = desk.bench(environment, 1, True).judge(JudgeOptions(model))
+        judge = pool.bench(environment, 1, True).judge(JudgeOptions(model))
         results = await run_probes(judge, kinds)
     except NotAvailableError as error:
         sys.stderr.write(one_line(f"{error}: {error.hint}" if error.hint else str(error)) + "\n")
         return 2
     finally:
-        await desk.close()
+        await pool.close()
     note = f" ({judge.identity.note})" if judge.identity.note else ""
     sys.stdout.write(one_line(f"{judge.identity.model}{note}") + "\n" + report(results))
     return 0 if all(result.agrees for result in results) else 1

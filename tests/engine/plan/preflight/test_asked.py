@@ -34,7 +34,7 @@ def test_each_agent_has_its_own_key() -> None:
 def test_a_name_that_is_no_judge() -> None:
     judged = config(criteria(hallucinations_v1={"judge_model_options": {"judge_model": "gpt4"}}))
     (notice,) = said(looked(judged))
-    assert "gpt4 is no judge that is known here" in notice.message
+    assert "gpt4 is not a known judge" in notice.message
     assert "provider/model" in notice.hint
 
 

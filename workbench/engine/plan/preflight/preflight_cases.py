@@ -10,8 +10,8 @@ from workbench.engine.plan.scenario_case import Obstacle, obstacle, who_plays
 from workbench.judge.addresses import shown
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import who_judges
-from workbench.judge.vertex import WHO as SERVICE
+from workbench.judge.kinds import identify_judge
+from workbench.judge.vertex import SERVICE_NAME as SERVICE
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.registry import known
 from workbench.model.criteria import CriteriaConfig, Criterion
@@ -116,7 +116,7 @@ class PreflightCases:
         if key not in self._known:
             environment = self.environment_of(agent)
             try:
-                self._known[key] = _service(environment.values) if service else who_judges(options, environment)
+                self._known[key] = _service(environment.values) if service else identify_judge(options, environment)
             except NotAvailableError as error:
                 self._known[key] = error
         return self._known[key]

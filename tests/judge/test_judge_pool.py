@@ -11,7 +11,7 @@ from tests.judge.clocks import Clock
 from tests.judge.conftest import Waits, ask, first, key_environment
 from tests.services.scripted_gemini import ScriptedGemini, failed, quota, said
 from workbench.judge.base import JudgeOptions, NotAvailableError, Question, Reply
-from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment, RunLimits
+from workbench.judge.judge_pool import CaseBench, JudgeEnvironment, JudgePool, RunLimits
 
 
 @pytest.fixture
@@ -27,24 +27,24 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def test_no_more_at_once_than_the_run_allows(
-    server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
-    desk.begin_run(RunLimits(in_flight=3))
+    pool.begin_run(RunLimits(in_flight=3))
     server.answer = lambda asked: said("yes").after(0.02)
-    benches = [desk.bench(environment, 1, False) for _ in range(4)]
+    benches = [pool.bench(environment, 1, False) for _ in range(4)]
     replies = await asyncio.gather(*(ask(bench, f"{n}?") for bench in benches for n in range(3 * 4)))
     assert all(reply.text == "yes" for reply in replies)
     assert server.peak == 3
 
 
 async def test_the_limit_is_one_over_all_models_and_environments(
-    server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
-    desk.begin_run(RunLimits(in_flight=2))
+    pool.begin_run(RunLimits(in_flight=2))
     server.answer = lambda asked: said("yes").after(0.02)
     other = JudgeEnvironment("other", {**environment.values, "GOOGLE_API_KEY": "another-key-0123456789"})
     work = [
-        ask(desk.bench(each, 1, False), f"{number} for {each.key}?", model=model)
+        ask(pool.bench(each, 1, False), f"{number} for {each.key}?", model=model)
         for number in range(3)
         for each in (environment, other)
         for model in ("gemini-2.5-flash", "gemini-2.5-pro")
@@ -53,14 +53,14 @@ async def test_the_limit_is_one_over_all_models_and_environments(
     assert (len(server.asked), server.peak) == (12, 2)
 
 
-async def test_parallelism_limit_is_a_cap_of_its_criterion(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_parallelism_limit_is_a_cap_of_its_criterion(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes").after(0.02)
     capped = bench.judge(JudgeOptions(parallel=2))
     await asyncio.gather(*(capped.ask(Question("claims", f"{number}?")) for number in range(8)))
     assert server.peak == 2
 
 
-async def test_what_a_case_asked_is_counted(server: ScriptedGemini, bench: DeskBench, clock: Clock) -> None:
+async def test_what_a_case_asked_is_counted(server: ScriptedGemini, bench: CaseBench, clock: Clock) -> None:
     server.answer = first(failed(500))
     await ask(bench, "one?")
     await ask(bench, "one?")
@@ -69,7 +69,7 @@ async def test_what_a_case_asked_is_counted(server: ScriptedGemini, bench: DeskB
     assert (tally.calls, tally.cached, tally.input_tokens, tally.output_tokens) == (2, 1, 200, 40)
 
 
-async def test_what_is_forgotten_is_asked_afresh_and_only_that(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_what_is_forgotten_is_asked_afresh_and_only_that(server: ScriptedGemini, bench: CaseBench) -> None:
     judge = bench.judge(JudgeOptions())
     asked = Question("claims", "Is it so, \ud800?")
     for sample in (1, 2):
@@ -80,20 +80,20 @@ async def test_what_is_forgotten_is_asked_afresh_and_only_that(server: ScriptedG
 
 
 async def test_samples_and_repeats_are_kept_apart(
-    server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     for repeat in (1, 2):
         for sample in (1, 2, 1):
-            await ask(desk.bench(environment, repeat, False), sample=sample)
+            await ask(pool.bench(environment, repeat, False), sample=sample)
     assert len(server.asked) == 4
 
 
 async def test_a_budget_ends_in_a_fault_and_not_in_a_call(
-    server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
-    desk.begin_run(RunLimits(max_calls=3))
+    pool.begin_run(RunLimits(max_calls=3))
     server.answer = first(failed(500), failed(503))
-    bench = desk.bench(environment, 1, False)
+    bench = pool.bench(environment, 1, False)
     replies = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(5)))
     faults = [reply.fault for reply in replies if reply.fault is not None]
     assert [fault.kind for fault in faults] == ["limit", "limit"]
@@ -102,11 +102,11 @@ async def test_a_budget_ends_in_a_fault_and_not_in_a_call(
     assert len(server.asked) == 5, "two attempts failed; attempts are not calls"
     kept = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(3)))
     assert all(reply.cached for reply in kept), "what is kept costs nothing"
-    desk.begin_run(RunLimits(max_calls=1))
-    assert (await ask(desk.bench(environment, 1, False), "6?")).text == "yes", "a run begins at 0"
+    pool.begin_run(RunLimits(max_calls=1))
+    assert (await ask(pool.bench(environment, 1, False), "6?")).text == "yes", "a run begins at 0"
 
 
-async def test_one_question_asked_twice_at_once_is_one_call(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_one_question_asked_twice_at_once_is_one_call(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes").after(0.02)
     replies = await asyncio.gather(ask(bench), ask(bench), ask(bench))
     assert [reply.text for reply in replies] == ["yes"] * 3
@@ -115,7 +115,7 @@ async def test_one_question_asked_twice_at_once_is_one_call(server: ScriptedGemi
 
 
 async def test_who_shares_a_question_keeps_it_when_the_other_is_cancelled(
-    server: ScriptedGemini, bench: DeskBench
+    server: ScriptedGemini, bench: CaseBench
 ) -> None:
     server.answer = lambda asked: said("yes").after(0.1)
     one, other = asyncio.create_task(ask(bench)), asyncio.create_task(ask(bench))
@@ -126,7 +126,7 @@ async def test_who_shares_a_question_keeps_it_when_the_other_is_cancelled(
     assert len(server.asked) == 1
 
 
-async def test_a_fault_is_not_kept(server: ScriptedGemini, bench: DeskBench) -> None:
+async def test_a_fault_is_not_kept(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = first(failed(418))
     assert (await ask(bench)).fault is not None
     assert (await ask(bench)).text == "yes"
@@ -134,7 +134,7 @@ async def test_a_fault_is_not_kept(server: ScriptedGemini, bench: DeskBench) -> 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_after_a_refusal_that_holds_for_every_question_nothing_more_is_asked(
-    server: ScriptedGemini, desk: Desk, bench: DeskBench, status: int
+    server: ScriptedGemini, pool: JudgePool, bench: CaseBench, status: int
 ) -> None:
     server.answer = lambda asked: failed(status)
     first_reply = await ask(bench)
@@ -144,56 +144,58 @@ async def test_after_a_refusal_that_holds_for_every_question_nothing_more_is_ask
     for reply in others:
         assert reply.fault is not None
         assert reply.fault.kind == "http"
-        assert reply.fault.message == f"not asked, after a refusal: {first_reply.fault.message}"
+        assert reply.fault.message == f"not sent after a refusal: {first_reply.fault.message}"
     server.answer = lambda asked: said("yes")
-    desk.begin_run(RunLimits())
-    again = desk.bench(bench.office.environment, 1, False)
+    pool.begin_run(RunLimits())
+    again = pool.bench(bench.clients.environment, 1, False)
     assert (await ask(again)).text == "yes", "the next run asks again: the key may be another one"
 
 
 async def test_questions_that_wait_for_a_place_are_not_asked_after_a_refusal(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment
 ) -> None:
-    desk = Desk(waits)
-    desk.begin_run(RunLimits(in_flight=1))
-    bench = desk.bench(environment, 1, False)
+    pool = JudgePool(waits)
+    pool.begin_run(RunLimits(in_flight=1))
+    bench = pool.bench(environment, 1, False)
     server.answer = lambda asked: failed(401)
     replies = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(5)))
-    await desk.close()
+    await pool.close()
     assert (len(server.asked), sum(reply.fault is not None for reply in replies)) == (1, 5)
 
 
-async def test_few_questions_go_before_a_refusal_can_come(server: ScriptedGemini, desk: Desk, bench: DeskBench) -> None:
+async def test_few_questions_go_before_a_refusal_can_come(
+    server: ScriptedGemini, pool: JudgePool, bench: CaseBench
+) -> None:
     for _ in range(2):
         server.asked.clear()
         server.answer = lambda asked: failed(401).after(0.2)
         replies = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(60)))
         assert len(server.asked) <= 8
         assert all(reply.fault for reply in replies)
-        desk.begin_run(RunLimits())
-        bench = desk.bench(bench.office.environment, 1, False)
+        pool.begin_run(RunLimits())
+        bench = pool.bench(bench.clients.environment, 1, False)
 
 
 @pytest.mark.parametrize("where", ["in flight", "in the queue", "in a back-off", "in a pause"])
 async def test_cancelling_is_at_once_and_gives_everything_back(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, where: str
 ) -> None:
-    desk = Desk(waits)  # By the real clock: back-offs and pauses of seconds, time-outs of a minute.
-    desk.begin_run(RunLimits(in_flight=1))
-    bench = desk.bench(environment, 1, False)
+    pool = JudgePool(waits)  # By the real clock: back-offs and pauses of seconds, time-outs of a minute.
+    pool.begin_run(RunLimits(in_flight=1))
+    bench = pool.bench(environment, 1, False)
     server.answer = lambda asked: {
         "in flight": said("late").after(60),
         "in the queue": said("late").after(60),
         "in a back-off": failed(503, Retry_After="60"),
         "in a pause": quota("60"),
     }[where]
-    await bench.office.answerer("gemini-2.5-flash").ready()
+    await bench.clients.answerer("gemini-2.5-flash").ready()
     tasks = [asyncio.create_task(ask(bench, f"{number}?")) for number in range(3 if where == "in the queue" else 1)]
     await until(lambda: len(server.asked) == 1)
     if where == "in a pause":
         await until(lambda: bool(waits.told))
     elif where == "in a back-off":
-        await until(lambda: not bench.run.places.locked())
+        await until(lambda: not bench.run.slots.locked())
     started = time.monotonic()
     for task in tasks:
         task.cancel()
@@ -202,28 +204,28 @@ async def test_cancelling_is_at_once_and_gives_everything_back(
     assert time.monotonic() - started < 1
     server.answer = lambda asked: said("yes")
     if where == "in a pause":
-        desk.begin_run(RunLimits(in_flight=1))
-        bench = desk.bench(environment, 1, False)
+        pool.begin_run(RunLimits(in_flight=1))
+        bench = pool.bench(environment, 1, False)
     async with asyncio.timeout(5):
         assert (await ask(bench, "after all")).text == "yes"
-        await desk.close()
+        await pool.close()
 
 
 async def test_a_desk_that_closes_ends_what_is_under_way(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment
 ) -> None:
-    desk = Desk(waits)
+    pool = JudgePool(waits)
     server.answer = lambda asked: said("late").after(60)
-    task = asyncio.create_task(ask(desk.bench(environment, 1, False)))
+    task = asyncio.create_task(ask(pool.bench(environment, 1, False)))
     await until(lambda: len(server.asked) == 1)
     async with asyncio.timeout(5):
-        await desk.close()
+        await pool.close()
         await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
 
 
 async def test_a_pause_stops_the_model_and_no_other(
-    server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment, clock: Clock, waits: Waits
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment, clock: Clock, waits: Waits
 ) -> None:
     refused = False
 
@@ -235,7 +237,7 @@ async def test_a_pause_stops_the_model_and_no_other(
         return said("yes")
 
     server.answer = answer  # type: ignore[assignment]
-    bench = desk.bench(environment, 1, False)
+    bench = pool.bench(environment, 1, False)
     replies = await asyncio.gather(
         *(ask(bench, f"{n}?", model=model) for n in range(5) for model in ("gemini-2.5-pro", "gemini-2.5-flash"))
     )
@@ -247,7 +249,7 @@ async def test_a_pause_stops_the_model_and_no_other(
 
 
 async def test_a_small_quota_is_enough_as_long_as_something_comes_through(
-    server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment, clock: Clock, waits: Waits
+    server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment, clock: Clock, waits: Waits
 ) -> None:
     """Ten calls a minute, sixty questions at once: each is answered, and few calls are spent on refusals."""
     served: list[float] = []
@@ -262,24 +264,24 @@ async def test_a_small_quota_is_enough_as_long_as_something_comes_through(
         return said("yes")
 
     server.answer = answer  # type: ignore[assignment]
-    bench = desk.bench(environment, 1, False)
+    bench = pool.bench(environment, 1, False)
     replies = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(60)))
     assert all(reply.text == "yes" for reply in replies)
     assert len(served) == 60
     assert refusals < 100, "the first wave, and a few at each of the pauses"
 
 
-async def test_two_agents_use_two_keys(server: ScriptedGemini, desk: Desk) -> None:
+async def test_two_agents_use_two_keys(server: ScriptedGemini, pool: JudgePool) -> None:
     keys = ["first-key-0123456789", "second-key-0123456789"]
     for key in keys:
         environment = JudgeEnvironment(key, {"GOOGLE_API_KEY": key, "GOOGLE_GEMINI_BASE_URL": server.url})
-        desk.begin_run(RunLimits(use_cache=False))
-        await ask(desk.bench(environment, 1, False))
+        pool.begin_run(RunLimits(use_cache=False))
+        await ask(pool.bench(environment, 1, False))
     assert [asked.request.headers["x-goog-api-key"] for asked in server.asked] == keys
 
 
-async def test_a_judge_that_cannot_be_asked_is_said_before_it_is(desk: Desk) -> None:
-    bench = desk.bench(JudgeEnvironment("none", {"HOME": "/nonexistent"}), 1, False)
+async def test_a_judge_that_cannot_be_asked_is_said_before_it_is(pool: JudgePool) -> None:
+    bench = pool.bench(JudgeEnvironment("none", {"HOME": "/nonexistent"}), 1, False)
     with pytest.raises(NotAvailableError, match=r"gemini-2\.5-flash needs a key") as caught:
         bench.judge(JudgeOptions())
     assert "GOOGLE_API_KEY" in caught.value.hint
@@ -293,11 +295,11 @@ async def test_kept_answers(
     """Over two processes, as it were: two desks with one folder."""
 
     async def asked_with(limits: RunLimits) -> tuple[Reply, int]:
-        desk = Desk(waits)
-        desk.begin_run(limits)
+        pool = JudgePool(waits)
+        pool.begin_run(limits)
         before = len(server.asked)
-        reply = await ask(desk.bench(environment, 1, False))
-        await desk.close()
+        reply = await ask(pool.bench(environment, 1, False))
+        await pool.close()
         return reply, len(server.asked) - before
 
     folder = tmp_path / "cache"
@@ -321,9 +323,9 @@ async def test_kept_answers(
 async def test_what_must_not_be_kept_is_not(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, tmp_path: Path
 ) -> None:
-    desk = Desk(waits)
-    desk.begin_run(RunLimits(cache_dir=tmp_path, keep=lambda text: "s3cret" not in text))
+    pool = JudgePool(waits)
+    pool.begin_run(RunLimits(cache_dir=tmp_path, keep=lambda text: "s3cret" not in text))
     server.answer = lambda asked: said("the password is s3cret")
-    await ask(desk.bench(environment, 1, False))
-    await desk.close()
+    await ask(pool.bench(environment, 1, False))
+    await pool.close()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -1,4 +1,4 @@
-"""Whoever really answers for one environment, each made when it is first needed."""
+"""Clients, child processes and queues of one environment, each created on first use."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,40 +7,40 @@ from workbench.agents.functions import Functions
 from workbench.judge.answering import Answerer, Rater
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import Connection, JudgeKind, is_own, kind_of
-from workbench.judge.pauses import Lane
+from workbench.judge.model_queue import ModelQueue
 from workbench.judge.plugin_child import PluginJudge
-from workbench.judge.retry import Patience, patience_of
+from workbench.judge.retry import RetryPolicy, retry_policy_of
 from workbench.judge.scrub import Scrubber
 from workbench.judge.vertex import Vertex
 from workbench.plugins import resolve
 
 
-class Office:
-    """The clients, children and queues of one environment."""
+class EnvironmentClients:
+    """Clients, child processes and queues of one environment."""
 
     def __init__(
-        self, environment: JudgeEnvironment, patience: Patience, on_wait: Callable[[str, float, str], None]
+        self, environment: JudgeEnvironment, retry_policy: RetryPolicy, on_wait: Callable[[str, float, str], None]
     ) -> None:
         self.environment = environment
         self.scrub = Scrubber(environment.values)
-        self.patience = patience_of(environment.values, patience)
+        self.retry_policy = retry_policy_of(environment.values, retry_policy)
         self._on_wait = on_wait
         self._answerers: dict[str, Answerer] = {}
-        self._lanes: dict[str, Lane] = {}
+        self._queues: dict[str, ModelQueue] = {}
         self._functions: Functions | None = None
         self._rater: Rater | None = None
 
-    def lane(self, model: str) -> Lane:
-        """The queue to `model`."""
-        if model not in self._lanes:
-            self._lanes[model] = Lane(model, self.patience, self._on_wait)
-        return self._lanes[model]
+    def queue(self, model: str) -> ModelQueue:
+        """Return the queue of `model`."""
+        if model not in self._queues:
+            self._queues[model] = ModelQueue(model, self.retry_policy, self._on_wait)
+        return self._queues[model]
 
     def answerer(self, model: str) -> Answerer:
-        """Who answers for `model`.
+        """Return the client that answers for `model`.
 
         Raises:
-            NotAvailableError: nobody.
+            NotAvailableError: There is none.
         """
         kind = kind_of(model)
         if kind.name not in self._answerers:
@@ -48,27 +48,30 @@ class Office:
         return self._answerers[kind.name]
 
     def functions(self) -> Functions:
+        """Return the caller of the agent's Python functions."""
         if self._functions is None:
             self._functions = Functions(self.environment)
         return self._functions
 
     def rater(self) -> Rater:
+        """Return the client of the evaluation service."""
         if self._rater is None:
             self._rater = Vertex(self.environment, self.scrub)
         return self._rater
 
     def start_over(self) -> None:
-        """Another run begins: pauses end."""
-        for lane in self._lanes.values():
-            lane.start_over()
+        """End all pauses because another run begins."""
+        for queue in self._queues.values():
+            queue.start_over()
 
     async def close(self) -> None:
-        for lane in self._lanes.values():
-            lane.close()
-        open_ones: list[Any] = [*self._answerers.values(), self._functions, self._rater]
-        for each in open_ones:
-            if each is not None:
-                await each.close()
+        """Close all queues, clients and child processes."""
+        for queue in self._queues.values():
+            queue.close()
+        clients: list[Any] = [*self._answerers.values(), self._functions, self._rater]
+        for client in clients:
+            if client is not None:
+                await client.close()
 
     def _connect(self, kind: JudgeKind, model: str) -> Answerer:
         if not is_own(kind):

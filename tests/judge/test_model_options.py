@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from workbench.judge.base import JudgeOptions
-from workbench.judge.options import read_judge_options
+from workbench.judge.model_options import read_judge_options
 
 
 def test_the_defaults_are_adks_but_for_its_queue() -> None:

@@ -1,41 +1,44 @@
-"""The queue to one model: it pauses when the service says that a quota is used up.
+"""The queue of calls to one model. It pauses when the service reports an exhausted quota.
 
-All questions to a model share its quota, so the first refusal stops all of them. When the pause is over one question
-goes first, and each answer lets one more through, so that a small quota is not spent on refusals. As long as
-answers come between the pauses, nothing gives up; after so many pauses in a row without a single answer, everything
-does. A refusal that every further question would meet too (the key is not valid) shuts the queue for the rest of the
-run. So that it comes before everything was sent, few questions go until the first attempt of a run has ended.
+All questions to a model share its quota, so the first refusal stops all of them. After the pause one question goes
+first, and each answer admits one more, so that a small quota is not spent on refusals. As long as answers arrive
+between pauses, no question gives up. After several pauses in a row without any answer, all of them do.
+
+A refusal that every further question would meet too (an invalid key) closes the queue for the rest of the run. Until
+the first attempt of a run has ended, only a few questions go, so that such a refusal arrives before all were sent.
 """
 
 import asyncio
 from collections.abc import Callable
 
 from workbench.judge.answering import JudgeCallError
-from workbench.judge.retry import Patience
+from workbench.judge.retry import RetryPolicy
 
 _WIDE = 100
-"""So many at once, and the queue counts as started again."""
+"""Calls at once above which the queue counts as recovered."""
 _FIRST = 8
-"""So many may go before anything is known of the service."""
+"""Calls at once before the first attempt of a run has ended."""
 _WORTH_TELLING = 1.0
-"""Seconds: of many refusals at once, each asks for a moment more than the one before."""
+"""Seconds by which a pause must grow to be reported again: of many refusals at once, each asks for slightly more."""
 
 
-class Lane:
-    """What goes to one model with one environment. `on_wait(model, seconds, reason)` is told of pauses, with 0 seconds
-    when the queue goes on."""
+class ModelQueue:
+    """Calls to one model with one environment.
 
-    def __init__(self, model: str, patience: Patience, on_wait: Callable[[str, float, str], None]) -> None:
+    `on_wait(model, seconds, reason)` is called for each pause, and with 0 seconds when the queue continues.
+    """
+
+    def __init__(self, model: str, retry_policy: RetryPolicy, on_wait: Callable[[str, float, str], None]) -> None:
         self._model = model
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._on_wait = on_wait
         self._inside = 0
         self._width: int | None = None
-        """How many may be inside while the queue starts again; None: any number."""
+        """Calls at once while the queue recovers. None: any number."""
         self._tried = False
         """Whether an attempt of this run has ended."""
         self._pauses = 0
-        """In a row, without an answer between them."""
+        """Pauses in a row, without an answer between them."""
         self._paused_at = -1.0
         self._until = 0.0
         self._timer: asyncio.Task[None] | None = None
@@ -44,75 +47,78 @@ class Lane:
         self._shut: JudgeCallError | None = None
 
     async def opened(self) -> None:
-        """Waits until a question may go.
+        """Wait until a question may go.
 
         Raises:
-            JudgeCallError: the quota is used up for longer than anybody waits, or the queue is shut.
+            JudgeCallError: The quota is exhausted for too long, or the queue is closed.
         """
         while True:
             if self._shut is not None:
                 raise _again(self._shut)
             if self._refusal is not None:
                 until, refusal = self._refusal
-                if self._patience.now() < until:
+                if self._retry_policy.now() < until:
                     raise _again(refusal)
                 self._refusal = None
-                self._pauses = min(self._pauses, self._patience.attempts - 1)
+                self._pauses = min(self._pauses, self._retry_policy.attempts - 1)
             if self._open():
                 return
             await self._changed.wait()
 
     def enter(self) -> bool:
-        """Takes a place, if the queue is still open; `leave` gives it back."""
+        """Enter the queue if it is still open. `leave` must follow."""
         if not self._open() or self._refusal is not None or self._shut is not None:
             return False
         self._inside += 1
         return True
 
     def leave(self) -> None:
+        """Leave the queue after an attempt."""
         self._inside -= 1
         self._wake()
 
     def tried(self) -> None:
-        """An attempt ended, whatever came: if it did not shut the queue, others may go."""
+        """Record that an attempt has ended. If it did not close the queue, others may go."""
         if not self._tried:
             self._tried = True
             self._wake()
 
     def answered(self) -> None:
-        """The service answered: it has quota."""
+        """Record an answer: the service has quota."""
         self._pauses = 0
         if self._width is not None:
             self._width = None if self._width >= _WIDE else self._width + 1
         self._wake()
 
     def refused(self, since: float, error: JudgeCallError) -> bool:
-        """The attempt begun at `since` met the quota. Whether it is to be made again, after the pause that this brings
-        about or that had begun already."""
+        """Record that the attempt started at `since` met the quota, and pause.
+
+        Return whether it may be repeated after the pause.
+        """
         if self._refusal is not None:
             return False
-        now, wait = self._patience.now(), error.retry_after
-        if wait is not None and wait > self._patience.longest_pause:
+        now, wait = self._retry_policy.now(), error.retry_after
+        if wait is not None and wait > self._retry_policy.longest_pause:
             return self._give_up(now, wait, error)
         if since > self._paused_at:
             self._pauses += 1
-            if self._pauses >= self._patience.attempts:
-                return self._give_up(now, self._patience.pause(self._pauses), error)
+            if self._pauses >= self._retry_policy.attempts:
+                return self._give_up(now, self._retry_policy.pause(self._pauses), error)
             self._paused_at = now
             self._width = 1
-            self._pause(now, self._patience.pause(self._pauses) if wait is None else wait, error)
+            self._pause(now, self._retry_policy.pause(self._pauses) if wait is None else wait, error)
         elif wait is not None and self._timer is not None:
             self._pause(now, wait, error)
         return True
 
     def shut(self, error: JudgeCallError) -> None:
-        """Let no further question go until another run begins: each would be refused as this one was."""
+        """Refuse all further questions until the next run: each would meet the same refusal."""
         if self._shut is None:
-            self._shut = JudgeCallError(error.kind, f"not asked, after a refusal: {error.message}", error.code)
+            self._shut = JudgeCallError(error.kind, f"not sent after a refusal: {error.message}", error.code)
             self._wake()
 
     def start_over(self) -> None:
-        """Forgets what the service said before: another run begins. If it paused, one question goes first."""
+        """Forget the service's answers because another run begins. If the queue was paused, one question goes first."""
         self._refusal = None
         self._shut = None
         self._tried = False
@@ -124,7 +130,7 @@ class Lane:
         self._wake()
 
     def close(self) -> None:
-        """Ends a pause without a word."""
+        """End a pause without a report."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -135,8 +141,8 @@ class Lane:
         return self._timer is None and (self._width is None or self._inside < self._width)
 
     def _pause(self, now: float, seconds: float, error: JudgeCallError) -> None:
-        """Begins a pause, or makes it longer if that is worth telling."""
-        seconds = max(seconds, self._patience.first / 2)
+        """Begin a pause, or extend it if the difference is worth a report."""
+        seconds = max(seconds, self._retry_policy.first / 2)
         if self._timer is not None and now + seconds < self._until + _WORTH_TELLING:
             return
         self._until = now + seconds
@@ -145,14 +151,14 @@ class Lane:
             self._timer = asyncio.get_running_loop().create_task(self._end_pause())
 
     async def _end_pause(self) -> None:
-        while (left := self._until - self._patience.now()) > 0:
-            await self._patience.sleep(left)
+        while (left := self._until - self._retry_policy.now()) > 0:
+            await self._retry_policy.sleep(left)
         self._timer = None
         self._on_wait(self._model, 0.0, "")
         self._wake()
 
     def _give_up(self, now: float, seconds: float, error: JudgeCallError) -> bool:
-        """Nothing waits any more; for so many seconds nothing is asked either."""
+        """Release everybody who waits, and refuse questions for so many seconds."""
         self._refusal = (now + seconds, _again(error))
         if self._timer is not None:
             self.close()
@@ -161,11 +167,11 @@ class Lane:
         return False
 
     def _wake(self) -> None:
-        """Everybody who waits looks again, in the order in which they came."""
+        """Wake everybody who waits, in the order in which they came."""
         self._changed.set()
         self._changed.clear()
 
 
 def _again(error: JudgeCallError) -> JudgeCallError:
-    """The same error for somebody else: an exception that was raised holds on to the frames it went through."""
+    """Copy the error for another caller. An exception that was raised keeps its frames alive."""
     return JudgeCallError(error.kind, error.message, error.code, error.retry_after)

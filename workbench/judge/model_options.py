@@ -1,4 +1,4 @@
-"""A criterion's `judge_model_options`: which judge, how it is configured, how often it is asked."""
+"""The `judge_model_options` of a criterion: judge, settings, number of samples."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
@@ -12,41 +12,43 @@ from workbench.model.schema_messages import breaches_of
 
 
 class JudgeModelOptions(BaseModel):
-    """ADK's: unknown keys are refused, snake_case and camelCase are both read."""
+    """ADK's options. Unknown keys are refused; snake_case and camelCase are both accepted."""
 
     model_config = ConfigDict(**STRICT, defer_build=True)
 
     judge_model: str = Field(
         DEFAULT_MODEL,
-        description="Who judges: gemini-…, provider/model (LiteLLM), python:package.module:function, or heuristic "
+        description="The judge: gemini-…, provider/model (LiteLLM), python:package.module:function, or heuristic "
         "(rules).",
     )
     judge_model_config: GenerateContentConfig | None = Field(
-        None, description="google-genai's settings of a call, such as temperature and seed."
+        None, description="google-genai's settings for a call, such as temperature and seed."
     )
     num_samples: Annotated[int, Ge(1)] = Field(
         DEFAULT_SAMPLES,
-        description="How often each question is asked; the majority holds. Fewer are asked where fewer decide.",
+        description="Samples per question; the majority decides. Samples that cannot change it are skipped.",
     )
     parallelism_limit: Annotated[int, Ge(1)] = Field(
         cast(int, None),
-        description="How many questions of this criterion are asked at once.",
-        json_schema_extra={"none": "no limit of its own"},
+        description="Maximum number of questions of this criterion at once.",
+        json_schema_extra={"none": "no separate limit"},
     )
 
     def as_judge_options(self) -> JudgeOptions:
-        """Return what a judge is asked with. A `parallelism_limit` that is not given is no limit here: ADK's default
-        of 1 is a default for its own queue."""
+        """Return the options for a judge.
+
+        A missing `parallelism_limit` means no limit: ADK's default of 1 applies only to its own queue.
+        """
         return JudgeOptions(
             self.judge_model, dict(self.judge_model_config or {}), self.num_samples, self.parallelism_limit
         )
 
 
 def read_judge_options(options: Mapping[str, Any]) -> JudgeOptions:
-    """Read what stands at `judge_model_options`, {} for the defaults.
+    """Read the value of `judge_model_options`; {} gives the defaults.
 
     Raises:
-        ValueError: ADK refuses it; the message names the key.
+        ValueError: ADK refuses it. The message names the key.
     """
     breaches = breaches_of(JudgeModelOptions, options)
     if breaches:

@@ -1,4 +1,4 @@
-"""Through the desk: the evaluation service, functions of the user's own, rules."""
+"""Through the pool: the evaluation service, functions of the user's own, rules."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from tests.judge.clocks import Clock
 from tests.judge.conftest import Waits
 from workbench.judge.answering import JudgeCallError, Rating
 from workbench.judge.base import JudgeOptions, Question
-from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment, RunLimits
+from workbench.judge.judge_pool import CaseBench, JudgeEnvironment, JudgePool, RunLimits
 
 INSTANCE = {"prompt": "Hello?", "response": "Hello!", "reference": None}
 
@@ -38,7 +38,7 @@ class Ratings:
         pass
 
 
-def service_bench(desk: Desk, rater: Ratings, monkeypatch: pytest.MonkeyPatch) -> DeskBench:
+def service_bench(pool: JudgePool, rater: Ratings, monkeypatch: pytest.MonkeyPatch) -> CaseBench:
     """A bench whose service is `rater`; the client's package need not be installed."""
     monkeypatch.setattr("workbench.judge.vertex._PACKAGES", ())
     values = {
@@ -46,14 +46,16 @@ def service_bench(desk: Desk, rater: Ratings, monkeypatch: pytest.MonkeyPatch) -
         "GOOGLE_CLOUD_LOCATION": "l",
         "GOOGLE_VERTEX_BASE_URL": "http://127.0.0.1:1",
     }
-    bench = desk.bench(JudgeEnvironment("e", values), 1, False)
-    monkeypatch.setattr(bench.office, "rater", lambda: rater)
+    bench = pool.bench(JudgeEnvironment("e", values), 1, False)
+    monkeypatch.setattr(bench.clients, "rater", lambda: rater)
     return bench
 
 
-async def test_a_rating_is_retried_counted_and_kept(desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_rating_is_retried_counted_and_kept(
+    pool: JudgePool, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rater = Ratings(JudgeCallError("http", "busy", "503", retryable=True), Rating(1.0, "harmless"))
-    bench = service_bench(desk, rater, monkeypatch)
+    bench = service_bench(pool, rater, monkeypatch)
     fresh = await bench.service().rate("safety_v1", INSTANCE)
     assert fresh == {
         "score": 1.0,
@@ -71,10 +73,10 @@ async def test_a_rating_is_retried_counted_and_kept(desk: Desk, clock: Clock, mo
 
 
 async def test_a_rating_that_cannot_be_had_says_why_and_is_not_kept(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    pool: JudgePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater = Ratings(JudgeCallError("http", "no such project", "403"), Rating(None, "no score"), Rating(0.0, "harmful"))
-    service = service_bench(desk, rater, monkeypatch).service()
+    service = service_bench(pool, rater, monkeypatch).service()
     refused = await service.rate("safety_v1", INSTANCE)
     assert refused["score"] is None
     assert refused["error"] == {"kind": "http", "message": "no such project", "code": "403"}
@@ -84,9 +86,11 @@ async def test_a_rating_that_cannot_be_had_says_why_and_is_not_kept(
     assert (rated["score"], rated["cached"]) == (0.0, False)
 
 
-async def test_the_service_counts_against_the_limits_of_the_run(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.begin_run(RunLimits(max_calls=1))
-    service = service_bench(desk, Ratings(Rating(1.0)), monkeypatch).service()
+async def test_the_service_counts_against_the_limits_of_the_run(
+    pool: JudgePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool.begin_run(RunLimits(max_calls=1))
+    service = service_bench(pool, Ratings(Rating(1.0)), monkeypatch).service()
     await service.rate("safety_v1", INSTANCE)
     refused = await service.rate("safety_v1", {**INSTANCE, "response": "another"})
     assert refused["error"]["kind"] == "limit"
@@ -97,9 +101,9 @@ async def test_a_function_of_the_users_own_is_kept_until_its_file_changes(waits:
     agent.mkdir()
     file = tmp_path / "judges.py"
     file.write_text("def decide(question):\n    return {'verdict': question['data']['wish']}\n")
-    desk = Desk(waits)
+    pool = JudgePool(waits)
     environment = JudgeEnvironment("e", {"PATH": "/usr/bin"}, sys.executable, str(tmp_path), str(agent), str(tmp_path))
-    bench = desk.bench(environment, 1, False)
+    bench = pool.bench(environment, 1, False)
     judge = bench.judge(JudgeOptions(model="python:judges:decide"))
     question = Question("final_response_match", "?", None, {"wish": "valid"})
     first, second = await judge.ask(question), await judge.ask(question)
@@ -107,7 +111,7 @@ async def test_a_function_of_the_users_own_is_kept_until_its_file_changes(waits:
     assert (first.cached, second.cached) == (False, True)
     file.write_text("def decide(question):\n    raise LookupError('no idea at all')\n")
     third = await judge.ask(question)
-    await desk.close()
+    await pool.close()
     assert third.text is None
     assert third.fault is not None
     assert third.fault.kind == "raised"
@@ -115,8 +119,8 @@ async def test_a_function_of_the_users_own_is_kept_until_its_file_changes(waits:
     assert third.attempts == 1
 
 
-async def test_rules_need_no_key_and_say_what_they_are(desk: Desk) -> None:
-    bench = desk.bench(JudgeEnvironment("none", {}), 1, False)
+async def test_rules_need_no_key_and_say_what_they_are(pool: JudgePool) -> None:
+    bench = pool.bench(JudgeEnvironment("none", {}), 1, False)
     judge = bench.judge(JudgeOptions(model="heuristic"))
     assert "not a language model" in judge.identity.note
     data = {"user": "Where is it?", "response": "It is in Lisbon.", "reference": "In Lisbon."}
@@ -125,8 +129,8 @@ async def test_rules_need_no_key_and_say_what_they_are(desk: Desk) -> None:
     assert reply.model_version.startswith("heuristic")
 
 
-async def test_rules_are_no_call_not_even_a_kept_one(desk: Desk) -> None:
-    bench = desk.bench(JudgeEnvironment("none", {}), 1, False)
+async def test_rules_are_no_call_not_even_a_kept_one(pool: JudgePool) -> None:
+    bench = pool.bench(JudgeEnvironment("none", {}), 1, False)
     judge = bench.judge(JudgeOptions(model="heuristic"))
     question = Question("final_response_match", "?", None, {"user": "?", "response": "Yes", "reference": "Yes"})
     first, second = await judge.ask(question), await judge.ask(question)
