@@ -5,7 +5,6 @@ import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias
 
 from workbench import config
@@ -28,7 +27,6 @@ from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.repeats.change import Outcome, differs, outcome
 from workbench.store import CaseRecord
-from workbench.text import one_line
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
 """How cases came out, with the first execution of each. The agent of a case may have been another one before."""
@@ -50,8 +48,6 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
     async with Project(state_dir=request.targets.state_dir, settings=settings) as project:
         lines = _Lines(project)
         watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, lines.take)
-        watch.changes.on_polling = lambda: lines.say(f"polling: {one_line(watch.changes.polling)}")
-        watch.changes.on_gone = lambda: lines.say(_where_it_is(plan.root, gone=watch.changes.gone))
         for fault in settings.faults:
             lines.say(f"warning: {fault}")
         with lines.progress, _keys(watch), Interruption(watch, lines.say_of_run) as interruption:
@@ -112,11 +108,6 @@ class _Lines:
                 write_line(sys.stdout, f"REPEATS {name}: {told}")
         then = "the watch ends" if self.watch.ended else "watching, Ctrl-C ends"
         self.say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; {then}")
-
-
-def _where_it_is(folder: Path, *, gone: bool) -> str:
-    root = one_line(str(folder))
-    return f"{root} is not there any more; the watch waits for it" if gone else f"{root} is there again"
 
 
 @contextlib.contextmanager

@@ -74,7 +74,6 @@ class Watch(Followed[News]):
     ) -> None:
         super().__init__(take, tasks)
         self.watching = watching
-        self.changes = watching.watcher.changes
         self.ended = False
         self._project = project
         self._runs = runs
@@ -82,6 +81,13 @@ class Watch(Followed[News]):
         self._watcher = watching.watcher
         self._told: Estimate | None = None
         """The cost that waits to be allowed, and was told."""
+        changes, root = self._watcher.changes, self._watcher.snapshot.workspace.root
+        changes.on_polling = lambda: self._publish(Noticed("info", f"polling for changes: {changes.polling}"))
+        changes.on_gone = lambda: self._publish(
+            Noticed("warning", f"{root} is not there any more; the watch waits for it")
+            if changes.gone
+            else Noticed("info", f"{root} is there again")
+        )
 
     async def _do(self) -> None:
         try:

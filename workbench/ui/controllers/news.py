@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
-from workbench.text import one_line, plain
 from workbench.ui.controllers.run import Run
-from workbench.ui.controllers.view import Controller, Stoppable, View
+from workbench.ui.controllers.view import Controller, Stoppable, View, show_notice
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Ended, Refused
 from workbench.ui.run_thread import News as Item
@@ -93,8 +92,6 @@ class News(Controller):
         """Show the first notices. The palette has all notices of a run."""
         loud = [notice for notice in notices if notice.level != "info"]
         for notice in loud[:_NOTICES_SHOWN]:
-            text = plain(notice.message, limit=600)
-            hint = f"\n{one_line(notice.hint)}" if notice.hint else ""
-            self.view.notify(text + hint, severity="error" if notice.level == "error" else "warning", timeout=10)
+            show_notice(self.view, notice)
         if (more := len(loud) - _NOTICES_SHOWN) > 0:
             self.view.say(f"{counted(more, 'more notice')}: in the palette", warning=True)

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from workbench.events import CaseRef
+from workbench.events import CaseRef, Noticed
+from workbench.text import one_line, plain
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
@@ -196,3 +197,10 @@ class Controller:
         if self.session.workspace is None:
             self.view.say("still reading")
         return self.session.workspace
+
+
+def show_notice(view: View, notice: Noticed) -> None:
+    """Show a notice over the screen for ten seconds."""
+    hint = f"\n{one_line(notice.hint)}" if notice.hint else ""
+    severity: Severity = "information" if notice.level == "info" else notice.level
+    view.notify(plain(notice.message, limit=600) + hint, severity=severity, timeout=10, markup=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.events import CaseFinished, Event, Noticed, RunStarted
 from workbench.rendering.changed import Change, file_changes
@@ -10,7 +10,7 @@ from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.run import Run, cases
 from workbench.ui.controllers.staleness import Staleness
-from workbench.ui.controllers.view import Controller, View
+from workbench.ui.controllers.view import Controller, View, show_notice
 from workbench.ui.engine_run import Engine
 from workbench.ui.items import Item
 
@@ -142,8 +142,6 @@ class Watch(Controller):
     def adopt(self, watch: "ProjectWatch") -> None:
         """Show what this watch does from now on."""
         self._watch, self.session.watching = watch, watch.watching
-        watch.changes.on_polling = lambda: self._says_polling(watch.changes.polling)
-        watch.changes.on_gone = lambda: self._says_gone(gone=watch.changes.gone)
         self.view.show_facts()
 
     async def _prepare(self) -> None:
@@ -154,17 +152,6 @@ class Watch(Controller):
             current = await asyncio.to_thread(watching.earlier_moments, set(self.session.stale))
             self.session.changed.moment_of |= current
         self.show_flags()
-        self.view.show_facts()
-
-    def _says_gone(self, *, gone: bool) -> None:
-        if gone:
-            told = "The folder is not there any more: the watch waits for it"
-            self.view.notify(told, severity="warning", timeout=10, markup=False)
-        else:
-            self.view.notify("The folder is there again", markup=False)
-
-    def _says_polling(self, why: str) -> None:
-        self.view.notify(f"The watch looks again and again: {one_line(why)}", markup=False)
         self.view.show_facts()
 
     # What happens
@@ -179,9 +166,7 @@ class Watch(Controller):
         elif isinstance(news, Start):
             self.session.last_watch = news.job.depth
         elif isinstance(news, Noticed):
-            told = "\n".join(map(one_line, filter(None, (news.message, news.hint))))
-            severity: Literal["warning", "error"] = "error" if news.level == "error" else "warning"
-            self.view.notify(told, severity=severity, timeout=10, markup=False)
+            show_notice(self.view, news)
         self.view.show_facts()
 
     def _saved(self, saved: "Saved") -> None:
