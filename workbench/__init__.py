@@ -1,6 +1,6 @@
 """agent-workbench: evaluate, understand and edit LLM agents from a terminal.
 
-Importing the package costs nothing: each public name is imported when it is first used.
+Importing the package is cheap: each public name is imported at its first use.
 """
 
 TYPE_CHECKING = False

@@ -1,7 +1,7 @@
-"""The program `agent-workbench`: opens the workbench, or carries out a command.
+"""The program `agent-workbench`, which opens the workbench or runs a command.
 
-What most people type most, the program's name alone or with a folder, opens the screen without click: only what has
-options, or is wrong, needs it read.
+The most frequent command lines, the program's name alone or with a folder, open the screen without importing click.
+Only options and mistakes need it.
 """
 
 import os
@@ -17,7 +17,7 @@ from workbench.cli.streams import can_draw, flush_streams, prepare_streams, writ
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line (without the program's name), and exit with its code. This is the console script."""
+    """Run the command line (without the program's name) and exit with its code. This is the console script."""
     prepare_streams()
     words = list(sys.argv[1:] if args is None else args)
     try:
@@ -25,19 +25,19 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception:
-        # A fault of ours must not look like a failed case (Python's own exit code for it is 1).
+        # A bug of ours must not look like a failed case: Python's own exit code for it is 1.
         import traceback
 
         from workbench.text import plain
 
-        write_line(sys.stderr, plain(traceback.format_exc()) + "This is a fault of the workbench itself.")
+        write_line(sys.stderr, plain(traceback.format_exc()) + "This is a bug in the workbench.")
         code = UNDECIDED
     flush_streams()
     sys.exit(code)
 
 
 def execute(words: list[str]) -> int:
-    """Carry out the words of a command line, and return the exit code."""
+    """Run a command line and return the exit code."""
     collect_rarely()
     from workbench.cli.command_line import execute
 
@@ -45,7 +45,7 @@ def execute(words: list[str]) -> int:
 
 
 def _only_opens(words: list[str]) -> bool:
-    """Whether the words are nothing but a path that is there, or none, and there is a terminal to open it in."""
+    """Return whether the words are at most one existing path, and there is a terminal to open it in."""
     if words:
         named = words[0]
         is_there = os.path.exists(named)  # noqa: PTH110 - raises nothing, whatever the word

@@ -35,7 +35,7 @@ def test_a_clean_project(project: Project) -> None:
     project.evalset(GOOD)
     done = project.run("check")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "1 evalset file, 1 case: nothing found" in done.stderr
+    assert "1 evalset file, 1 case: no problems" in done.stderr
 
 
 def test_nothing_to_check_is_no_success(project: Project) -> None:

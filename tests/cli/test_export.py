@@ -270,7 +270,7 @@ def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:
     for output in (tmp_path / "all.json", None):
         with pytest.raises(Refused, match="2 files") as refused:
             _write(contents, output, is_folder=True)
-        assert refused.value.hint == "-o FOLDER holds them"
+        assert refused.value.hint == "Name a folder with -o FOLDER"
 
 
 def test_a_report_exports_as_the_run_does(here: Here) -> None:

@@ -41,7 +41,7 @@ def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Proje
         assert take_hold(file.fileno())
         done = project.run("history", "delete", "last")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"{journal.parent.name} stays: it is being written, or cannot be deleted\n"
+        assert done.stderr == f"{journal.parent.name} was not deleted: it is still being written, or deleting failed\n"
         kept = project.run("history", "--keep", "0")
         assert (kept.returncode, kept.stdout, kept.stderr) == (0, "", "nothing was deleted\n")
 
@@ -51,10 +51,10 @@ def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Proje
     [
         (["delete"], "takes one run or more"),
         (["delete", "9999"], "no run 9999 found"),
-        (["nowhere"], "nowhere is not there"),
+        (["nowhere"], "nowhere does not exist"),
         (["pin", "baseline"], "no baseline is set"),
         (["--keep", "x"], "--keep"),
-        (["delete", "last", "--keep", "1"], "--keep goes with the list"),
+        (["delete", "last", "--keep", "1"], "--keep cannot be combined"),
     ],
     ids=" ".join,
 )

@@ -23,7 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
         return 0
 
     monkeypatch.setattr("workbench.project.targets.Targets.refuse_unknown", lambda targets: None)
-    monkeypatch.setattr("workbench.cli.following.carry_out", remember)
+    monkeypatch.setattr("workbench.cli.following.run_and_report", remember)
     return requests
 
 
@@ -73,14 +73,14 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["rum"], "Did you mean the command `run`"),
         (["evla", "x"], "Did you mean the command `eval`"),
-        (["nowhere"], "there is no file, folder or command 'nowhere'"),
-        ([""], "there is no file, folder or command ''"),
+        (["nowhere"], "no file, folder or command is named 'nowhere'"),
+        ([""], "no file, folder or command is named ''"),
         ([".", "."], "opens one path"),
         (["--no-mouse", "run"], "the command comes first"),
         (["--theem", "x"], "--theme"),
         (["."], "needs a terminal"),
         ([], "needs a terminal"),
-        (["run"], "nothing is named to run"),
+        (["run"], "no target given"),
         (["run", ""], "empty"),
         (["run", ".", "--jsn", "-"], "--json"),
         (["run", ".", "--confg", "x"], "--config"),
@@ -94,11 +94,11 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--isolation", "none"], "--isolation"),
         (["run", ".", "--max-judge-calls", "-1"], "--max-judge-calls"),
         (["run", ".", "--log_level", "LOUD"], "--log-level"),
-        (["run", ".", "--watch", "--json", "x.json"], "--watch has no end"),
+        (["run", ".", "--watch", "--json", "x.json"], "--watch cannot write a report"),
         (["run", ".", "--eval_storage_uri", "gs://bucket"], "--eval_storage_uri is not supported"),
         (["run", ".", "--eval-storage-uri=gs://bucket"], "--eval_storage_uri is not supported"),
-        (["run", ".", "--junit", "-"], "--junit writes a file"),
-        (["run", ".", "--json", "nowhere/report.json"], "there is no folder"),
+        (["run", ".", "--junit", "-"], "--junit cannot write to standard output"),
+        (["run", ".", "--json", "nowhere/report.json"], "does not exist"),
         (["run", ".", "--junit", "."], "is a folder"),
         (["run", ".", "--json", ""], "is a folder"),
         (["run", ".", "--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
@@ -132,7 +132,7 @@ def test_a_terminal_that_is_no_more_than_a_typewriter_is_not_drawn_on(
     monkeypatch.setenv("TERM", "dumb")
     for words in ([str(tmp_path)], [str(tmp_path), "--no-mouse"]):
         assert exit_of(*words) == 2
-        assert "a terminal that can be drawn on" in capsys.readouterr().err
+        assert "a terminal that can redraw its screen" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--json", "-", "--bad"], ["--json=-", ".", "--runs", "0"], ["--json", "-"]])
@@ -207,18 +207,18 @@ def test_a_fault_of_ours_is_no_failed_case(capsys: pytest.CaptureFixture[str], m
     def broken(request: RunRequest, *_: Any, **__: Any) -> int:
         raise RuntimeError("we are \x1b[31mwrong")
 
-    monkeypatch.setattr("workbench.cli.following.carry_out", broken)
+    monkeypatch.setattr("workbench.cli.following.run_and_report", broken)
     assert exit_of("run", ".") == 3
     err = capsys.readouterr().err
     assert "RuntimeError: we are ␛[31mwrong" in err
-    assert "fault of the workbench" in err
+    assert "bug in the workbench" in err
 
 
 def test_ctrl_c_before_anything_ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(request: RunRequest, *_: Any, **__: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("workbench.cli.following.carry_out", interrupted)
+    monkeypatch.setattr("workbench.cli.following.run_and_report", interrupted)
     assert exit_of("run", ".") == 130
     assert "Traceback" not in capsys.readouterr().err
 

@@ -63,11 +63,11 @@ def test_a_second_time_there_is_nothing_to_do(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["echo/none.test.json"], "no such file"),
+        (["echo/none.test.json"], "does not exist"),
         (["echo/broken.test.json"], "`query` is missing"),
         (["echo/talk.test.json", "-o", "echo/agent.py"], "exists already"),
         (["echo/talk.test.json", "-o", "nowhere/new.json"], "cannot be written"),
-        (["echo/talk.test.json", "--initial-session-file", "none.json"], "no such file"),
+        (["echo/talk.test.json", "--initial-session-file", "none.json"], "does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_nothing_is_written(project: Project, words: list[str], said: str) -> None:
@@ -108,8 +108,8 @@ def test_all_old_files_below_a_folder_are_converted(project: Project, words: lis
     assert "3 old files would be converted" in dry.stderr
     done = project.run("migrate", *words)
     assert done.returncode == 0
-    assert "3 old files converted, 1 left as before" in done.stderr
-    assert "torn.test.json is left as it is" in done.stderr
+    assert "3 old files converted, 1 left unchanged" in done.stderr
+    assert "torn.test.json left unchanged" in done.stderr
     changed = {name for name, file in files.items() if file.read_bytes() != before[name]}
     assert changed == {"test", "evalset", "other"}
     for name in changed:
@@ -140,7 +140,7 @@ def test_several_files_have_no_one_place_to_go_to(project: Project, words: list[
     (project.root / "other").mkdir()
     done = project.run("migrate", *words, "-o", "new.evalset.json")
     assert done.returncode == 2
-    assert "-o names one file" in done.stderr
+    assert "-o takes one file" in done.stderr
 
 
 def test_a_link_and_its_file_are_converted_once_in_the_place_of_the_file(project: Project) -> None:

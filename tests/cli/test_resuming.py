@@ -125,7 +125,7 @@ def test_a_run_that_is_going_on_is_neither_resumed_nor_deleted(killed: Killed) -
     assert done.returncode == 0
     ids = [run["run_id"] for run in json.loads(killed.project.run("history", "--json").stdout)["runs"]]
     deleted = killed.project.run("history", "delete", ids[-1])
-    assert f"{ids[-1]} stays" in deleted.stderr
+    assert f"{ids[-1]} was not deleted" in deleted.stderr
     assert killed.project.run("history", "--keep", "0").stdout == f"deleted {ids[0]}\n"
     killed.go_on.write_text("go on\n")
     out, _ = killed.process.communicate(timeout=60)

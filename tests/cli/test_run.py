@@ -303,7 +303,7 @@ def test_results_that_the_disk_cannot_take_are_no_success(words: list[str], proj
         _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert err.count(b"No space left") == 1
-    assert b"fault of the workbench" not in err
+    assert b"bug in the workbench" not in err
     assert (project.root / "junit.xml").exists()
 
 

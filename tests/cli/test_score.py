@@ -192,7 +192,7 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
         (["lats"], "Similar names: last"),
         ([""], "is empty"),
         ([], "`agent-workbench score last`"),
-        (["last", "first"], "one run is scored at a time"),
+        (["last", "first"], "give one run"),
         (["reprot.json"], "Did you mean report.json?"),
         (["torn.json"], "torn.json is not a JSON report"),
         (["list.json"], "it has no schema"),
@@ -203,7 +203,7 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
         (["last", "--config", "missing.json"], "missing.json"),
         (["last", "--config", "typo.json"], "Did you mean `response_match_score`"),
         (["last", "--json", "echo"], "--json 'echo' is a folder"),
-        (["last", "--junit", "-"], "--junit writes a file"),
+        (["last", "--junit", "-"], "--junit cannot write to standard output"),
     ],
 )
 def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, ran: Project, here: Here) -> None:

@@ -128,8 +128,8 @@ def test_nothing_is_written_or_run(here: Here, project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nothere",), "nothere is not there"),
-        ((".", "echo"), "one path at a time, not also 'echo'"),
+        (("nothere",), "nothere does not exist"),
+        ((".", "echo"), "give one path; 'echo' is a second one"),
         (("--state-dir", "echo/agent.py"), "is not a folder"),
         (("--fresh",), "No such option"),
     ],

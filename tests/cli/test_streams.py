@@ -64,7 +64,7 @@ def test_a_full_disk_is_not_hidden(repository: Path) -> None:
         pytest.skip("this system has no /dev/full")
     with Path("/dev/full").open("w") as full:
         done = run(_SAY, repository, stdout=full.fileno())
-    assert done.stderr == b"error: what was to be shown is lost: No space left on device\nTrue\n", "once"
+    assert done.stderr == b"error: output was lost: No space left on device\nTrue\n", "once"
     assert done.returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""The command `check`: what is wrong with evalsets and criteria, before it costs a run."""
+"""The command `check`: problems in evalsets, criteria and agents, found before they cost a run."""
 
 import json
 import sys
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 SCHEMA = "agent-workbench/check/1"
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
-_DESCRIPTION = """Finds what is wrong with evalsets, criteria and agents before it costs a run. Reads files only: no
-agent runs and no model is asked. Extensions of other packages are imported. With --import each agent is imported too,
-in its own interpreter and in a child process.
+_DESCRIPTION = """Find problems in evalsets, criteria and agents before they cost a run. Reads files only: runs no
+agent and asks no model. Imports extensions of other packages. With --import, also imports each agent in a child
+process with the agent's own interpreter.
 
 \b
 PATH  a folder, an agent's folder or an evalset file  [default: this folder]
 
 \b
 Exit codes
-    0  nothing found
-    1  warnings: odd, and perhaps not meant; or nothing to check
-    2  errors: a run would be refused, or the command line is wrong
+    0  no problems
+    1  warnings: probably a mistake; or nothing to check
+    2  errors: a run would be refused; or the command line is wrong
 """
 
 
-@common.command("check", _DESCRIPTION, "Finds what is wrong before it costs a run.")
+@common.command("check", _DESCRIPTION, "Find problems before they cost a run.")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=common.FILE)
 @common.CONFIG
-@click.option("--import", "imports", is_flag=True, help="Import each agent in a child process and report what fails.")
+@click.option("--import", "imports", is_flag=True, help="Import each agent in a child process and report failures.")
 @common.AS_JSON
 def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, as_json: bool) -> int:
-    """Checks a project; the exit code."""
+    """Check a project and return the exit code."""
     _refuse_missing(paths, config)
     from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import open_workspace
@@ -82,15 +82,15 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
 
 def _refuse_missing(paths: tuple[Path, ...], config: Path | None) -> None:
     if config is not None and not config.is_file():
-        raise Refused(f"--config {config}: there is no such file")
+        raise Refused(f"--config {config} does not exist")
     for path in paths:
         if not path.exists():
-            raise Refused(f"{path} is not there")
+            raise Refused(f"{path} does not exist")
 
 
 def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") -> None:
-    """Import each agent that is checked, and tell of each that fails as soon as it does."""
-    import asyncio  # takes a while to import, and only this needs it
+    """Import each agent, and report each failure as soon as it happens."""
+    import asyncio  # Slow to import, and only needed here.
 
     from workbench.authoring.check.agent_rules import import_problem
     from workbench.project.project import Project
@@ -115,7 +115,7 @@ def _tell(workspace: "Workspace", problems: "list[Problem]") -> None:
 
 
 def _indented(text: str) -> str:
-    """Make foreign text safe. Its further lines are indented, so that none looks like a problem of its own."""
+    """Make foreign text safe, and indent its further lines so that none looks like another problem."""
     return plain(text).replace("\n", "\n    ")
 
 
@@ -125,7 +125,7 @@ def _sum_up(workspace: "Workspace", problems: "list[Problem]") -> None:
     if not workspace.evalsets:
         write_line(sys.stderr, plain(f"No evalsets in {workspace.target}"))
     elif not summary["errors"] and not summary["warnings"]:
-        write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: nothing found")
+        write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: no problems")
     else:
         errors, warnings = counted(summary["errors"], "error"), counted(summary["warnings"], "warning")
         write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: {errors}, {warnings}")

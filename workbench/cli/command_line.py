@@ -1,6 +1,6 @@
-"""Which command a command line means, and how a refusal is said.
+"""The command line: choosing a command, and reporting why it was refused.
 
-Only click is imported here. A command imports its room when it runs, so that `--help`, `--version` and a mistyped
+Only click is imported here. A command imports its package when it runs, so that `--help`, `--version` and a mistyped
 option answer at once.
 """
 
@@ -24,11 +24,11 @@ from workbench.plugins import installed, summary
 from workbench.text import one_line
 
 OpenScreen: TypeAlias = Callable[..., int]
-"""`workbench.ui.app.open_screen`: opens the workbench on a path, and returns the exit code."""
+"""`workbench.ui.app.open_screen`, which opens the workbench on a path and returns the exit code."""
 
 
 def execute(words: list[str], open_screen: OpenScreen) -> int:
-    """Carry out the words of a command line (without the program's name), and return the exit code."""
+    """Run a command line (without the program's name) and return the exit code."""
     command: click.Command = workbench_command
     name, rest = PROGRAM, words
     if words and words[0] in COMMANDS:
@@ -41,7 +41,7 @@ def execute(words: list[str], open_screen: OpenScreen) -> int:
         refused = Refused.from_fault(error)
     except OSError as error:
         if not has_current_folder():
-            refused = Refused("the current folder is not there any more", hint="Go to another folder first")
+            refused = Refused("the current folder was deleted", hint="Go to another folder first")
         elif error.errno == errno.ENAMETOOLONG:
             refused = Refused(f"{error.strerror}: {error.filename}")
         else:
@@ -55,7 +55,7 @@ def execute(words: list[str], open_screen: OpenScreen) -> int:
 
 
 def has_current_folder() -> bool:
-    """Whether the current folder was not deleted meanwhile."""
+    """Return whether the current folder still exists."""
     try:
         Path.cwd()
     except OSError:
@@ -64,21 +64,21 @@ def has_current_folder() -> bool:
 
 
 def _command(name: str) -> click.Command:
-    """The command of that name. The others are not imported: the workbench opens without any."""
+    """Import one command. The others stay unimported, so that the workbench opens quickly."""
     command = getattr(import_module(f"workbench.cli.{name}_command"), f"{name}_command")
     assert isinstance(command, click.Command)
     return command
 
 
 class _WorkbenchCommand(click.Command):
-    """Its help also lists the commands."""
+    """The program without a command; its help also lists the commands."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             names = [("run (eval)", "run"), *list(COMMANDS.items())[2:]]
             formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
         formatter.write_paragraph()
-        formatter.write_text("A folder that is named like a command is written ./run")
+        formatter.write_text("If a folder has the name of a command, write ./run")
         from workbench.config import folder
 
         formatter.write_paragraph()
@@ -94,7 +94,7 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
         try:
             number = version(PROGRAM)
         except PackageNotFoundError:
-            number = "(run from its sources, not installed)"
+            number = "(not installed; running from source)"
         write_line(sys.stdout, f"{PROGRAM} {number}")
         for line in summary(installed()):
             write_line(sys.stdout, one_line(f"with {line}"))
@@ -104,14 +104,14 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
 @click.command(
     cls=_WorkbenchCommand,
     options_metavar="",
-    help="Opens the workbench on PATH: a folder, an evalset or an agent. Without PATH, on this folder.",
+    help="Open the workbench on PATH: a folder, an evalset or an agent. Default: this folder.",
     context_settings=common.CONTEXT,
 )
 @click.argument("words", metavar="[PATH]", nargs=-1)
-@click.option("--theme", metavar="NAME", help="Colours; the palette of the workbench (key :) shows them all.")
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selecting and copying.")
-@common.state_dir("Where runs are kept.")
-@click.option("--watch", is_flag=True, help="With the watch armed: a save runs the cases that it can affect.")
+@click.option("--theme", metavar="NAME", help="Colour theme. The palette of the workbench (key :) lists them.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, to select and copy text.")
+@common.state_dir("Folder for runs.")
+@click.option("--watch", is_flag=True, help="Open with the watch on: each save runs the cases that it can affect.")
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 @click.pass_obj
 def workbench_command(
@@ -122,33 +122,34 @@ def workbench_command(
     state_dir: Path | None,
     watch: bool,
 ) -> int:
-    """Opens the screen."""
+    """Open the screen."""
     path = _path_to_open(words)
     if not can_draw():
-        kind = " that can be drawn on" if on_terminal() else ""
+        kind = " that can redraw its screen (TERM is dumb)" if on_terminal() else ""
         raise Refused(
             f"the workbench needs a terminal{kind}",
-            hint=f"Without one, `{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints their results",
+            hint=f"`{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints the results without one",
         )
     return open_screen(path, theme=theme, mouse=not no_mouse, watch=watch, state_dir=state_dir)
 
 
 def _path_to_open(words: tuple[str, ...]) -> Path:
-    """The one path among `words`; this folder if there is none."""
+    """Return the path to open: the only word, or this folder."""
     if not words:
         return Path()
     first = words[0]
     if first in COMMANDS:
         raise Refused(
-            f"the command comes first: {PROGRAM} {first} …", hint=f"A folder of that name is written ./{first}"
+            f"the command comes first: {PROGRAM} {first} …", hint=f"For a folder of that name, write ./{first}"
         )
     path = Path(first)
     if not first or not path.exists():
         near = difflib.get_close_matches(first, COMMANDS, n=1)
         hint = f"Did you mean the command `{near[0]}`?" if near else f"See `{PROGRAM} --help`"
-        raise Refused(f"there is no file, folder or command {first!r}", hint=hint)
+        raise Refused(f"no file, folder or command is named {first!r}", hint=hint)
     if len(words) > 1:
         raise Refused(
-            f"the workbench opens one path, not also {words[1]!r}", hint="Give the folder that holds both, or use `run`"
+            f"the workbench opens one path; {words[1]!r} is a second one",
+            hint="Name a folder that holds both, or use `run`",
         )
     return path

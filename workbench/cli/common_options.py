@@ -1,4 +1,4 @@
-"""What commands have in common: how they are made, and options with the same name, meaning and checks in each."""
+"""Parts shared by the commands: their decorator, and options with the same name, meaning and checks."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ CONTEXT: Final[dict[str, Any]] = {
     # ADK's commands have underscores.
     "token_normalize_func": lambda name: name.replace("_", "-"),
 }
-"""How options may be spelled."""
+"""Settings of click for every command: help options, and underscores for hyphens."""
 
 
 def command(
     name: str, description: str, short_help: str, cls: type[click.Command] = click.Command
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that makes a command of a function that returns the exit code."""
+    """Return a decorator that turns a function into a command. The function returns the exit code."""
     return click.command(
         name,
         cls,
@@ -33,16 +33,16 @@ def command(
 
 
 def one_path(words: Sequence[Path], try_help: str) -> Path:
-    """Return the one path that a command takes, this folder if none is given.
+    """Return the path of a command that takes one, or this folder if none is given.
 
     Raises:
-        Refused: there are several, or it does not exist.
+        Refused: There are several paths, or it does not exist.
     """
     if len(words) > 1:
-        raise Refused(f"one path at a time, not also {str(words[1])!r}", try_help=try_help)
+        raise Refused(f"give one path; {str(words[1])!r} is a second one", try_help=try_help)
     path = words[0] if words else Path()
     if not path.exists():
-        raise Refused(f"{path} is not there", try_help=try_help)
+        raise Refused(f"{path} does not exist", try_help=try_help)
     return path
 
 
@@ -54,7 +54,7 @@ def _checked_folder(context: click.Context, parameter: click.Parameter, folder: 
 
 def _checked_python(context: click.Context, parameter: click.Parameter, python: Path | None) -> Path | None:
     if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
-        raise Refused(f"--python {python}: there is no program that can be run")
+        raise Refused(f"--python {python} is not an executable file")
     return python
 
 
@@ -66,19 +66,19 @@ def _checked_json(context: click.Context, parameter: click.Parameter, json: str 
 
 def _checked_junit(context: click.Context, parameter: click.Parameter, junit: Path | None) -> Path | None:
     if junit == Path("-"):
-        raise Refused("--junit writes a file, not standard output", hint="Give it a path, such as junit.xml")
+        raise Refused("--junit cannot write to standard output", hint="Give it a path, such as junit.xml")
     if junit is not None:
         _check_writable("--junit", junit)
     return junit
 
 
 def _check_writable(option: str, file: Path) -> None:
-    """Refuse a file that could not be written when the run is over."""
+    """Refuse a file that could not be written after the run."""
     folder = file.resolve().parent
     if file.is_dir() or not file.name:
         raise Refused(f"{option} {str(file)!r} is a folder, not a file")
     if not folder.is_dir():
-        raise Refused(f"{option} {file}: there is no folder {folder}", hint="Make it first")
+        raise Refused(f"{option} {file}: the folder {folder} does not exist", hint="Create it first")
     if not os.access(file if file.exists() else folder, os.W_OK):
         raise Refused(f"{option} {file}: no permission to write there")
 
@@ -86,27 +86,27 @@ def _check_writable(option: str, file: Path) -> None:
 CONFIG = click.option(
     "--config", "--config-file-path", "config", type=FILE, metavar="FILE", help="Criteria for all evalsets."
 )
-CASES = click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be given several times.")
+CASES = click.option("--case", "cases", multiple=True, metavar="ID", help="Run only this case. Can be repeated.")
 JSON = click.option(
     "--json",
     metavar="FILE|-",
     callback=_checked_json,
-    help="Writes the report; with - to standard output, and nothing else there.",
+    help="Write the report to FILE. With -, to standard output, which gets nothing else.",
 )
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
-JUNIT = click.option("--junit", type=FILE, metavar="FILE", callback=_checked_junit, help="Writes JUnit XML.")
-PLAIN = click.option("--plain", is_flag=True, help="A line for each case, also on a terminal.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write one JSON object to standard output.")
+JUNIT = click.option("--junit", type=FILE, metavar="FILE", callback=_checked_junit, help="Write JUnit XML to FILE.")
+PLAIN = click.option("--plain", is_flag=True, help="Print one line for each case, even on a terminal.")
 DETAILED = click.option(
-    "--print-detailed-results", "detailed", is_flag=True, help="Each conversation and verdict at the end."
+    "--print-detailed-results", "detailed", is_flag=True, help="Print each conversation and verdict at the end."
 )
 ALLOW_NOT_EVALUATED = click.option(
-    "--allow-not-evaluated", is_flag=True, help="Leaves out criteria that cannot be judged here."
+    "--allow-not-evaluated", is_flag=True, help="Leave out criteria that cannot be judged here."
 )
-MAX_JUDGE_CALLS = click.option("--max-judge-calls", type=int, metavar="N", help="Stop asking judges at so many calls.")
+MAX_JUDGE_CALLS = click.option("--max-judge-calls", type=int, metavar="N", help="Stop asking judges after N calls.")
 ALL_VOTES = click.option(
-    "--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain."
+    "--all-votes", is_flag=True, help="Ask judges for every vote, not only until the verdict is certain."
 )
-NO_CACHE = click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
+NO_CACHE = click.option("--no-cache", is_flag=True, help="Ask judges again and ignore their cached answers.")
 
 
 def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -114,7 +114,7 @@ def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
     return click.option("--python", type=FILE, metavar="PATH", callback=_checked_python, help=help_text)
 
 
-def state_dir(help_text: str = "Where runs are kept.  [default: .workbench in the root]") -> Callable[[Any], Any]:
+def state_dir(help_text: str = "Folder for runs.  [default: .workbench in the root]") -> Callable[[Any], Any]:
     """Return the option for the state folder."""
     return click.option("--state-dir", type=FILE, metavar="DIR", callback=_checked_folder, help=help_text)
 

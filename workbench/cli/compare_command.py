@@ -1,4 +1,4 @@
-"""The command `compare`: what changed from one run to another, regressions first, and why."""
+"""The command `compare`: changes from one run to another with their causes, regressions first."""
 
 import dataclasses
 import json
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from workbench.history.summary import Row, Summary
 
 SCHEMA = "agent-workbench/compare/1"
-_SHOWN = 50  # of those with other scores only, and of those without a verdict
+_SHOWN = 50
+"""Cases listed at most for each change that is no change of verdict."""
 _LINE = 300
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
 _MORE = {"unfinished": "without a verdict", "score": "with other scores"}
-_DESCRIPTION = """Compares two runs: changed verdicts first, regressions before fixes, then changed scores, each with
-what differs between the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool
-output, judge.
+_DESCRIPTION = """Compare two runs. Lists regressions, then fixes, then changed scores. Each has the differences between
+the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool output, judge.
 
 \b
-A, B  the earlier and the later run: an id, the beginning of one, `last`, `baseline`, a JSON report, a
-      result file of ADK, or the folder of a run. With one of them, the baseline is compared with it.
+A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`, a JSON report, a
+      result file of ADK, or the folder of a run. If you give one run, the baseline is A.
 
 \b
 Exit codes
     0  no regression
-    1  some case had passed and does no more, or the later run ended before its verdict
-    2  the command line or one of the runs is wrong, or no case is in both
+    1  a case passed in A and does not pass in B, or B has no verdict for it
+    2  the command line or a run is wrong, or no case is in both runs
 """
 
 
-@common.command("compare", _DESCRIPTION, "What changed from one run to another, and why.")
+@common.command("compare", _DESCRIPTION, "Show what changed from one run to another, and why.")
 @click.argument("words", metavar="A B", nargs=-1)
 @common.AS_JSON
 @common.STATE_DIR
 def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | None) -> int:
-    """Compares the runs; the exit code."""
+    """Compare two runs and return the exit code."""
     if not 1 <= len(words) <= 2:
-        raise Refused(f"two runs are compared, not {len(words)}", try_help="agent-workbench compare")
+        raise Refused(f"name one or two runs, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
     from workbench.history.run_words import refuse_unknown_runs
 
@@ -68,7 +68,7 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     if as_json:
         write_line(sys.stdout, json.dumps(_report(found)))
     else:
-        # In one piece: there may be thousands of lines.
+        # One write, because there may be thousands of lines.
         write_line(sys.stdout, "\n".join(_lines(found)))
     if has_failed() or found.is_empty:
         return _USAGE
@@ -89,13 +89,13 @@ def _lines(found: "Comparison") -> Iterator[str]:
         if rows:
             yield f"{word}: {few((_label(row['ref']) for row in rows), 5)}"
     if found.is_empty:
-        yield "No case is in both runs: nothing is compared"
+        yield "No case is in both runs"
     if found.files or found.differences:
-        yield "What differs between the runs:"
+        yield "Differences between the runs:"
     for words in found.differences:
         yield f"  {one_line(words, limit=500)}"
     for file in found.files:
-        yield f"  {file.kind} {one_line(file.path)}" + ("" if file.lines else " (its content is not kept)")
+        yield f"  {file.kind} {one_line(file.path)}" + ("" if file.lines else " (content not stored)")
         yield from (f"    {plain(line[:_LINE])}" for line in file.lines)
     yield _summary_line(found)
 

@@ -1,4 +1,4 @@
-"""What the exit code of a run says; the table in `docs/command-line.md`."""
+"""Exit codes of a run; see the table in `docs/command-line.md`."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -8,18 +8,20 @@ if TYPE_CHECKING:
 PASSED: Final = 0
 """Every case passed."""
 FAILED: Final = 1
-"""Some case failed, and every case has a verdict."""
+"""A case failed, and every case has a verdict."""
 USAGE: Final = 2
-"""The command, a file named on it or a config is wrong, and nothing ran."""
+"""The command line is wrong, or a file or config that it names; nothing ran."""
 UNDECIDED: Final = 3
-"""Something could not be evaluated, or nothing ran."""
+"""A case could not be evaluated, or nothing ran."""
 INTERRUPTED: Final = 130
-"""Ctrl-C or a signal ended it; what was scored is kept."""
+"""Ctrl-C or a signal ended the run; finished scores are saved."""
 
 
 def exit_code(store: "Store") -> int:
-    """The exit code of the newest run in `store`. A run without cases is never a success, and a case without a
-    verdict weighs more than one that failed."""
+    """Return the exit code of the newest run in `store`.
+
+    A run without cases is never a success. A case without a verdict weighs more than a failed one.
+    """
     if store.run.interrupted:
         return INTERRUPTED
     counts = store.counts()

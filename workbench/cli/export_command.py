@@ -1,4 +1,4 @@
-"""The command `export`: a run in a form that can be handed on."""
+"""The command `export`: a run in a format for other people or programs."""
 
 import codecs
 import sys
@@ -18,10 +18,10 @@ from workbench.text import one_line
 if TYPE_CHECKING:
     from workbench.exporting.exporter import ExportedRun, Exporter, Pieces
 
-_DESCRIPTION = """Writes a run in a form that can be handed on.
+_DESCRIPTION = """Export a run to share it.
 
 \b
-RUN    an id, the beginning of one, `last`, `baseline`, a JSON report, a result
+RUN    an ID, the start of one, `last`, `baseline`, a JSON report, a result
        file of ADK, or the folder of a run
 """
 
@@ -37,7 +37,7 @@ def _names() -> list[str]:
 
 
 class _ExportCommand(click.Command):
-    """Its help also lists the formats."""
+    """The command `export`; its help also lists the formats."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from workbench.exporting.exporter import EXPORTERS
@@ -47,16 +47,16 @@ class _ExportCommand(click.Command):
 
 
 @common.command(
-    "export", _DESCRIPTION, "A run as HTML, Markdown, CSV, JSON, JUnit or ADK's result file.", cls=_ExportCommand
+    "export", _DESCRIPTION, "Export a run as HTML, Markdown, CSV, JSON, JUnit or ADK's result file.", cls=_ExportCommand
 )
 @click.argument("words", metavar="RUN", nargs=-1)
-@click.option("--format", "form", metavar="NAME", callback=_known, required=True, help="The form; see below.")
-@click.option("-o", "--output", type=common.FILE, metavar="FILE", help="Where it goes.  [default: standard output]")
+@click.option("--format", "form", metavar="NAME", callback=_known, required=True, help="One of the formats below.")
+@click.option("-o", "--output", type=common.FILE, metavar="FILE", help="File to write.  [default: standard output]")
 @common.STATE_DIR
 def export_command(words: tuple[str, ...], form: str, output: Path | None, state_dir: Path | None) -> int:
-    """Writes the run; the exit code."""
+    """Export the run and return the exit code."""
     if len(words) != 1:
-        raise Refused(f"one run is exported, not {len(words)}", try_help="agent-workbench export")
+        raise Refused(f"name one run, not {len(words)}", try_help="agent-workbench export")
     from workbench.exporting.exporter import EXPORTERS
     from workbench.history.run_words import refuse_unknown_runs
 
@@ -122,7 +122,7 @@ def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: boo
             write_line(sys.stderr, f"written: {one_line(str(output / name))}")
         return
     if len(files) != 1:
-        raise Refused(f"the run becomes {counted(len(files), 'file')}", hint="-o FOLDER holds them")
+        raise Refused(f"this format writes {counted(len(files), 'file')}", hint="Name a folder with -o FOLDER")
     (content,) = files.values()
     if output is not None:
         replace_pieces(output, content)
@@ -131,5 +131,5 @@ def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: boo
 
 
 def _as_text(pieces: "Pieces") -> Iterator[str]:
-    # The mark of its encoding is for a file that somebody opens.
+    # A byte order mark belongs into files, not into a stream.
     yield from codecs.iterdecode(pieces, "utf-8-sig", "replace")

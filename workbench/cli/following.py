@@ -1,4 +1,4 @@
-"""A run, or a scoring again, from its first event to the exit code: progress, signals and outputs."""
+"""A run or rescoring from its first event to the exit code: progress, signals and outputs."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.plain_progress import PlainProgress, Progress
-from workbench.cli.run_request import Wanted
+from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.config import Settings, read_settings
 from workbench.engine.plan.plan import Plan, new_run_id
@@ -29,47 +29,54 @@ from workbench.text import plain
 _WIDTH_WITHOUT_TERMINAL = 100
 
 
-def carry_out(wanted: Wanted, explicit_state: Path | None, make_plan: Callable[[], Plan], *, fresh: bool = True) -> int:
-    """Run the plan that is made, and return the exit code. Unless `fresh`, an interrupted run of the same cases is
-    resumed. `explicit_state` is what `--state-dir` names.
+def run_and_report(
+    outputs: Outputs, explicit_state: Path | None, make_plan: Callable[[], Plan], *, fresh: bool = True
+) -> int:
+    """Make a plan, run it, write the outputs, and return the exit code.
+
+    Args:
+        outputs: What to write, and where.
+        explicit_state: The folder that `--state-dir` names.
+        make_plan: Makes the plan.
+        fresh: Whether to start a new run even if an interrupted run of the same cases could be resumed.
 
     Raises:
-        UsageFaultError: the plan cannot be made; nothing ran.
+        UsageFaultError: The plan cannot be made; nothing ran.
     """
     try:
         plan = make_plan()
     except UsageFaultError as fault:
         if fault.kind != "nothing":
             raise
-        return _nothing_ran(wanted, fault)
-    return asyncio.run(_follow(wanted, explicit_state, plan, fresh=fresh))
+        return _nothing_ran(outputs, fault)
+    return asyncio.run(_follow(outputs, explicit_state, plan, fresh=fresh))
 
 
-async def _follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fresh: bool) -> int:
-    """Run the plan, write what is `wanted`, and return the exit code."""
+async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, fresh: bool) -> int:
+    """Run the plan, write the outputs, and return the exit code."""
     settings = _settings()
     store = Store()
-    results = sys.stderr if wanted.json == "-" else sys.stdout
-    progress = _progress(wanted, store, results)
+    results = sys.stderr if outputs.json == "-" else sys.stdout
+    progress = _progress(outputs, store, results)
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
         run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
-            # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also
-            # if a fault of ours ended the run.
+            # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
+            # are also written if a fault of ours ended the run.
             try:
                 with progress:
                     await _execute(run, progress)
             finally:
-                written = write_outputs(wanted, store, results, settings.prices)
+                written = write_outputs(outputs, store, results, settings.prices)
     if interruption.count:
         return INTERRUPTED
     return exit_code(store) if written else UNDECIDED
 
 
-def _nothing_ran(wanted: Wanted, fault: UsageFaultError) -> int:
-    """Write an empty report if what was named holds no cases, and return the exit code.
+def _nothing_ran(outputs: Outputs, fault: UsageFaultError) -> int:
+    """Write an empty report if the targets have no cases, and return the exit code.
 
-    Nothing is wrong with the command, but nothing is shown to be right either.
+    The command is valid, but nothing was evaluated, so this is not a success.
     """
     write_line(sys.stderr, plain(f"Nothing ran: {fault}"))
     if fault.hint:
@@ -78,12 +85,12 @@ def _nothing_ran(wanted: Wanted, fault: UsageFaultError) -> int:
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     store.apply(RunStarted(new_run_id(), str(find_root(Path.cwd())), now, ()))
     store.apply(RunFinished(0.0))
-    write_outputs(wanted, store, sys.stderr if wanted.json == "-" else sys.stdout, Prices())
+    write_outputs(outputs, store, sys.stderr if outputs.json == "-" else sys.stdout, Prices())
     return exit_code(store)
 
 
 def read_prices() -> Prices:
-    """The user's price table; what is wrong in the settings is said."""
+    """Return the user's price table. Faults in the settings go to standard error."""
     return _settings().prices
 
 
@@ -103,47 +110,45 @@ async def _execute(run: Running, progress: Progress) -> None:
         await asyncio.gather(fresh, return_exceptions=True)
 
 
-def _progress(wanted: Wanted, store: Store, results: TextIO) -> Progress:
-    if not is_terminal(wanted, results):
+def _progress(outputs: Outputs, store: Store, results: TextIO) -> Progress:
+    if not is_terminal(outputs, results):
         return PlainProgress(store, results, sys.stderr)
     from workbench.cli.live_progress import LiveProgress
 
     return LiveProgress(store, results, sys.stderr)
 
 
-def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices) -> bool:
-    """Writes everything, the files first. False if something could not be written; standard error says what."""
+def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Prices) -> bool:
+    """Write all outputs, files first. Return False if one could not be written; standard error has the reason."""
     done = True
-    if wanted.json is not None and wanted.json != "-":
-        done = write_file("--json", Path(wanted.json), lambda: _exported("json", store, prices))
-    if wanted.junit is not None:
-        done = write_file("--junit", wanted.junit, lambda: _exported("junit", store, prices)) and done
-    if wanted.detailed:
+    if outputs.json is not None and outputs.json != "-":
+        done = write_file("--json", Path(outputs.json), lambda: _exported("json", store, prices))
+    if outputs.junit is not None:
+        done = write_file("--junit", outputs.junit, lambda: _exported("junit", store, prices)) and done
+    if outputs.detailed:
         _write_details(store, results)
-    if is_terminal(wanted, results):
+    if is_terminal(outputs, results):
         from workbench.cli.live_progress import print_styled
 
         print_styled(results, summary_lines(store, prices))
     else:
         for line in summary_lines(store, prices):
             write_line(results, str(line))
-    if wanted.json == "-":
+    if outputs.json == "-":
         write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
     if store.detail_cache.read_error:
-        write_line(
-            sys.stderr, f"error: details of cases are missing in what was written: {store.detail_cache.read_error}"
-        )
+        write_line(sys.stderr, f"error: the outputs lack details of cases: {store.detail_cache.read_error}")
         done = False
     return done and not has_failed()
 
 
-def is_terminal(wanted: Wanted, stream: TextIO) -> bool:
-    """Whether what goes to `stream` may be redrawn, wrapped and coloured."""
-    return not wanted.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+def is_terminal(outputs: Outputs, stream: TextIO) -> bool:
+    """Return whether output to `stream` may be redrawn, wrapped and coloured."""
+    return not outputs.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
-    """Return the run in the form of one of our exporters that writes a single file."""
+    """Return the run as one of our exporters writes it, which must write a single file."""
     from workbench.exporting.exporter import EXPORTERS, ExportedRun
 
     (content,) = EXPORTERS.load(name).files(ExportedRun(store, prices=prices)).values()

@@ -1,4 +1,4 @@
-"""The command `history`: the runs that are kept; deleting them, and pinning one as the baseline."""
+"""The command `history`: list stored runs, delete them, and pin one as the baseline."""
 
 import json
 import sys
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 SCHEMA = "agent-workbench/history/1"
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
-_DESCRIPTION = """Lists the runs that are kept, the newest first, and those of `adk eval` and `adk web`.
+_DESCRIPTION = """List stored runs, newest first, including those of `adk eval` and `adk web`.
 
 \b
 [PATH]         the project: a folder or a file in it  [default: this folder]
-delete RUN...  deletes runs
-pin RUN        makes a run the baseline that `compare` compares with
-unpin          no run is the baseline any more
-RUN is an id, the beginning of one, `last` or `baseline`. A folder that is named like one of these words is
-written ./delete
+delete RUN...  delete runs
+pin RUN        make a run the baseline for `compare`
+unpin          have no baseline
+RUN is an ID, the start of one, `last` or `baseline`. If a folder has the name of one of these words, write
+./delete
 """
 
 
-@common.command("history", _DESCRIPTION, "Lists the runs that are kept, deletes them, pins a baseline.")
+@common.command("history", _DESCRIPTION, "List or delete stored runs, and pin a baseline.")
 @click.argument("words", metavar="[PATH | delete RUN... | pin RUN | unpin]", nargs=-1)
 @common.AS_JSON
-@click.option("--limit", type=click.IntRange(0), metavar="N", help="Lists only the newest N runs.")
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="List only the newest N runs.")
 @click.option(
-    "--keep", type=click.IntRange(0), metavar="N", help="Deletes all but the newest N runs; the baseline stays."
+    "--keep", type=click.IntRange(0), metavar="N", help="Delete all but the newest N runs. The baseline stays."
 )
 @common.STATE_DIR
 def history_command(
     words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None
 ) -> int:
-    """Lists, deletes or pins runs; the exit code."""
+    """List, delete or pin runs, and return the exit code."""
     try:
         if words and words[0] in _ACTIONS:
             if keep is not None:
-                raise Refused(f"--keep goes with the list, not with {words[0]}")
+                raise Refused(f"--keep cannot be combined with {words[0]}")
             done = _act(words[0], words[1:], state_dir)
         elif keep is not None:
             done = _keep(words, keep, state_dir)
@@ -61,7 +61,7 @@ def history_command(
 
 
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
-    """Whether it was done."""
+    """Delete, pin or unpin. Return whether it succeeded."""
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
     from workbench.history.run_words import kept_place, state_of
@@ -74,7 +74,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
         )
     root = find_root(Path.cwd())
     state = places.state_dir(root, state_dir)
-    # All of them are looked up before the first is deleted.
+    # Resolve all of them before the first is deleted.
     journals = list(dict.fromkeys(kept_place(word, state) for word in words))
     _say_where({state_of(journal) for journal in journals} - {state}, root)
     from workbench.history.retention import pin, unpin
@@ -96,19 +96,19 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
 
 
 def _say_where(states: "Iterable[Path]", root: Path) -> None:
-    """Name older state folders that are used where they lie."""
+    """Name older state folders that are still used."""
     for state in sorted(states):
         shown = state.relative_to(root) if state.is_relative_to(root) else state
-        write_line(sys.stderr, one_line(f"{shown} is used where it lies: its runs are from before, of its own folder"))
+        write_line(sys.stderr, one_line(f"also using older runs in {shown}"))
 
 
 def _delete(state: Path, ids: list[str]) -> bool:
-    """Whether all of them are gone."""
+    """Delete runs. Return whether all of them are gone."""
     from workbench.history.retention import delete_runs
 
     gone = delete_runs(state, ids)
     for run_id in ids:
-        told = "deleted {}" if run_id in gone else "{} stays: it is being written, or cannot be deleted"
+        told = "deleted {}" if run_id in gone else "{} was not deleted: it is still being written, or deleting failed"
         write_line(sys.stdout if run_id in gone else sys.stderr, told.format(one_line(run_id)))
     if not ids:
         write_line(sys.stderr, "nothing was deleted")
@@ -122,7 +122,7 @@ def _root(words: tuple[str, ...]) -> Path:
 
 
 def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
-    """Deletes all but the newest; whether that was done."""
+    """Delete all runs but the newest. Return whether it succeeded."""
     from workbench.history import state_dir as places
     from workbench.history.retention import superfluous
 
@@ -169,7 +169,7 @@ def _of_adk(root: Path, kept: set[str]) -> "tuple[list[IndexEntry], list[str]]":
 
 
 def _kept_in(state: Path, own: Path, root: Path) -> str:
-    """The older state folder that a run lies in, relative to the root; "" for the project's own."""
+    """Return the older state folder of a run relative to the root, or "" for the project's own."""
     return "" if state == own else state.relative_to(root).as_posix()
 
 

@@ -1,4 +1,4 @@
-"""What Ctrl-C and the other ways of asking a program to stop do to a run."""
+"""Ctrl-C and other signals during a run."""
 
 import asyncio
 import signal
@@ -10,28 +10,28 @@ from workbench.cli.streams import let_go_of_streams
 from workbench.events import CaseRef
 
 _BLOCKED = 2.0
-"""Seconds without a turn after which the event loop is taken to be blocked by a write."""
+"""Seconds without an iteration after which the event loop counts as blocked by a write."""
 
 
 class Stoppable(Protocol):
-    """A run, as far as it can be ended early."""
+    """A run that can be ended early."""
 
     def stop(self) -> None:
-        """Starts no more cases; those that run go on."""
+        """Start no more cases. Running cases continue."""
 
     def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
-        """Ends one case, or with None all of them: first asked, with `kill` at once."""
+        """Cancel one case, or all of them if `ref` is None. `kill` ends them at once."""
 
 
 class Interruption:
-    """While it is entered, signals end `run` step by step instead of ending the program.
+    """A context in which signals end `run` step by step instead of ending the program.
 
-    Ctrl-C once: no new cases, those running finish or are cut at their time-out. Twice: they are killed. SIGTERM and
-    SIGHUP (a terminal that is gone) leave less time: those running are asked to end, the second time killed. In every
-    case the run comes to its end, so that what was scored is reported. `say` is told what was done, in a sentence.
+    After one Ctrl-C no new cases start, and running cases finish or reach their timeout. After two they are killed.
+    SIGTERM and SIGHUP (the terminal is gone) leave less time: running cases are cancelled, and killed the second time.
+    The run always comes to its end, so that finished scores are reported. `say` gets a sentence about each step.
 
-    The handlers are Python's, not the event loop's: the loop does not get its turn while it writes to a terminal that
-    takes nothing any more. Such a terminal is let go of; at the second signal also a pipe.
+    The handlers are Python's, not the event loop's, because the loop is blocked while it writes to a terminal that no
+    longer reads. Output to such a terminal is dropped; at the second signal, output to a pipe as well.
     """
 
     def __init__(self, run: Stoppable, say: Callable[[str], None]) -> None:
@@ -42,13 +42,13 @@ class Interruption:
         self._over = False
         self._turn: asyncio.TimerHandle | None = None
         self.count = 0
-        """How many signals came."""
+        """Number of signals so far."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # `nohup` means that a hang-up is to be ignored, and so it is. SIGINT is ignored in what a script starts in
-            # the background, too, but there nobody chose that: who sends it means it.
+            # `nohup` asks to ignore a hang-up. Shells also ignore SIGINT in background jobs of scripts, but nobody
+            # chose that there: whoever sends SIGINT means it.
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue
             self._before[number] = signal.signal(number, self._handle)
@@ -73,7 +73,7 @@ class Interruption:
         self._loop.call_soon_threadsafe(self._on_signal, signal.Signals(number))
 
     def _take_turn(self) -> None:
-        """Puts `_let_go` off, again and again while the event loop works."""
+        """Postpone `_let_go` as long as the event loop works."""
         if self._over:
             return
         if self._turn is not None:
@@ -82,7 +82,7 @@ class Interruption:
         self._turn = self._loop.call_later(_BLOCKED / 4, self._take_turn)
 
     def _let_go(self, _number: int, _frame: object) -> None:
-        """The event loop has not had a turn for a while. A write that it waits for goes on after this."""
+        """Unblock the event loop by silencing the stream that it waits for."""
         let_go_of_streams(pipes=self._came > 1)
 
     def _on_signal(self, number: signal.Signals) -> None:
@@ -90,9 +90,9 @@ class Interruption:
         self._run.stop()
         if self.count > 1:
             self._run.cancel(None, kill=True)
-            self._say("Killed what was running.")
+            self._say("Killed all running cases.")
         elif number == signal.SIGINT:
-            self._say("No new cases; those running may finish. Ctrl-C once more kills them.")
+            self._say("No new cases start; running cases may finish. Ctrl-C again kills them.")
         else:
             self._run.cancel(None)
-            self._say(f"{number.name}: no new cases, and those running are ended.")
+            self._say(f"{number.name}: no new cases start; cancelling running cases.")

@@ -1,7 +1,7 @@
-"""Progress on a terminal: results as lines, and under them a block that counts and names what takes long.
+"""Progress on a terminal: result lines, and below them a block with counts and the slowest running cases.
 
-Events only mark the block as changed. It is drawn a few times a second, with all lines that came meanwhile in one
-write, so that a thousand quick cases cost a slow connection no more than ten.
+Events only mark the block as changed. It is drawn a few times a second together with all new lines in one write, so
+that a thousand quick cases cost a slow connection no more than ten.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from workbench.store import CaseState, Store
 from workbench.text import one_line
 
 _INTERVAL = 0.125
-"""Seconds between two drawings, at least."""
+"""Minimum seconds between two drawings."""
 _ALL_NAMED = 40
-"""Up to so many cases each result is a line; of more, only those without a pass are."""
+"""Maximum number of cases for which every result gets a line. In larger runs, passed cases get none."""
 _RUNNING_NAMED = 3
 _COLOURS: dict[CaseState, str] = {
     "passed": "green",
@@ -37,7 +37,7 @@ _COLOURS: dict[CaseState, str] = {
 
 
 def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
-    """Writes lines to a terminal: wrapped at its width below their own beginning, and coloured."""
+    """Write lines to a terminal, coloured and wrapped at its width with their indent."""
     console = Console(file=stream, markup=False, highlight=False, emoji=False)
     try:
         for line in lines:
@@ -50,7 +50,10 @@ def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
 
 
 class LiveProgress:
-    """`results` is the terminal. Messages go there too, unless `messages` leads elsewhere."""
+    """A progress display on the terminal `results`.
+
+    Messages go there as well, unless `messages` is no terminal.
+    """
 
     def __init__(
         self, store: Store, results: TextIO, messages: TextIO, clock: Callable[[], float] = time.monotonic
@@ -84,18 +87,20 @@ class LiveProgress:
         self._guarded(self._live.stop)
 
     def message(self, line: str) -> None:
+        """Show a line that is no result above the block, or write it to the messages stream."""
         if self._elsewhere is not None:
             write_line(self._elsewhere, line)
         else:
             self._waiting.append(Text(spelled_for(self._stream, line), style="yellow"))
 
     async def keep_fresh(self) -> None:
+        """Redraw at intervals until cancelled."""
         while True:
             self.refresh()
             await asyncio.sleep(_INTERVAL)
 
     def refresh(self) -> None:
-        """Draws what has changed since the last time: new lines, counts, or the clock."""
+        """Draw new lines, counts and the clock if one of them changed."""
         elapsed = self._clock() - self._began
         if not self._waiting and not self._changed and int(elapsed) == self._second:
             return
@@ -106,7 +111,7 @@ class LiveProgress:
     def _draw(self, lines: list[Text], elapsed: float) -> None:
         if lines:
             self._live.update(self._block(elapsed))
-            # Wrapped by the terminal, not here, so that a line that is copied is one line.
+            # The terminal wraps, so that a copied line stays one line.
             self._console.print(Text("\n").join(lines), soft_wrap=True)
         else:
             self._live.update(self._block(elapsed), refresh=True)
@@ -116,7 +121,8 @@ class LiveProgress:
         if isinstance(event, Noticed):
             self.message(notice_line(event))
         elif isinstance(event, JudgeWaits):
-            if self._elsewhere is not None and event.seconds > 0:  # On the terminal the block counts down.
+            # On the terminal the block counts down instead.
+            if self._elsewhere is not None and event.seconds > 0:
                 self.message(wait_line(event))
         elif isinstance(event, CaseFinished):
             record = self._store.current_record(event.case)
@@ -144,20 +150,20 @@ class LiveProgress:
         return block
 
     def _paused(self, elapsed: float) -> Iterator[str]:
-        """The judges whose questions wait, with the seconds that are left."""
+        """Yield a line for each judge that has to wait, with the remaining seconds."""
         for wait in self._store.waits.values():
             left = max(0.0, wait.at + wait.seconds - elapsed)
             yield f"{one_line(wait.model, limit=60)} waits {left:.0f} s  {one_line(wait.reason, limit=200)}"
 
     def _running(self, elapsed: float) -> Iterator[str]:
-        """The cases that have been running longest, with their seconds."""
+        """Yield lines for the cases that have run longest, with their seconds."""
         running = [record for record in self._store.current_records() if record.state == "running"]
         running.sort(key=lambda record: record.started_at or 0.0)
         for record in running[:_RUNNING_NAMED]:
             yield f"{label(record.ref)}  {max(0.0, elapsed - (record.started_at or 0.0)):.0f} s"
 
     def _guarded(self, draw: Callable[[], None]) -> None:
-        """Draws, and goes silent for good if the terminal is gone."""
+        """Draw, and go silent for good if the terminal is gone."""
         try:
             draw()
         except OSError:

@@ -1,4 +1,4 @@
-"""The command `migrate`: files of ADK's old formats become files of today's schema."""
+"""The command `migrate`: convert files in ADK's old formats to today's schema."""
 
 import sys
 from pathlib import Path
@@ -19,29 +19,36 @@ if TYPE_CHECKING:
 
 _KEPT = ".old"
 
-_DESCRIPTION = """Converts files in an old format to today's schema: a list of turns (`*.test.json`), or a list of named
+_DESCRIPTION = """Convert files in an old format to today's schema: a list of turns (`*.test.json`), or a list of named
 cases (`*.evalset.json`).
 
 \b
-OLD  a file, or a folder: then all old files below it, also under other names
+OLD  a file, or a folder with old files of any name
 
-The file itself is replaced, and what it was is kept beside it with `.old` at the end of its name. What today's schema
-has no place for is named, line by line.
+The file is replaced, and the old content is saved beside it with `.old` added to the name. Values that today's schema
+has no place for are listed.
 """
 
 
-@common.command("migrate", _DESCRIPTION, "Old file formats to today's schema.")
+@common.command("migrate", _DESCRIPTION, "Convert old files to today's schema.")
 @click.argument("old", type=common.FILE, metavar="OLD...", nargs=-1, required=True)
-@click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="The session of lists of turns.")
+@click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="Session for lists of turns.")
 @click.option(
-    "-o", "--output", "new", type=common.FILE, metavar="NEW", help="Where to write one file; must not exist yet."
+    "-o",
+    "--output",
+    "new",
+    type=common.FILE,
+    metavar="NEW",
+    help="Write one converted file here; it must not exist yet.",
 )
-@click.option("--dry-run", is_flag=True, help="Writes nothing: shows the new file, or lists what would be converted.")
+@click.option(
+    "--dry-run", is_flag=True, help="Write nothing. Print the new file, or list the files that would be converted."
+)
 def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, new: Path | None, dry_run: bool) -> int:
-    """Migrate files and folders; the exit code."""
+    """Convert files and folders, and return the exit code."""
     for named in (*old, initial_session_file):
         if named is not None and not named.exists():
-            raise Refused(f"{named}: there is no such file", kind="broken_file")
+            raise Refused(f"{named} does not exist", kind="broken_file")
     if new is not None and new.exists():
         raise Refused(f"{new} exists already", hint="Name another file, or delete it first")
     from workbench.model.evalset import BrokenFileError, read_initial_session
@@ -53,19 +60,23 @@ def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, ne
     if len(old) == 1 and not old[0].is_dir():
         return _migrate_one(old[0], session, new, dry_run)
     if new is not None:
-        raise Refused("-o names one file, and several may be converted", hint="Name one file, or leave out -o")
+        raise Refused("-o takes one file, and a folder can hold several", hint="Name one file, or leave out -o")
     return _migrate_all(old, session, dry_run)
 
 
 def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, dry_run: bool) -> int:
-    """Migrate the file that was named. Whatever is wrong with it is refused."""
+    """Convert one file and return the exit code.
+
+    Raises:
+        Refused: The file is broken, or a target exists already.
+    """
     from workbench.authoring.migrate import AlreadyCurrentError, migrate
     from workbench.model.evalset import BrokenFileError
     from workbench.model.opening import name_of
 
     kept = _kept(old)
     if new is None and not dry_run and kept.exists():
-        raise Refused(f"{kept} exists already, and the old file would be kept there", hint="-o NEW names another file")
+        raise Refused(f"{kept} exists already, so the old file cannot be saved there", hint="Name a file with -o NEW")
     try:
         migration = migrate(old, name=name_of(new or old), initial_session=session)
     except AlreadyCurrentError as error:
@@ -81,39 +92,41 @@ def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, 
         _write(migration, old, new)
     except OSError as error:
         raise Refused(f"{error.filename or new or old} cannot be written: {error.strerror or error}") from None
-    _say(migration, f"is now {new or old}" + ("" if new else f"; what it was is in {kept.name}"), old)
+    _say(migration, f"is now {new or old}" + ("" if new else f"; the old content is in {kept.name}"), old)
     return 0
 
 
 def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", dry_run: bool) -> int:
-    """Migrate every old file in files and folders, each for itself: what is wrong with one does not stop the rest."""
+    """Convert every old file in files and folders. A broken file does not stop the others."""
     from workbench.authoring.migrate import migrate_each
 
     converted = left = 0
     for item in migrate_each(old, session):
         why_not = item.why_not or _convert(item, dry_run)
         if why_not:
-            write_line(sys.stderr, one_line(f"{item.file} is left as it is: {why_not}", limit=2000))
+            write_line(sys.stderr, one_line(f"{item.file} left unchanged: {why_not}", limit=2000))
             left += 1
         else:
             converted += 1
     done = "would be converted" if dry_run else "converted"
-    write_line(sys.stderr, f"{counted(converted, 'old file')} {done}" + (f", {left} left as before" if left else ""))
+    write_line(sys.stderr, f"{counted(converted, 'old file')} {done}" + (f", {left} left unchanged" if left else ""))
     return 0
 
 
 def _convert(item: "MigratedFile", dry_run: bool) -> str:
-    """Write a file in its place and say so; why that cannot be done, or ""."""
+    """Convert a file in its place. Return "", or why that is not possible."""
     kept = _kept(item.file)
     if kept.exists():
         return f"{kept.name} exists already"
-    assert item.migration is not None  # there is no reason why not
+    assert item.migration is not None  # It is None only if there is a reason.
     try:
         if not dry_run:
             _write(item.migration, item.file, None)
     except OSError as error:
         return error.strerror or str(error)
-    _say(item.migration, "would be converted" if dry_run else f"is converted; the old one is {kept.name}", item.file)
+    _say(
+        item.migration, "would be converted" if dry_run else f"converted; the old content is in {kept.name}", item.file
+    )
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What the program and its commands are called."""
+"""Names of the program and its commands."""
 
 PROGRAM = "agent-workbench"
 COMMANDS = {
@@ -12,4 +12,4 @@ COMMANDS = {
     "compare": "compare",
     "export": "export",
 }
-"""Word → command: that of `run` is `workbench.cli.run_command.run_command`."""
+"""Word → command. The command `run` is `workbench.cli.run_command.run_command`."""

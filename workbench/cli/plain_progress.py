@@ -1,4 +1,4 @@
-"""Progress as plain lines: one for each case as it ends. For logs, pipes, screen readers and `--plain`."""
+"""Progress as plain lines, one for each finished case: for logs, pipes, screen readers and `--plain`."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -11,7 +11,7 @@ from workbench.store import Store
 
 
 class Progress(Protocol):
-    """What a run needs of a progress display. It shows while it is entered, and follows the store by itself."""
+    """A progress display that follows the store while it is entered."""
 
     def __enter__(self) -> Self: ...
 
@@ -20,15 +20,18 @@ class Progress(Protocol):
     ) -> None: ...
 
     def message(self, line: str) -> None:
-        """Shows a line that is no result, such as what Ctrl-C has done; `line` is safe text."""
+        """Show a line that is no result, such as the effect of Ctrl-C. `line` is safe text."""
 
     async def keep_fresh(self) -> None:
-        """Redraws what changes with time, until it is cancelled."""
+        """Redraw what changes with time, until cancelled."""
 
 
 class PlainProgress:
-    """Results go to one stream, messages to another; nothing is redrawn. `done_again` says whether what a run did not
-    get to is not cancelled, but left to another run."""
+    """Progress on two streams, one for results and one for messages. Nothing is redrawn.
+
+    `done_again` returns whether another run will repeat the cases that this run did not reach. They then get no
+    CANCELLED line.
+    """
 
     def __init__(
         self, store: Store, results: TextIO, messages: TextIO, done_again: Callable[[], bool] = lambda: False
@@ -36,7 +39,7 @@ class PlainProgress:
         self._store = store
         self._done_again = done_again
         self._cancelled: set[CaseRef] = set()
-        """The cancelled cases of this run that have their line."""
+        """Cancelled cases of this run that already have their line."""
         self._results = results
         self._messages = messages
         self._unsubscribe: Callable[[], None] | None = None
@@ -52,10 +55,11 @@ class PlainProgress:
             self._unsubscribe()
 
     def message(self, line: str) -> None:
+        """Write a line that is no result."""
         write_line(self._messages, line)
 
     async def keep_fresh(self) -> None:
-        """Nothing here changes with time."""
+        """Do nothing: plain lines do not change with time."""
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
@@ -73,7 +77,7 @@ class PlainProgress:
             self._cancelled.add(ref)
 
     def _lines_of_the_rest(self) -> None:
-        """Write the lines of cases that end only because their run does."""
+        """Write the lines of cases that end only because the run ends."""
         for record in () if self._done_again() else self._store.current_records():
             if record.state == "cancelled" and record.ref not in self._cancelled:
                 self._line_of(record.ref, cancelled=True)

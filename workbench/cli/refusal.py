@@ -1,4 +1,4 @@
-"""How the program says that a command line, a file named on it or a config is wrong: exit code 2, and nothing ran."""
+"""Refusals: a wrong command line, or a wrong file or config that it names. Exit code 2; nothing ran."""
 
 import json
 import sys
@@ -17,8 +17,10 @@ from workbench.text import plain
 
 
 class Refused(click.ClickException):
-    """The request cannot be carried out as it stands. `message` is raw text and may have several lines; `try_help`
-    is the command whose help is worth a look."""
+    """A request that cannot be carried out.
+
+    `message` is raw text and may have several lines. `try_help` is the command whose help the user should read.
+    """
 
     exit_code = 2
 
@@ -30,13 +32,13 @@ class Refused(click.ClickException):
 
     @classmethod
     def from_fault(cls, fault: UsageFaultError) -> Self:
-        """The same refusal, where the engine found what is wrong."""
+        """Convert a fault that the engine found."""
         return cls(str(fault), hint=fault.hint, kind=fault.kind)
 
 
 @contextmanager
 def reported(json: str | None) -> Iterator[None]:
-    """Write a refusal to the file that `--json` names: else an earlier report would be taken for that of this run."""
+    """Write a refusal to the file that `--json` names, so that an older report there is not mistaken for this run's."""
     try:
         yield
     except UsageFaultError as fault:
@@ -47,25 +49,25 @@ def reported(json: str | None) -> Iterator[None]:
 
 
 def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
-    """Says it on standard error; where standard output was promised as JSON, as JSON there too."""
+    """Write a refusal to standard error, and as JSON to standard output if the caller expects JSON there."""
     write_line(sys.stderr, f"Error: {plain(refused.message)}")
     if refused.hint:
         write_line(sys.stderr, plain(refused.hint))
     if refused.try_help:
-        write_line(sys.stderr, f"`{refused.try_help} --help` shows what there is.")
+        write_line(sys.stderr, f"See `{refused.try_help} --help`.")
     if json_on_stdout:
         write_line(sys.stdout, refusal_json(refused))
 
 
 def refusal_json(refused: Refused) -> str:
-    """Return the JSON that takes the place of a report; `workbench.exporting.report_shape.Refusal` is its model.
+    """Return the JSON that replaces a report. `workbench.exporting.report_shape.Refusal` is its model.
 
-    It is written without that model, so that a mistyped option need not wait for pydantic.
+    The model is not used here, so that a mistyped option does not wait for pydantic.
     """
     error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
     return json.dumps({"schema": SCHEMA, "error": error})
 
 
 def wants_json_on_stdout(words: Sequence[str]) -> bool:
-    """Whether `--json -` stands in a command line that may be too broken to be understood otherwise."""
+    """Return whether a command line, which may be too broken to parse, contains `--json -`."""
     return "--json=-" in words or ("--json", "-") in pairwise(words)

@@ -1,6 +1,6 @@
-"""The command `run` (alias `eval`): its words and options, checked as far as that needs no file of the project.
+"""The command `run` (alias `eval`): its arguments, and the checks that need no file of the project.
 
-Options of `adk eval` are understood in ADK's spelling too (underscores for hyphens).
+Options of `adk eval` may also be spelled as ADK does, with underscores.
 """
 
 import os
@@ -18,36 +18,40 @@ from workbench.project.targets import Targets
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
-_DESCRIPTION = """Runs evalsets without a screen and says which cases failed, and why.
+_DESCRIPTION = """Run evalsets without a screen. Shows which cases failed, and why.
 
 \b
-TARGET  a folder, an evalset file, FILE:case_1,case_2 or an evalset id
-AGENT   an agent's folder; then every TARGET is a file, FILE:ids or an id
+TARGET  a folder, an evalset file, FILE:case_1,case_2 or an evalset ID
+AGENT   an agent's folder; then every TARGET is a file, FILE:ids or an ID
 
 \b
 Exit codes
     0  every case passed
     1  some case failed
-    2  the command line is wrong, or a file or config named on it; nothing ran
-    3  something could not be evaluated, or nothing ran
-  130  interrupted; what was scored is kept
+    2  the command line is wrong, or a file or config that it names; nothing ran
+    3  a case could not be evaluated, or nothing ran
+  130  interrupted; finished scores are saved
 """
 
 
-@common.command("run", _DESCRIPTION, "Runs evalsets without a screen, for a terminal, a script or CI.")
+@common.command("run", _DESCRIPTION, "Run evalsets without a screen, in a terminal, a script or CI.")
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
 @common.CONFIG
 @common.CASES
-@click.option("--agent", type=common.FILE, metavar="PATH", help="The agent of all evalsets.")
-@click.option("--runs", type=int, metavar="N", help="Executions of each case.  [default: 1]")
+@click.option("--agent", type=common.FILE, metavar="PATH", help="Agent for all evalsets.")
+@click.option("--runs", type=int, metavar="N", help="Run each case N times.  [default: 1]")
 @click.option(
     "--until-sure",
     type=float,
     metavar="RATE",
-    help="Repeats each case until it is sure that this share passes, or fewer do; --runs times at most (50).",
+    help="Repeat each case until its pass rate is certainly above or below RATE, at most --runs times (50).",
 )
-@click.option("--concurrency", type=int, default=8, metavar="N", show_default=True, help="Cases at the same time.")
-@click.option("--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="For one case.")
+@click.option(
+    "--concurrency", type=int, default=8, metavar="N", show_default=True, help="Run N cases at the same time."
+)
+@click.option(
+    "--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="Time limit of one case."
+)
 @common.JSON
 @common.JUNIT
 @common.PLAIN
@@ -58,29 +62,29 @@ Exit codes
     type=click.Choice(["case", "run"]),
     default="case",
     show_default=True,
-    help="A process for each case, or one for all cases of an agent (quicker).",
+    help="One process for each case, or one for all cases of an agent (faster).",
 )
-@common.python("The agents' interpreter.  [default: the project's .venv]")
+@common.python("Python interpreter of the agents.  [default: the project's .venv]")
 @click.option(
-    "--initial-session-file", type=common.FILE, metavar="FILE", help="Session of cases in the oldest file format."
+    "--initial-session-file", type=common.FILE, metavar="FILE", help="Session for cases in the oldest file format."
 )
 @common.STATE_DIR
 @click.option(
     "--log-level",
     type=click.Choice(_LOG_LEVELS, case_sensitive=False),
     metavar="LEVEL",
-    help="What agents log to their output: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
+    help="Log level of agents: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
 )
 @common.MAX_JUDGE_CALLS
 @common.ALL_VOTES
 @common.NO_CACHE
-@click.option("--fresh", is_flag=True, help="Runs all cases anew, also where an interrupted run could be resumed.")
-@click.option("--watch", is_flag=True, help="Goes on after the run: a save runs the cases that it can affect.")
+@click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed.")
+@click.option("--watch", is_flag=True, help="Keep running: each save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
 @click.option("--enable-features", multiple=True, hidden=True)
 @click.option("--disable-features", multiple=True, hidden=True)
 def run_command(**values: Any) -> int:
-    """Runs what the command line asks for; the exit code."""
+    """Run the cases that the command line names, and return the exit code."""
     _refuse_storage(values.pop("eval_storage_uri"))
     _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
     values["use_cache"] = not values.pop("no_cache")
@@ -97,22 +101,21 @@ def run_command(**values: Any) -> int:
             from workbench.cli.watch_run import watch
 
             return watch(request)
-        from workbench.cli.following import carry_out
+        from workbench.cli.following import run_and_report
 
-        return carry_out(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh)
+        return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh)
 
 
 def _refuse_storage(storage: str | None) -> None:
     if storage is not None:
         raise Refused(
-            "--eval_storage_uri is not supported: evalsets are read from files, and runs are kept on this machine",
-            hint="Fetch the evalsets first and name the files; --state-dir says where runs are kept",
+            "--eval_storage_uri is not supported: evalsets are read from files, and runs are stored on this machine",
+            hint="Download the evalsets and name the files. --state-dir sets the folder for runs",
         )
 
 
 def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: tuple[str, ...]) -> None:
-    """What reaches the agents' processes by their environment: the level for their logging, and ADK's feature flags
-    as the variables that ADK reads."""
+    """Put the agents' log level and ADK's feature flags into the environment, where their processes read them."""
     if log_level is not None:
         os.environ["AGENT_WORKBENCH_LOG_LEVEL"] = log_level
     for prefix, lists in (("ADK_ENABLE_", enabled), ("ADK_DISABLE_", disabled)):
@@ -122,17 +125,21 @@ def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: 
 
 
 def _check(request: RunRequest) -> None:
-    """Refuses what would only be noticed when the run is over, or not at all."""
+    """Refuse faults that would be noticed only after the run, or never.
+
+    Raises:
+        Refused: No target, an empty target, or a report of a watch.
+    """
     if not request.targets.words:
         raise Refused(
-            "nothing is named to run",
+            "no target given",
             hint="`agent-workbench run .` runs all evalsets in this folder",
             try_help="agent-workbench run",
         )
     if "" in request.targets.words:
-        raise Refused("one of the targets is empty", hint="An unset variable on the command line looks like that")
+        raise Refused("a target is empty", hint="Check for unset variables on the command line")
     if request.watch and (request.json is not None or request.junit is not None):
         raise Refused(
-            "--watch has no end at which a report could be written",
-            hint="Without it, `run` writes --json and --junit; runs of a watch are kept, and `score last` reads them",
+            "--watch cannot write a report, because it has no end",
+            hint="Leave out --watch, or read a stored run later with `score last --json`",
         )

@@ -1,4 +1,4 @@
-"""What a command line of `run` or `score` asks for."""
+"""The requests that command lines of `run` and `score` describe."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +8,8 @@ from workbench.project.targets import Targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be written. `json` may be `-` for standard output."""
+class Outputs:
+    """The outputs of a run. `json` is a path, or `-` for standard output."""
 
     json: str | None = None
     junit: Path | None = None
@@ -18,8 +18,8 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest(Wanted):
-    """What a command line of `run` asks for."""
+class RunRequest(Outputs):
+    """The request of one `run` command line."""
 
     targets: Targets
     options: RunOptions = field(default_factory=RunOptions)

@@ -1,4 +1,4 @@
-"""The command `status`: the last verdict of each case, whether it is stale, and why. Runs nothing."""
+"""The command `status`: the last verdict of each case, and why it is stale. Runs nothing."""
 
 import sys
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ Exit codes
 """
 
 
-@common.command("status", _DESCRIPTION, "Shows last verdicts, and which are stale.")
+@common.command("status", _DESCRIPTION, "Show the last verdicts, and which are stale.")
 @click.argument("paths", metavar="[PATH]", nargs=-1, type=common.FILE)
 @common.AS_JSON
 @click.option("--fail-stale", is_flag=True, help="Exit with 1 if a verdict is stale.")

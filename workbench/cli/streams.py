@@ -1,7 +1,7 @@
-"""The program's own standard streams, made so that writing to them never fails a run.
+"""The program's standard streams, to which writing never fails a run.
 
-A reader that goes away (`| head`), a stream closed before the start (`>&-`) and a terminal that cannot show a
-character are ordinary here: what was to be shown is lost, the verdict and the exit code are not.
+A reader that goes away (`| head`), a stream that was closed before the start (`>&-`) and a terminal that cannot show a
+character are ordinary here. The text is lost; the verdict and the exit code are not.
 """
 
 import contextlib
@@ -17,51 +17,56 @@ from workbench.text import one_line
 
 _PLAIN_SPELLINGS = str.maketrans({"≥": ">=", "…": "...", "—": "-", "·": "-", "–": "-"})
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
-"""What a write says when its reader, or the terminal, no longer exists."""
+"""Errors of a write whose reader or terminal no longer exists."""
 
 _failed: set[int] = set()
 _unread: set[int] = set()
-"""Descriptors of this process's streams that could not take what was written, though their reader is there."""
+"""Descriptors of streams that could not take a write although their reader exists."""
 
 
 def prepare_streams() -> None:
-    """Makes descriptors 0 to 2 exist and standard output and error accept every character.
+    r"""Make sure that descriptors 0 to 2 exist, and that standard output and error accept every character.
 
-    A closed descriptor would be given to the next file that is opened, and a child's print would end up in it: so it
-    is opened on the null device. Characters that the terminal's encoding lacks are written as `\\uXXXX`."""
+    A closed descriptor is opened on the null device. Otherwise the next opened file would get its number, and a
+    child's output would end up in that file. Characters that the terminal's encoding lacks are written as `\uXXXX`.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    # Python leaves the stream of a descriptor that was closed at its start as None.
+    # Python sets the stream of a descriptor that was closed at the start to None.
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115, PTH123
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)  # a test's replacement may be no TextIOWrapper
+        reconfigure = getattr(stream, "reconfigure", None)  # Tests may replace it by another class.
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
 
 
 def on_terminal() -> bool:
-    """Whether a person types and reads here."""
+    """Return whether standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def can_draw() -> bool:
-    """Whether the screen can be opened here: a terminal that is no more than a typewriter cannot show it."""
+    """Return whether the screen can be opened: on a terminal that can redraw (TERM is not dumb)."""
     return on_terminal() and os.environ.get("TERM") != "dumb"
 
 
 def write_line(stream: TextIO, text: str = "") -> bool:
-    """Writes one line (safe text) and flushes it. False if the stream cannot take it, from when on it is silent:
-    nobody reads it any more, or (which standard error is told) the disk is full."""
+    """Write one line of safe text, and flush it.
+
+    Returns:
+        False if the stream could not take it: nobody reads it any more, or the disk is full, which is reported on
+        standard error. The stream is silent from then on.
+    """
     return write_pieces(stream, (text + "\n",))
 
 
 def write_pieces(stream: TextIO, pieces: Iterable[str]) -> bool:
-    """Write safe text that comes in pieces, and flush it. Fails as `write_line` does."""
+    """Write pieces of safe text, and flush them. Returns the same as `write_line`."""
     try:
         for text in pieces:
             stream.write(spelled_for(stream, text))
@@ -72,7 +77,7 @@ def write_pieces(stream: TextIO, pieces: Iterable[str]) -> bool:
             _unread.add(stream.fileno())
         else:
             _failed.add(stream.fileno())
-            write_line(sys.stderr, f"error: what was to be shown is lost: {error.strerror or type(error).__name__}")
+            write_line(sys.stderr, f"error: output was lost: {error.strerror or type(error).__name__}")
         return False
     return True
 
@@ -83,19 +88,23 @@ def warn(message: str) -> None:
 
 
 def has_failed() -> bool:
-    """Whether something on standard output that somebody still wanted to read could not be written."""
+    """Return whether a write to standard output failed although its reader exists."""
     return bool(_failed) and sys.stdout.fileno() in _failed
 
 
 def is_unread() -> bool:
-    """Whether whoever read standard output is gone, as `head` after its lines. Known from the first line on that nobody
-    took."""
+    """Return whether the reader of standard output is gone, like `head` after its lines.
+
+    This is known from the first failed write on.
+    """
     return bool(_unread) and sys.stdout.fileno() in _unread
 
 
 def silence(stream: TextIO) -> None:
-    """Points the stream's descriptor at the null device, so that what is still buffered, by us or by a library, does
-    not fail again, not even when the interpreter ends."""
+    """Redirect the stream's descriptor to the null device.
+
+    Text that is still buffered, by us or by a library, then cannot fail again, not even when the interpreter ends.
+    """
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, stream.fileno())
@@ -104,8 +113,10 @@ def silence(stream: TextIO) -> None:
 
 
 def flush_streams() -> None:
-    """Write what is still buffered, and drop what a terminal that is gone cannot take: else Python would replace the
-    exit code by 120."""
+    """Write buffered output, and drop what a vanished terminal cannot take.
+
+    Otherwise Python would replace the exit code by 120.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -115,21 +126,23 @@ def flush_streams() -> None:
 
 
 def let_go_of_streams(*, pipes: bool) -> None:
-    """Silences the standard streams that are terminals, and with `pipes` all others too. A write that waits for one
-    goes on as soon as the signal handler that calls this returns."""
+    """Silence the standard streams that are terminals, and with `pipes` all others too.
+
+    A write that blocks on one of them continues as soon as the calling signal handler returns.
+    """
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # closed, or no file
+        with contextlib.suppress(OSError, ValueError):  # Closed, or without a file.
             if pipes or stream.isatty():
                 silence(stream)
 
 
 def spelled_for(stream: TextIO, text: str) -> str:
-    """`text`, with our own signs in letters where the stream's encoding lacks any of its characters."""
+    """Return `text`, with our own signs in ASCII if the stream's encoding lacks one of its characters."""
     return text if can_show(stream, text) else text.translate(_PLAIN_SPELLINGS)
 
 
 def can_show(stream: TextIO, text: str) -> bool:
-    """Whether the stream's encoding has all characters of `text`."""
+    """Return whether the stream's encoding has all characters of `text`."""
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -138,7 +151,7 @@ def can_show(stream: TextIO, text: str) -> bool:
 
 
 def write_file(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> bool:
-    """Write the file that an option names. False if that failed; standard error says why."""
+    """Write the file that an option names. Return False if that failed; standard error has the reason."""
     try:
         replace_pieces(file, content())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`run --watch`: a run, and then after each save the cases that it can affect, in plain lines, until Ctrl-C."""
+"""`run --watch`: a run, then after each save the cases that it can affect, in plain lines until Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -33,10 +33,10 @@ Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
 
 
 def watch(request: RunRequest) -> int:
-    """Runs what is asked for, then watches; ends when it is interrupted.
+    """Run the requested cases, watch until interrupted, and return the exit code.
 
     Raises:
-        UsageFaultError: the request cannot be carried out; nothing ran.
+        UsageFaultError: The plan cannot be made; nothing ran.
     """
     workspace = request.targets.open()
     plan = request.targets.plan(request.options, workspace)
@@ -56,7 +56,7 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
 
 
 class _Lines:
-    """The lines of `run --watch`."""
+    """The output lines of `run --watch`."""
 
     watch: RunningWatch
 
@@ -132,7 +132,7 @@ def _keys(watch: RunningWatch) -> Iterator[None]:
 
 
 def outcomes(records: Iterable[CaseRecord]) -> Outcomes:
-    """Return how each case with a verdict came out; its executions are taken together."""
+    """Return the outcome of each case with a verdict, over all its executions."""
     found: dict[CaseName, list[CaseRecord]] = {}
     for record in records:
         if record.has_verdict:
@@ -141,8 +141,10 @@ def outcomes(records: Iterable[CaseRecord]) -> Outcomes:
 
 
 def changed_lines(before: Outcomes, now: Outcomes) -> Iterator[str]:
-    """`CHANGED agent/eval_set_id/eval_id passed -> failed`, of repeats `3/3 passed -> 0/3 passed`: regressions first.
-    Safe text."""
+    """Yield `CHANGED agent/eval_set_id/eval_id passed -> failed` lines of safe text, regressions first.
+
+    Repeated cases read `3/3 passed -> 0/3 passed`.
+    """
     both = [(now[case][0], then, now[case][1]) for case, (_, then) in before.items() if case in now]
     changed = [(ref, then, today) for ref, then, today in both if differs(then, today)]
     changed.sort(key=lambda one: (one[2].rate.rate or 0.0) > (one[1].rate.rate or 0.0))
