@@ -281,5 +281,5 @@ def test_a_folder_that_was_opened_as_here_and_is_moved_is_gone(tmp_path: Path, m
     session = Session(Path())
     assert session.read().root == root
     root.rename(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="not there"):
+    with pytest.raises(OSError, match="does not exist"):
         session.read()
