@@ -87,7 +87,8 @@ def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: 
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    with contextlib.suppress(OSError):
+        sync_folder(target.parent)
 
 
 def _write(out: BinaryIO, pieces: Iterable[bytes]) -> str:
@@ -109,11 +110,14 @@ def _like(descriptor: int, before: os.stat_result) -> None:
     os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
-def _sync_folder(folder: Path) -> None:
-    """Flush the folder entry to disk, so that the rename survives a crash, if the file system supports that."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def sync_folder(folder: Path) -> None:
+    """Flush the folder to disk, so that the name of a new file in it survives a crash.
+
+    Raises:
+        OSError: The file system does not support that.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.owners import save_last_owners, save_owner
+from workbench.atomic import sync_folder
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.run.event_lines import Line
@@ -183,7 +184,7 @@ class Journal:
     def _sync_name(self) -> None:
         """Sync the folder once, so that the file's name survives a power failure too."""
         if self.path is not None and not self._name_synced:
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
             self._name_synced = True
 
     def digests(self) -> Digests:
@@ -322,15 +323,6 @@ def _remove(path: Path) -> None:
     for remove in (path.unlink, path.parent.rmdir):
         with contextlib.suppress(OSError):
             remove()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the folder, so that the file's name is on disk like its content."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sync(descriptor: int) -> None:

@@ -20,7 +20,7 @@ class ChatLink:
         self._runs, self._make, self._wake = runs, make, wake
         self._news: deque[ChatEvent] = deque()
         self._chat: Chat | None = None
-        self._early: list[Callable[[Chat], None]] = []
+        self._waiting: list[Callable[[Chat], None]] = []
         """What is to be done as soon as the conversation is there; of the run's thread, like `_chat`."""
         runs.also(self._execute)
 
@@ -61,7 +61,7 @@ class ChatLink:
             if self._chat is not None:
                 do(self._chat)
             else:
-                self._early.append(do)
+                self._waiting.append(do)
 
         self._runs.call(now)
 
@@ -71,7 +71,7 @@ class ChatLink:
 
         try:
             self._chat = self._make(self._publish)
-            for do in self._early:
+            for do in self._waiting:
                 do(self._chat)
             await self._chat.execute()
         except Exception as fault:
