@@ -105,3 +105,14 @@ async def test_pasting_into_a_text_field(open_screen: OpenScreen) -> None:
             await pilot.pause()
             check(screen)
             screen.main.cases.input.value = ""
+
+
+async def test_messages_are_never_markup_whatever_the_caller_says(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open():
+        screen.app.notify("[red]one", markup=True)
+        screen.app.screen.notify("[red]two")
+        assert [(notice.message, notice.markup) for notice in screen.app._notifications] == [
+            ("[red]one", False),
+            ("[red]two", False),
+        ]
