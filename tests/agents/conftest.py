@@ -1,4 +1,4 @@
-"""A project in a few words: `tree` writes files below a folder, evalsets and agents in their shortest form."""
+"""Short helpers for projects: `tree` writes files below a folder, with minimal evalsets and agents."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The asking end of a child that answers calls, with children that do as they are told."""
+"""The parent's side of a child that answers calls, tested with scripted children."""
 
 import asyncio
 import os
@@ -71,14 +71,14 @@ async def begun(pipe: Path) -> int:
     return int(await asyncio.wait_for(asyncio.to_thread(pipe.read_text), 30))
 
 
-async def test_it_is_started_when_it_is_first_asked(make: Make) -> None:
+async def test_child_starts_with_the_first_call(make: Make) -> None:
     child = make()
     assert child.pid is None
     assert await child.call({"do": "echo", "text": "a \ud800 b"}) == {"do": "echo", "text": "a \ud800 b"}
     assert await child.call({"do": "pid"}) == child.pid
 
 
-async def test_what_the_child_says_of_a_failure_comes_back(make: Make) -> None:
+async def test_failure_report_of_the_child_is_returned(make: Make) -> None:
     child = make()
     with pytest.raises(CallRefusedError, match="I would rather not") as caught:
         await child.call({"do": "refuse"})
@@ -87,7 +87,7 @@ async def test_what_the_child_says_of_a_failure_comes_back(make: Make) -> None:
         await child.call({"do": "bug"})
 
 
-async def test_another_is_started_when_it_has_gone(make: Make) -> None:
+async def test_new_child_starts_after_the_first_ended(make: Make) -> None:
     child = make()
     first = await child.call({"do": "pid"})
     with pytest.raises(ChildLostError, match=r"^ended with exit code 9$") as caught:
@@ -96,7 +96,7 @@ async def test_another_is_started_when_it_has_gone(make: Make) -> None:
     assert await child.call({"do": "pid"}) != first
 
 
-async def test_one_that_never_starts(make: Make) -> None:
+async def test_child_that_never_starts_is_an_error(make: Make) -> None:
     child = make("raise SystemExit('no good')")
     for attempt in (child.start, lambda: child.call({"do": "pid"})):
         with pytest.raises(ChildLostError, match="ended with exit code 1: no good") as caught:
@@ -104,7 +104,7 @@ async def test_one_that_never_starts(make: Make) -> None:
         assert not caught.value.began
 
 
-async def test_one_that_takes_too_long_to_start(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_child_that_starts_too_slowly_is_an_error(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not listen yet, so nobody waits for it to end when it is asked to."""
     monkeypatch.setattr(ChildProcess.close, "__kwdefaults__", {"grace": 3600.0})
     child = make("import time; time.sleep(1e6)", ready_within=0.3)
@@ -115,7 +115,7 @@ async def test_one_that_takes_too_long_to_start(make: Make, monkeypatch: pytest.
         await child.close()
 
 
-async def test_a_call_has_its_time(make: Make, pipe: Path) -> None:
+async def test_call_times_out(make: Make, pipe: Path) -> None:
     child = make()
     reading = asyncio.create_task(begun(pipe))
     with pytest.raises(CallTimeoutError):
@@ -124,7 +124,7 @@ async def test_a_call_has_its_time(make: Make, pipe: Path) -> None:
     assert await child.call({"do": "pid"}) == await reading
 
 
-async def test_renewed_it_finishes_what_it_has(make: Make, pipe: Path) -> None:
+async def test_renewed_child_finishes_its_calls(make: Make, pipe: Path) -> None:
     child = make()
     waiting = asyncio.create_task(child.call({"do": "wait", "pipe": str(pipe)}))
     old = await begun(pipe)
@@ -136,7 +136,7 @@ async def test_renewed_it_finishes_what_it_has(make: Make, pipe: Path) -> None:
         await waiting
 
 
-async def test_closed_it_ends_what_waits(make: Make, pipe: Path) -> None:
+async def test_close_ends_waiting_calls(make: Make, pipe: Path) -> None:
     child = make()
     waiting = asyncio.create_task(child.call({"do": "wait", "pipe": str(pipe)}))
     number = await begun(pipe)

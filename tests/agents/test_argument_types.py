@@ -1,4 +1,4 @@
-"""Which JSON values a parameter's annotation allows."""
+"""The JSON values that a parameter's annotation allows."""
 
 import ast
 from typing import Any
@@ -35,11 +35,11 @@ def test_annotations_allow_their_json_values(annotation: str, right: list[Any], 
 
 
 @pytest.mark.parametrize("annotation", ["Order", "shop.Order", "int | Order", "'not python at ('", "Literal[SIZE]"])
-def test_what_is_not_certain_is_not_judged(annotation: str) -> None:
+def test_uncertain_annotations_have_no_type(annotation: str) -> None:
     assert _allows(annotation, "anything") is None
 
 
-def test_the_allowed_values_are_shown_in_words() -> None:
+def test_allowed_values_are_shown_in_words() -> None:
     found = argument_type(ast.parse("int | None", mode="eval").body)
     assert found is not None
     assert found.shown == "integer or null"

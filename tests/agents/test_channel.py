@@ -1,4 +1,4 @@
-"""Frames and printed output at the parent's end: order, size, descriptors, and other ends that misbehave."""
+"""Frames and printed output at the parent's end: order, size, descriptors, and misbehaving children."""
 
 import asyncio
 import os
@@ -58,7 +58,7 @@ async def test_frames_come_in_order_whatever_their_size() -> None:
     assert heard.ended == [""]
 
 
-async def test_a_frame_may_come_byte_by_byte() -> None:
+async def test_frame_may_come_byte_by_byte() -> None:
     heard = Heard()
     for byte in encode({"a": "\ud800é"}):
         heard.other.send(bytes([byte]))
@@ -78,7 +78,7 @@ async def test_a_frame_may_come_byte_by_byte() -> None:
         (struct.pack(">I", 400_000) + b"[" * 400_000, "cannot be read"),
     ],
 )
-async def test_what_is_no_frame_ends_the_channel_with_the_reason(data: bytes, words: str) -> None:
+async def test_invalid_frame_ends_the_channel_with_the_reason(data: bytes, words: str) -> None:
     heard = Heard()
     heard.other.sendall(encode({"first": 1}))
     threading.Thread(target=lambda: heard.other.sendall(data)).start()
@@ -88,7 +88,7 @@ async def test_what_is_no_frame_ends_the_channel_with_the_reason(data: bytes, wo
     heard.other.close()
 
 
-async def test_a_slow_reader_gets_everything_and_the_descriptors() -> None:
+async def test_slow_reader_gets_everything_and_the_descriptors() -> None:
     heard = Heard()
     reading, writing = os.pipe()
     large = "x" * 3_000_000
@@ -112,7 +112,7 @@ async def test_a_slow_reader_gets_everything_and_the_descriptors() -> None:
     heard.other.close()
 
 
-async def test_too_much_is_refused_before_anything_is_sent() -> None:
+async def test_oversized_frame_is_refused_before_anything_is_sent() -> None:
     heard = Heard()
     with pytest.raises(FrameTooLargeError):
         heard.channel.send({"op": "small"}, {"text": "x" * 17_000_000})
@@ -121,7 +121,7 @@ async def test_too_much_is_refused_before_anything_is_sent() -> None:
     heard.other.close()
 
 
-async def test_frames_of_one_turn_of_the_loop_leave_in_one_piece() -> None:
+async def test_frames_of_one_loop_iteration_are_sent_together() -> None:
     heard = Heard()
     for number in range(3):
         heard.channel.send({"n": number})
@@ -131,7 +131,7 @@ async def test_frames_of_one_turn_of_the_loop_leave_in_one_piece() -> None:
     heard.other.close()
 
 
-async def test_sending_to_nobody_closes_what_was_to_be_sent() -> None:
+async def test_sending_after_the_end_closes_the_descriptors() -> None:
     heard = Heard()
     heard.other.close()
     reading, writing = os.pipe()
@@ -143,7 +143,7 @@ async def test_sending_to_nobody_closes_what_was_to_be_sent() -> None:
     heard.channel.send({"op": "after"})
 
 
-async def test_what_has_arrived_is_taken_in_at_once() -> None:
+async def test_drain_processes_what_has_arrived() -> None:
     heard = Heard()
     heard.other.sendall(encode({"n": 1}) + encode({"n": 2}))
     assert heard.channel.drain_at_once()
@@ -153,7 +153,7 @@ async def test_what_has_arrived_is_taken_in_at_once() -> None:
     assert heard.ended == [""]
 
 
-async def test_printed_lines_come_together_and_whole() -> None:
+async def test_printed_lines_come_together_and_complete() -> None:
     reading, writing = os.pipe()
     texts: list[str] = []
     pipe = OutputPipe(reading, texts.append, lambda count: None)
@@ -166,7 +166,7 @@ async def test_printed_lines_come_together_and_whole() -> None:
     assert all(text.endswith("\n") for text in texts[:-1])
 
 
-async def test_a_line_without_end_is_not_cut_within_a_word() -> None:
+async def test_line_without_end_is_not_cut_within_a_word() -> None:
     reading, writing = os.pipe()
     texts: list[str] = []
     pipe = OutputPipe(reading, texts.append, lambda count: None)
@@ -181,7 +181,7 @@ async def test_a_line_without_end_is_not_cut_within_a_word() -> None:
     assert all(text.endswith(";") for text in texts)
 
 
-async def test_a_grandchild_that_keeps_the_pipe_does_not_keep_us() -> None:
+async def test_grandchild_that_holds_the_pipe_does_not_block() -> None:
     reading, writing = os.pipe()
     texts: list[str] = []
     pipe = OutputPipe(reading, texts.append, lambda count: None)

@@ -1,4 +1,4 @@
-"""Which criteria config holds, and how the choice is told."""
+"""The choice of a criteria config, and its reason."""
 
 import json
 import os
@@ -33,7 +33,7 @@ _DEFAULTS = [("tool_trajectory_avg_score", 1.0), ("response_match_score", 0.8)]
         ([], None, "defaults: no test_config.json or eval_config.json beside the evalset or above it"),
     ],
 )
-def test_nearest_config(tree: Tree, files: list[str], config: str | None, reason: str) -> None:
+def test_nearest_config_is_chosen(tree: Tree, files: list[str], config: str | None, reason: str) -> None:
     project = tree({"d/e/": "", **dict.fromkeys(files, _CONFIG)})
     choice = CriteriaChooser(project, None).choose(project / "d" / "e" / "x.evalset.json")
     assert choice.config.path == (project / config if config else None)
@@ -43,7 +43,7 @@ def test_nearest_config(tree: Tree, files: list[str], config: str | None, reason
 
 
 @pytest.mark.parametrize("kind", ["link", "loop", "pipe", "device"])
-def test_a_config_that_cannot_be_read_is_not_replaced_by_another(tree: Tree, kind: str) -> None:
+def test_config_that_cannot_be_read_is_not_replaced_by_another(tree: Tree, kind: str) -> None:
     project = tree({"d/": "", "test_config.json": _CONFIG})
     file = project / "d/test_config.json"
     if kind == "pipe":
@@ -55,14 +55,14 @@ def test_a_config_that_cannot_be_read_is_not_replaced_by_another(tree: Tree, kin
     assert choice.config.broken
 
 
-def test_a_given_config_wins(tree: Tree) -> None:
+def test_given_config_wins(tree: Tree) -> None:
     project = tree({"test_config.json": _CONFIG, "other.json": '{"criteria": {"response_match_score": 0.1}}'})
     choice = CriteriaChooser(project, project / "other.json").choose(project / "x.evalset.json")
     assert [item.threshold for item in choice.config.criteria] == [0.1]
     assert choice.reason == f"given: {project / 'other.json'}"
 
 
-def test_a_config_without_criteria_gives_the_defaults_and_keeps_the_rest(tree: Tree) -> None:
+def test_config_without_criteria_gives_the_defaults_and_keeps_the_rest(tree: Tree) -> None:
     simulator = {"user_simulator_config": {"type": "llm_backed", "model": "m"}}
     project = tree({"test_config.json": json.dumps(simulator)})
     choice = CriteriaChooser(project, None).choose(project / "x.evalset.json")
@@ -79,19 +79,19 @@ def test_empty_criteria_mean_none(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"criteria": {"response_match_score": null}}'])
-def test_a_broken_config_is_chosen_and_broken(tree: Tree, text: str) -> None:
+def test_broken_config_is_chosen_and_broken(tree: Tree, text: str) -> None:
     project = tree({"test_config.json": _CONFIG, "d/test_config.json": text})
     choice = CriteriaChooser(project, None).choose(project / "d" / "x.evalset.json")
     assert choice.config.broken
     assert choice.config.path == project / "d" / "test_config.json"
 
 
-def test_a_given_config_that_is_missing_is_broken(tree: Tree) -> None:
+def test_given_config_that_is_missing_is_broken(tree: Tree) -> None:
     project = tree({})
     assert CriteriaChooser(project, project / "gone.json").choose(project / "x.evalset.json").config.broken
 
 
-def test_an_evalset_outside_the_root_has_only_what_lies_beside_it(tree: Tree, tmp_path: Path) -> None:
+def test_evalset_outside_the_root_uses_only_its_own_folder(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "test_config.json").write_text(_CONFIG)
     far = tmp_path / "far"
     far.mkdir()

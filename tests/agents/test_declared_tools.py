@@ -20,7 +20,7 @@ def _declared(folder: Path, **files: str) -> DeclaredTools:
     return declared_tools(agent)
 
 
-def test_functions_of_the_same_module(tmp_path: Path) -> None:
+def test_functions_of_the_same_module_are_tools(tmp_path: Path) -> None:
     found = _declared(tmp_path, agent=TOOL + "root_agent = LlmAgent(name='a', model='gemini-2.5-flash', tools=[find])")
     assert found.complete
     assert found.models == {"gemini-2.5-flash"}
@@ -28,7 +28,7 @@ def test_functions_of_the_same_module(tmp_path: Path) -> None:
     assert found.tools["find"].required == {"order_id"}
 
 
-def test_functions_of_a_module_beside_it(tmp_path: Path) -> None:
+def test_functions_of_a_neighbouring_module_are_tools(tmp_path: Path) -> None:
     source = "from .shop import find\nfrom . import desk\nroot_agent = Agent(name='a', tools=[find, desk.send])"
     found = _declared(tmp_path, agent=source, shop=TOOL, desk="def send(to): ...")
     assert found.complete
@@ -45,35 +45,35 @@ def test_sub_agents_bring_their_tools_and_the_transfer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tools", ["[find, McpToolset()]", "[find, *more]", "make_tools()", "[find, elsewhere]", "[AgentTool(agent=x)]"]
 )
-def test_what_cannot_be_known_leaves_the_list_open(tmp_path: Path, tools: str) -> None:
+def test_unknown_tools_make_the_list_incomplete(tmp_path: Path, tools: str) -> None:
     found = _declared(tmp_path, agent=TOOL + f"root_agent = LlmAgent(name='a', tools={tools})")
     assert not found.complete
 
 
-def test_a_tool_that_takes_anything(tmp_path: Path) -> None:
+def test_tool_with_keyword_arguments_accepts_anything(tmp_path: Path) -> None:
     found = _declared(tmp_path, agent="def find(**words): ...\nroot_agent = LlmAgent(name='a', tools=[find])")
     assert found.tools["find"].open
 
 
-def test_an_agent_handed_on_by_its_package(tmp_path: Path) -> None:
+def test_agent_reexported_by_its_package_is_read(tmp_path: Path) -> None:
     found = _declared(
         tmp_path, __init__="from .desk import root_agent", desk=TOOL + "root_agent = LlmAgent(name='a', tools=[find])"
     )
     assert sorted(found.tools) == ["find"]
 
 
-def test_an_agent_without_a_framework_declares_nothing(tmp_path: Path) -> None:
+def test_agent_without_a_framework_declares_nothing(tmp_path: Path) -> None:
     found = _declared(tmp_path, agent="def root_agent(message, session): return 'hi'")
     assert (found.tools, found.complete) == ({}, False)
 
 
-def test_a_module_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_module_makes_the_list_incomplete(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("root_agent = LlmAgent(tools=[find]\n")
     agent, _ = agent_at(tmp_path)
     assert agent is not None
     assert not declared_tools(agent).complete
 
 
-def test_a_module_that_imports_itself(tmp_path: Path) -> None:
+def test_module_that_imports_itself_is_read_once(tmp_path: Path) -> None:
     source = "from .agent import other\n" + TOOL + "root_agent = LlmAgent(tools=[find], sub_agents=[other])"
     assert "find" in _declared(tmp_path, agent=source).tools

@@ -1,4 +1,4 @@
-"""Which files define an agent, told without importing them."""
+"""The files that define an agent, found without importing them."""
 
 from pathlib import Path
 
@@ -63,11 +63,11 @@ def _attribute(folder: Path, **files: str) -> str | None:
         ("", None),
     ],
 )
-def test_names_of_agent_py(tmp_path: Path, source: str, attribute: str | None) -> None:
+def test_names_that_define_an_agent(tmp_path: Path, source: str, attribute: str | None) -> None:
     assert _attribute(tmp_path, agent=source) == attribute
 
 
-def test_package_that_only_imports_its_agent_module(tmp_path: Path) -> None:
+def test_agent_module_comes_before_the_package_that_imports_it(tmp_path: Path) -> None:
     _attribute(tmp_path, init="from . import agent", agent="root_agent = make()")
     definition, _ = find_definition(tmp_path, {"__init__.py", "agent.py"})
     assert definition is not None
@@ -131,13 +131,13 @@ def test_what_this_python_cannot_parse_may_still_run_in_a_newer_one(tmp_path: Pa
 @pytest.mark.parametrize(
     "content", [b"\0", b"x = '\xff'", b"(" * 5000 + b"\nroot_agent", b"# coding: nonsense\nroot_agent = 1"]
 )
-def test_bytes_that_are_no_python(tmp_path: Path, content: bytes) -> None:
+def test_bytes_that_are_not_python_are_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent.py").write_bytes(content)
     _, unreadable = find_definition(tmp_path, {"agent.py"})
     assert "not valid Python" in unreadable[0].reason
 
 
-def test_other_encodings_and_a_byte_order_mark(tmp_path: Path) -> None:
+def test_other_encodings_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_bytes("# coding: latin-1\nname = 'é'\nroot_agent = 1".encode("latin-1"))
     definition, unreadable = find_definition(tmp_path, {"agent.py"})
     assert definition is not None
@@ -148,7 +148,7 @@ def test_other_encodings_and_a_byte_order_mark(tmp_path: Path) -> None:
     assert not unreadable
 
 
-def test_an_odd_escape_sequence_is_not_ours_to_warn_about(tmp_path: Path) -> None:
+def test_invalid_escape_sequence_gives_no_warning(tmp_path: Path) -> None:
     assert _attribute(tmp_path, agent="root_agent = '\\d'") == "root_agent"
 
 
@@ -158,7 +158,7 @@ def test_reading_imports_nothing(tmp_path: Path) -> None:
     assert not marker.exists()
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "agent.py").mkdir()
     definition, unreadable = find_definition(tmp_path, {"agent.py"})
     assert definition is None

@@ -1,4 +1,4 @@
-"""The walk, and what it makes of what it meets."""
+"""The walk through a project, and the agents and evalsets it finds."""
 
 import os
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_agents_and_evalsets_at_any_depth_in_order(tree: Tree) -> None:
     assert found.ignored == ()
 
 
-def test_an_agent_of_the_folder_itself(tree: Tree) -> None:
+def test_folder_itself_may_be_an_agent(tree: Tree) -> None:
     project = tree({"agent.py": AGENT})
     agent = discover(project).agents[0]
     assert agent == AgentFolder("project", project, "python", project / "agent.py", "root_agent")
@@ -61,25 +61,25 @@ def test_an_agent_of_the_folder_itself(tree: Tree) -> None:
         ({".workbench/x.evalset.json": "{}"}, ".workbench", "workbench"),
     ],
 )
-def test_folders_that_are_passed_over_and_named(tree: Tree, files: dict[str, str], folder: str, reason: str) -> None:
+def test_skipped_folders_are_named(tree: Tree, files: dict[str, str], folder: str, reason: str) -> None:
     project = tree(files)
     found = discover(project)
     assert (found.agents, found.evalsets) == ((), ())
     assert reason in _reasons(project, found)[folder]
 
 
-def test_caches_and_git_are_passed_over_without_a_word(tree: Tree) -> None:
+def test_caches_and_git_are_skipped_silently(tree: Tree) -> None:
     project = tree({"__pycache__/a.test.json": "{}", ".git/a.test.json": "{}"})
     found = discover(project)
     assert (found.evalsets, found.ignored) == ((), ())
 
 
-def test_an_environment_that_is_asked_for_is_looked_through(tree: Tree) -> None:
+def test_requested_environment_is_searched(tree: Tree) -> None:
     project = tree({"pyvenv.cfg": "", "agent.py": AGENT})
     assert _agents(project, discover(project)) == ["."]
 
 
-def test_gitignore_here_and_deeper_and_above(tree: Tree) -> None:
+def test_gitignore_files_at_all_levels_apply(tree: Tree) -> None:
     project = tree(
         {
             ".git/info/exclude": "private/",
@@ -103,26 +103,26 @@ def test_gitignore_here_and_deeper_and_above(tree: Tree) -> None:
     assert _evalsets(project, discover(project / "sub")) == ["sub/keep.test.json"]
 
 
-def test_an_agent_file_that_git_ignores_defines_nothing(tree: Tree) -> None:
+def test_agent_file_that_git_ignores_defines_nothing(tree: Tree) -> None:
     project = tree({".gitignore": "agent.py", "a/agent.py": AGENT})
     found = discover(project)
     assert found.agents == ()
     assert "ignored by git" in _reasons(project, found)["a/agent.py"]
 
 
-def test_an_ignored_folder_that_is_asked_for_is_looked_through(tree: Tree) -> None:
+def test_requested_ignored_folder_is_searched(tree: Tree) -> None:
     project = tree({".git/": "", ".gitignore": "build/", "build/x/a.test.json": "{}", "build/.gitignore": "y/"})
     tree({"build/y/a.test.json": "{}"})
     assert _evalsets(project, discover(project / "build")) == ["build/x/a.test.json"]
     assert _evalsets(project, discover(project / "build" / "x")) == ["build/x/a.test.json"]
 
 
-def test_rules_of_a_folder_above_the_repository_do_not_hold(tree: Tree) -> None:
+def test_ignore_rules_above_the_repository_do_not_apply(tree: Tree) -> None:
     project = tree({".gitignore": "*", "repo/.git/": "", "repo/a.test.json": "{}"})
     assert _evalsets(project, discover(project / "repo")) == ["repo/a.test.json"]
 
 
-def test_link_loops_end_and_each_folder_is_met_once(tree: Tree) -> None:
+def test_link_loops_end_and_each_folder_is_visited_once(tree: Tree) -> None:
     project = tree({"b/real/agent.py": AGENT, "b/real/x.test.json": "{}"})
     (project / "b" / "real" / "loop").symlink_to(project / "b")
     (project / "b" / "self").symlink_to("self")
@@ -137,13 +137,13 @@ def test_link_loops_end_and_each_folder_is_met_once(tree: Tree) -> None:
     assert "outside the project" in reasons["up"]
 
 
-def test_a_link_to_what_is_otherwise_passed_over_is_followed(tree: Tree) -> None:
+def test_link_to_a_skipped_folder_is_followed(tree: Tree) -> None:
     project = tree({".shared/evals/x.test.json": "{}", "agent/agent.py": AGENT})
     (project / "agent" / "evals").symlink_to(project / ".shared" / "evals")
     assert _evalsets(project, discover(project)) == ["agent/evals/x.test.json"]
 
 
-def test_linked_and_special_files(tree: Tree) -> None:
+def test_linked_and_special_files_are_listed(tree: Tree) -> None:
     project = tree({"a.test.json": "{}", ".hidden.test.json": "{}"})
     (project / "b.test.json").symlink_to("a.test.json")
     (project / "gone.test.json").symlink_to("nowhere")
@@ -169,7 +169,7 @@ def test_unreadable_folders_are_named_and_the_rest_is_found(tree: Tree, monkeypa
     assert _reasons(project, found) == {"locked": "cannot be read: Permission denied"}
 
 
-def test_a_missing_folder_is_told_not_raised(tmp_path: Path) -> None:
+def test_missing_folder_is_reported_not_raised(tmp_path: Path) -> None:
     found = discover(tmp_path / "nothing")
     assert found.agents == ()
     assert "cannot be read" in found.ignored[0].reason
@@ -193,7 +193,7 @@ def test_json_that_looks_like_an_evalset_is_named(tree: Tree) -> None:
     assert "results" in reasons["a/run.evalset_result.json"]
 
 
-def test_only_so_many_foreign_json_files_are_looked_into(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_limited_number_of_json_files_is_checked(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.agents.discovery._HEADS_READ", 2)
     project = tree({f"data/{number}.json": evalset() for number in range(5)})
     reasons = _reasons(project, discover(project))
@@ -208,7 +208,7 @@ def test_broken_python_is_named(tree: Tree) -> None:
     assert "line 1" in _reasons(project, found)["a/agent.py"]
 
 
-def test_file_names_that_are_not_utf8(tree: Tree) -> None:
+def test_file_names_that_are_not_utf8_are_listed(tree: Tree) -> None:
     project = tree({"a/agent.py": AGENT})
     odd = os.fsencode(project) + b"/a/\xff.test.json"
     Path(os.fsdecode(odd)).write_text("{}")
@@ -216,12 +216,12 @@ def test_file_names_that_are_not_utf8(tree: Tree) -> None:
     assert _evalsets(project, found) == ["a/\udcff.test.json"]
 
 
-def test_names_are_folders_and_paths_where_they_clash(tree: Tree) -> None:
+def test_clashing_agent_names_become_paths(tree: Tree) -> None:
     project = tree({"one/app/agent.py": AGENT, "two/app/agent.py": AGENT, "desk/agent.py": AGENT})
     assert [agent.name for agent in name_agents(discover(project).agents, project)] == ["desk", "one/app", "two/app"]
 
 
-def test_names_stay_distinct_where_the_root_is_an_agent_too(tree: Tree) -> None:
+def test_names_stay_distinct_if_the_root_is_an_agent(tree: Tree) -> None:
     project = tree({"agent.py": AGENT, "project/agent.py": AGENT, "a/project/agent.py": AGENT})
     names = [agent.name for agent in name_agents(discover(project).agents, project)]
     assert names == ["project", "project/a/project", "project/project"]
@@ -234,7 +234,7 @@ def test_names_stay_distinct_where_the_root_is_an_agent_too(tree: Tree) -> None:
         max_size=6,
     )
 )
-def test_whatever_the_links_every_evalset_is_found_once(
+def test_every_evalset_is_found_once_despite_links(
     tmp_path_factory: pytest.TempPathFactory, links: list[tuple[str, str]]
 ) -> None:
     project = tmp_path_factory.mktemp("links")

@@ -1,4 +1,4 @@
-"""Driver files are found without an import, and checked as far as that goes without running them."""
+"""Driver files are found without an import, and checked without running them."""
 
 import sys
 from pathlib import Path
@@ -27,7 +27,7 @@ def usable(package: Path, source: str) -> Path | Trouble:
     return _usable(Extension("agents", "mine", f"{package.name}.driver", "a-package"))
 
 
-def test_file_of_a_driver_is_found_without_importing_its_package(package: Path) -> None:
+def test_driver_file_is_found_without_importing_its_package(package: Path) -> None:
     assert usable(package, GOOD) == package / "driver.py"
     assert package.name not in sys.modules
     with pytest.raises(ModuleNotFoundError):
@@ -44,11 +44,11 @@ def test_file_of_a_driver_is_found_without_importing_its_package(package: Path) 
         ("def recognise(:", "SyntaxError"),
     ],
 )
-def test_driver_that_cannot_work_is_named(package: Path, source: str, said: str) -> None:
+def test_unusable_driver_is_named(package: Path, source: str, said: str) -> None:
     found = usable(package, source)
     assert isinstance(found, Trouble)
     assert said in found.reason
 
 
-def test_drivers_that_are_always_there_are_listed() -> None:
+def test_built_in_drivers_are_listed() -> None:
     assert [driver.name for driver in _drivers()] == [name for name, value in OWN["agents"].items() if ":" in value]

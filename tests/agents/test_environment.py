@@ -12,7 +12,7 @@ from tests.agents.conftest import Tree
 from workbench.agents.environment import agent_environment
 
 
-def test_the_nearest_file_up_to_the_root_of_the_file_system(tree: Tree) -> None:
+def test_nearest_env_file_is_used_up_to_the_file_system_root(tree: Tree) -> None:
     project = tree({".env": "A=top\nB=top", "sub/.env": "A=sub", "sub/agent/": "", "other/agent/.env/": ""})
     near = agent_environment(project / "sub" / "agent", {})
     assert (dict(near.values), near.file, near.names) == ({"A": "sub"}, project / "sub" / ".env", ("A",))
@@ -20,7 +20,7 @@ def test_the_nearest_file_up_to_the_root_of_the_file_system(tree: Tree) -> None:
     assert (dict(far.values), far.file) == ({"A": "top", "B": "top"}, project / ".env")
 
 
-def test_the_process_wins_but_not_inside_the_file(tree: Tree) -> None:
+def test_process_values_win_except_in_references(tree: Tree) -> None:
     project = tree({".env": "A=file\nB=${A}/${C}\nNEW=1\n"})
     found = agent_environment(project, {"A": "process", "C": "c", "KEPT": "k"})
     assert dict(found.values) == {"A": "process", "B": "file/c", "C": "c", "KEPT": "k", "NEW": "1"}
@@ -38,20 +38,20 @@ def test_the_process_wins_but_not_inside_the_file(tree: Tree) -> None:
         ("PYTHON_DOTENV_DISABLED", "no", True),
     ],
 )
-def test_switches(tree: Tree, name: str, value: str, loaded: bool) -> None:
+def test_variables_switch_loading_off(tree: Tree, name: str, value: str, loaded: bool) -> None:
     found = agent_environment(tree({".env": "A=1"}), {name: value})
     assert ("A" in found.values) is loaded
     assert (found.file is not None) is loaded
 
 
-def test_no_file(tmp_path: Path) -> None:
+def test_without_a_file_the_environment_is_unchanged(tmp_path: Path) -> None:
     found = agent_environment(tmp_path, {"A": "1"})
     assert found.file is None
     assert dict(found.values) == {"A": "1"}
     assert found.warnings == ()
 
 
-def test_the_fingerprint_follows_the_values_that_count(tree: Tree) -> None:
+def test_fingerprint_changes_with_effective_values(tree: Tree) -> None:
     def mark(text: str, **base: str) -> str:
         return agent_environment(tree({".env": text}), base).fingerprint
 
@@ -63,7 +63,7 @@ def test_the_fingerprint_follows_the_values_that_count(tree: Tree) -> None:
     assert mark("A=1", A="9") == mark("A=2", A="9")
 
 
-def test_what_cannot_be_used_is_a_warning_with_its_line(tree: Tree) -> None:
+def test_unusable_line_is_a_warning(tree: Tree) -> None:
     project = tree({".env": "A=1\n\n\nthis is not = fine = 'open\n'B=C'=1\nD=a\0b\nE=2\n"})
     found = agent_environment(project, {})
     assert dict(found.values) == {"A": "1", "E": "2"}
@@ -74,7 +74,7 @@ def test_what_cannot_be_used_is_a_warning_with_its_line(tree: Tree) -> None:
     ]
 
 
-def test_a_file_that_is_not_text(tree: Tree) -> None:
+def test_file_that_is_not_text_is_a_warning(tree: Tree) -> None:
     project = tree({})
     (project / ".env").write_bytes(b"A=\xff\xfe")
     found = agent_environment(project, {"B": "1"})
@@ -97,7 +97,9 @@ _LINES = st.one_of(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(_LINES, max_size=6))
-def test_the_same_as_adk_whatever_the_file(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+def test_environment_equals_that_of_adk_for_any_file(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
     folder = tmp_path_factory.mktemp("env")
     (folder / ".env").write_text("\n".join(lines))
     base = {"HELD": "held", "A": "process"}

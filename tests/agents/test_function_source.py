@@ -1,4 +1,4 @@
-"""Whether a user's function is there, from files alone; what is said is held against the child that really imports."""
+"""User functions found from files alone, compared with the child that really imports them."""
 
 import os
 import sys
@@ -63,7 +63,7 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("path", "file"), THERE)
-async def test_what_is_there(path: str, file: str, tmp_path: Path) -> None:
+async def test_existing_functions_are_found(path: str, file: str, tmp_path: Path) -> None:
     root, folder = tmp_path, tmp_path / "desk"
     assert function_file(path, root, folder) == tmp_path / file
     assert missing_function(path, root, folder) == ""
@@ -75,7 +75,7 @@ async def test_what_is_there(path: str, file: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "said"), MISSING)
-async def test_what_is_certainly_missing(path: str, said: str, tmp_path: Path) -> None:
+async def test_certainly_missing_functions_are_reported(path: str, said: str, tmp_path: Path) -> None:
     root, folder = tmp_path, tmp_path / "desk"
     assert said in missing_function(path, root, folder)
     functions = Functions(Place(str(root), str(folder), str(root)))
@@ -87,5 +87,5 @@ async def test_what_is_certainly_missing(path: str, said: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("path", ["numpy.testing.nothing", "json.dumps", "desk.broken.brief", "nowhere.at_all"])
-def test_of_what_it_cannot_know_nothing_is_said(path: str, tmp_path: Path) -> None:
+def test_uncertain_functions_are_not_reported(path: str, tmp_path: Path) -> None:
     assert missing_function(path, tmp_path, tmp_path / "desk") == ""

@@ -1,4 +1,4 @@
-"""The user's own functions in a real child: what they return, and every way they can fail."""
+"""The user's own functions in a real child: their results, and every way to fail."""
 
 import asyncio
 import os
@@ -62,7 +62,7 @@ async def failure(call: Awaitable[Any]) -> FunctionFailedError:
     return caught.value
 
 
-async def test_a_function_gets_the_payload_and_the_agents_surroundings(make: Make, tmp_path: Path) -> None:
+async def test_function_runs_with_the_payload_in_the_agents_environment(make: Make, tmp_path: Path) -> None:
     functions = make(
         """
         import os, sys
@@ -91,7 +91,7 @@ async def test_a_function_gets_the_payload_and_the_agents_surroundings(make: Mak
     ],
 )
 @pytest.mark.parametrize("package", [True, False])
-async def test_each_way_to_name_it(make: Make, path: str, source: str, package: bool) -> None:
+async def test_each_form_of_a_function_path_works(make: Make, path: str, source: str, package: bool) -> None:
     functions = make(
         f"{source}\ndef judge(question): return other.said\nclass Judge:\n    of = staticmethod(judge)",
         files={"desk/other.py": "said = 'yes'", **({"desk/__init__.py": ""} if package else {})},
@@ -99,7 +99,7 @@ async def test_each_way_to_name_it(make: Make, path: str, source: str, package: 
     assert await functions.call("judge", path, QUESTION) == "yes"
 
 
-async def test_a_module_named_without_its_package_may_import_its_neighbours(make: Make) -> None:
+async def test_module_named_without_its_package_may_import_its_neighbours(make: Make) -> None:
     functions = make(
         "from .words import yes\ndef judge(question): return yes",
         files={"desk/__init__.py": "", "desk/words.py": "yes = 'yes'"},
@@ -107,7 +107,7 @@ async def test_a_module_named_without_its_package_may_import_its_neighbours(make
     assert await functions.call("judge", "own.judge", QUESTION) == "yes"
 
 
-async def test_a_module_of_the_root_is_found_and_shadows_nothing(make: Make) -> None:
+async def test_module_of_the_root_is_found_and_shadows_nothing(make: Make) -> None:
     functions = make(
         "import json\ndef judge(question): return json.dumps(1)",
         files={"shared/judges.py": "def judge(question): return 'shared'", "desk/json.py": "dumps = None"},
@@ -116,12 +116,12 @@ async def test_a_module_of_the_root_is_found_and_shadows_nothing(make: Make) -> 
     assert await functions.call("judge", "own.judge", QUESTION) == "1"
 
 
-async def test_a_function_in_the_agents_own_module(make: Make) -> None:
+async def test_function_in_the_agents_own_module_is_found(make: Make) -> None:
     functions = make("", files={"desk/agent.py": "def judge(question): return 'from agent.py'"})
     assert await functions.call("judge", "agent.judge", QUESTION) == "from agent.py"
 
 
-async def test_asynchronous_and_synchronous_ones_run_side_by_side(make: Make) -> None:
+async def test_async_and_sync_functions_run_concurrently(make: Make) -> None:
     """Each of them waits for all others: none may hold up another."""
     functions = make(
         """
@@ -148,7 +148,7 @@ async def test_asynchronous_and_synchronous_ones_run_side_by_side(make: Make) ->
     assert await asyncio.gather(*calls) == ["in a thread", "in the loop", "in the loop"] * 2
 
 
-async def test_what_it_raises_is_told_with_its_own_lines(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_exception_is_reported_with_the_users_lines(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
     functions = make(
         """
         def judge(question):
@@ -171,7 +171,7 @@ WAYS_TO_FAIL = [
     ("raise KeyboardInterrupt", "raised", "KeyboardInterrupt"),
     ("raise StopIteration", "raised", "StopIteration"),
     ("import asyncio; raise asyncio.CancelledError", "raised", "it cancelled itself"),
-    ("return None", "wrong_result", "desk.own.judge_4 returned None, no answer"),
+    ("return None", "wrong_result", "desk.own.judge_4 returned None instead of an answer"),
     ("return 'x' * 17_000_000", "too_large", "the answer is too large"),
     ("import os; os._exit(3)", "crashed", "the process that ran desk.own.judge_6 ended with exit code 3"),
     ("import os; os.kill(os.getpid(), 9)", "crashed", "was killed by SIGKILL"),
@@ -181,7 +181,7 @@ WAYS_TO_FAIL = [
 
 
 @pytest.mark.parametrize("kind_of_function", ["def", "async def"])
-async def test_each_way_to_fail_is_one_calls_own(make: Make, kind_of_function: str) -> None:
+async def test_each_failure_affects_only_its_call(make: Make, kind_of_function: str) -> None:
     """One after the other, so that what one of them leaves behind is met by the next."""
     judges = [
         f"{kind_of_function} judge_{number}(question):\n    {body}" for number, (body, *_) in enumerate(WAYS_TO_FAIL)
@@ -194,7 +194,7 @@ async def test_each_way_to_fail_is_one_calls_own(make: Make, kind_of_function: s
         assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine", body
 
 
-async def test_what_cannot_be_imported(make: Make) -> None:
+async def test_import_failures_are_reported(make: Make) -> None:
     functions = make(
         "number = 1",
         files={
@@ -221,7 +221,7 @@ async def test_what_cannot_be_imported(make: Make) -> None:
         assert message in error.message
 
 
-async def test_a_crash_is_told_of_the_call_that_crashed_and_of_no_other(make: Make, tmp_path: Path) -> None:
+async def test_crash_is_reported_only_for_the_call_that_crashed(make: Make, tmp_path: Path) -> None:
     """The others were under way in the same process."""
     functions = make(
         """
@@ -257,7 +257,7 @@ async def test_a_crash_is_told_of_the_call_that_crashed_and_of_no_other(make: Ma
     ["import threading; threading.Event().wait()", "while True: pass"],
 )
 @pytest.mark.parametrize("kind_of_function", ["def", "async def"])
-async def test_one_that_hangs_is_given_up_and_left_behind(
+async def test_hanging_call_times_out(
     make: Make, body: str, kind_of_function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.agents.answering_child._STOPPED_WITHIN", 0.05)
@@ -272,7 +272,7 @@ async def test_one_that_hangs_is_given_up_and_left_behind(
     assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine"
 
 
-async def test_a_call_that_is_cancelled_is_stopped_in_the_child(make: Make, tmp_path: Path) -> None:
+async def test_call_that_is_cancelled_is_stopped_in_the_child(make: Make, tmp_path: Path) -> None:
     functions = make(
         """
         import asyncio, pathlib
@@ -297,25 +297,25 @@ async def test_a_call_that_is_cancelled_is_stopped_in_the_child(make: Make, tmp_
             continue
 
 
-async def test_a_payload_larger_than_a_frame_arrives(make: Make) -> None:
+async def test_payload_larger_than_a_frame_arrives(make: Make) -> None:
     functions = make("def judge(question): return len(question['prompt'])")
     assert await functions.call("judge", "desk.own.judge", {"prompt": '"' * 9_000_000}) == 9_000_000
 
 
-async def test_a_module_that_was_changed_is_imported_again(make: Make, tmp_path: Path) -> None:
+async def test_module_that_was_changed_is_imported_again(make: Make, tmp_path: Path) -> None:
     functions = make("from desk.words import yes\ndef judge(q): return yes", files={"desk/words.py": "yes = 'one'"})
     assert await functions.call("judge", "desk.own.judge", QUESTION) == "one"
     (tmp_path / "desk" / "words.py").write_text("yes = 'other'", encoding="utf-8")
     assert await functions.call("judge", "desk.own.judge", QUESTION) == "other"
 
 
-async def test_an_interpreter_that_is_none(make: Make) -> None:
+async def test_missing_interpreter_is_reported(make: Make) -> None:
     error = await failure(make("", interpreter="/nowhere/python").call("judge", "desk.own.judge", QUESTION))
     assert error.kind == "crashed"
     assert "cannot be started: No such file or directory" in error.message
 
 
-async def test_an_interpreter_that_does_not_start_says_why(make: Make, tmp_path: Path) -> None:
+async def test_interpreter_that_does_not_start_says_why(make: Make, tmp_path: Path) -> None:
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho 'no such library' >&2\nexit 7\n", encoding="utf-8")
     broken.chmod(0o755)
@@ -323,7 +323,7 @@ async def test_an_interpreter_that_does_not_start_says_why(make: Make, tmp_path:
     assert error.message == "the process that ran desk.own.judge ended with exit code 7: no such library"
 
 
-async def test_a_strange_result_becomes_json(make: Make) -> None:
+async def test_strange_result_becomes_json(make: Make) -> None:
     functions = make(
         """
         import datetime
@@ -381,7 +381,7 @@ def number(*given):
 
 
 @needs_adk
-async def test_a_metric_is_called_as_adk_calls_it(make: Make) -> None:
+async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
     """All in one process: google-adk takes a second to import."""
     functions = make(SCORE)
     verdict = {"rubric_id": "short", "score": 1.0, "rationale": "it is"}
@@ -404,12 +404,12 @@ async def test_a_metric_is_called_as_adk_calls_it(make: Make) -> None:
     assert result["score"] == 0.7
     error = await failure(functions.call("metric", "desk.own.number", METRIC))
     assert error.kind == "wrong_result"
-    assert error.message == "desk.own.number returned float 0.5, no EvaluationResult"
+    assert error.message == "desk.own.number returned float 0.5, not an EvaluationResult"
     error = await failure(functions.call("metric", "desk.own.brief", {**METRIC, "actual": [{"user": "hi"}]}))
     assert error.kind == "wrong_input"
 
 
-async def test_a_metric_without_adk(make: Make, tmp_path: Path) -> None:
+async def test_metric_without_adk(make: Make, tmp_path: Path) -> None:
     """An interpreter that has nothing but the standard library."""
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")
@@ -424,7 +424,7 @@ async def test_a_metric_without_adk(make: Make, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="descendants are found on Linux only")
 @pytest.mark.parametrize("hangs", [False, True])
-async def test_what_a_function_started_ends_with_its_process(make: Make, tmp_path: Path, hangs: bool) -> None:
+async def test_processes_started_by_a_function_end_with_the_child(make: Make, tmp_path: Path, hangs: bool) -> None:
     """A server, say, in a session of its own. Its end is seen at a pipe that it holds."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -451,7 +451,7 @@ async def test_what_a_function_started_ends_with_its_process(make: Make, tmp_pat
         assert (await failure(asked)).kind == "crashed"
 
 
-async def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
+async def test_child_ends_with_its_parent(tmp_path: Path) -> None:
     """Also when that is killed, and the child does not listen. Both ends are seen at a pipe that the child holds."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

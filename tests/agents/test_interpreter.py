@@ -1,4 +1,4 @@
-"""Whose Python runs the agent."""
+"""The choice of the Python that runs an agent."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ def _environment(folder: Path, name: str = "python", mode: int = 0o755) -> Path:
     return python
 
 
-def test_the_nearest_environment_of_the_project(tree: Tree) -> None:
+def test_nearest_environment_of_the_project_is_chosen(tree: Tree) -> None:
     project = tree({"a/agent/": "", "b/agent/": ""})
     top, near = _environment(project / ".venv"), _environment(project / "a" / ".venv", "python3")
     active = {"VIRTUAL_ENV": str(_environment(project.parent / "active").parents[1])}
@@ -28,13 +28,13 @@ def test_the_nearest_environment_of_the_project(tree: Tree) -> None:
     assert choose_interpreter(project / "b" / "agent", project, None, active).path == top
 
 
-def test_an_environment_above_the_root_is_not_the_projects(tree: Tree) -> None:
+def test_environment_above_the_root_is_not_the_projects(tree: Tree) -> None:
     project = tree({"agent/": ""})
     _environment(project.parent / ".venv")
     assert choose_interpreter(project / "agent", project, None, {}).path == Path(sys.executable)
 
 
-def test_the_active_environment_then_our_own(tree: Tree, tmp_path: Path) -> None:
+def test_active_environment_comes_before_our_own(tree: Tree, tmp_path: Path) -> None:
     project = tree({"agent/": ""})
     virtual, conda = _environment(tmp_path / "v"), _environment(tmp_path / "c")
     both = {"VIRTUAL_ENV": str(tmp_path / "v"), "CONDA_PREFIX": str(tmp_path / "c")}
@@ -45,7 +45,7 @@ def test_the_active_environment_then_our_own(tree: Tree, tmp_path: Path) -> None
     assert (own.path, own.reason, own.warning) == (Path(sys.executable), "the workbench's own interpreter", "")
 
 
-def test_broken_environments_are_passed_over_with_a_warning(tree: Tree, tmp_path: Path) -> None:
+def test_broken_environments_are_skipped_with_a_warning(tree: Tree, tmp_path: Path) -> None:
     project = tree({"agent/": "", ".venv/bin/": ""})
     (project / ".venv" / "bin" / "python").symlink_to("/nonexistent/python3.9")
     chosen = choose_interpreter(project / "agent", project, None, {"VIRTUAL_ENV": str(tmp_path / "gone")})
@@ -53,7 +53,7 @@ def test_broken_environments_are_passed_over_with_a_warning(tree: Tree, tmp_path
     assert chosen.warning == f"no usable Python in {project / '.venv'}, VIRTUAL_ENV={tmp_path / 'gone'}"
 
 
-def test_a_link_to_an_interpreter_is_not_resolved(tree: Tree) -> None:
+def test_link_to_an_interpreter_is_not_resolved(tree: Tree) -> None:
     project = tree({".venv/bin/": ""})
     link = project / ".venv" / "bin" / "python"
     link.symlink_to(sys.executable)
@@ -61,7 +61,7 @@ def test_a_link_to_an_interpreter_is_not_resolved(tree: Tree) -> None:
     assert choose_interpreter(project, project, link, {}).path == link
 
 
-def test_an_explicit_interpreter(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explicit_interpreter_is_chosen(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tree({"agent/": ""})
     _environment(project / ".venv")
     python = _environment(tmp_path / "mine", "python3.12")
@@ -83,7 +83,7 @@ def test_an_explicit_interpreter(tree: Tree, tmp_path: Path, monkeypatch: pytest
         ("folder", "without bin/python"),
     ],
 )
-def test_an_explicit_interpreter_that_is_none(
+def test_unusable_explicit_interpreter_is_refused(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, path: str, message: str
 ) -> None:
     project = tree({"text": "", "folder/": ""})
@@ -92,7 +92,7 @@ def test_an_explicit_interpreter_that_is_none(
         choose_interpreter(project, project, Path(path), {"PATH": ""})
 
 
-def test_what_is_installed_is_told_by_times(tmp_path: Path) -> None:
+def test_installed_changes_with_packages(tmp_path: Path) -> None:
     interpreter = tmp_path / "bin" / "python"
     packages = tmp_path / "lib" / "python3.11" / "site-packages"
     interpreter.parent.mkdir()

@@ -1,4 +1,4 @@
-"""An owner never changes silently: what happens to evalsets whose last owner is gone."""
+"""An owner never changes silently: evalsets whose last owner is gone."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def _reopened(project: Path, *, before: Workspace, **answers: str) -> dict[str, 
         ("b/x.evalset.json", None, LastOwner("b/inner", "")),
     ],
 )
-def test_a_last_owner_that_is_gone_leaves_the_evalset_without_an_agent(
+def test_evalset_has_no_agent_if_its_last_owner_is_gone(
     tree: Tree, file: str, app_name: str | None, last: LastOwner
 ) -> None:
     project = _project(tree, "b", **{file: evalset(app_name)})
@@ -48,7 +48,7 @@ def test_a_last_owner_that_is_gone_leaves_the_evalset_without_an_agent(
     assert "Near it: b" in entry.agent_reason
 
 
-def test_all_candidates_are_named(tree: Tree) -> None:
+def test_nearby_agents_are_named(tree: Tree) -> None:
     agents = [f"agent_{number:02}" for number in range(11)]
     project = _project(tree, *agents, **{"evals/x.evalset.json": evalset()})
     assert ", ".join(agents) in _entry(project, "evals/x.evalset.json").agent_reason
@@ -56,21 +56,21 @@ def test_all_candidates_are_named(tree: Tree) -> None:
     assert ", ".join(agents) in lost.agent_reason
 
 
-def test_a_last_owner_that_is_there_decides_nothing_but_is_told(tree: Tree) -> None:
+def test_existing_last_owner_does_not_decide_but_is_reported(tree: Tree) -> None:
     project = _project(tree, "a", "b", **{"evals/x.evalset.json": evalset("b")})
     entry = _entry(project, "evals/x.evalset.json", {"evals/x.evalset.json": LastOwner("a", "a")})
     assert entry.agent is not None
     assert (entry.agent.name, entry.owned.before) == ("b", "a")
 
 
-def test_a_file_that_names_another_agent_than_before_has_chosen(tree: Tree) -> None:
+def test_file_that_now_names_another_agent_gets_that_agent(tree: Tree) -> None:
     project = _project(tree, "b", **{"evals/x.evalset.json": evalset("b")})
     entry = _entry(project, "evals/x.evalset.json", {"evals/x.evalset.json": LastOwner("a", "a")})
     assert entry.agent is not None
     assert (entry.agent.name, entry.owned.rule, entry.owned.before) == ("b", "app_name", "a")
 
 
-def test_an_answer_settles_a_loss_and_holds_after_the_next_run(tree: Tree) -> None:
+def test_answer_after_a_loss_holds_in_later_runs(tree: Tree) -> None:
     project = _project(tree, "b", "c", **{"b/x.evalset.json": evalset()})
     for last in (LastOwner("b/inner", ""), LastOwner("c", "")):
         kept = StoredOwners({"b/x.evalset.json": "c"}, {"b/x.evalset.json": last})
@@ -80,19 +80,19 @@ def test_an_answer_settles_a_loss_and_holds_after_the_next_run(tree: Tree) -> No
 
 
 @pytest.mark.parametrize("package", ["from . import agent", "from a import agent", "import shop.a.agent"])
-def test_a_package_that_lacks_the_agent_it_imports_was_an_agent(tree: Tree, package: str) -> None:
+def test_package_that_lacks_the_agent_it_imports_was_an_agent(tree: Tree, package: str) -> None:
     project = _project(tree, "b", **{"a/x.evalset.json": evalset(), "a/__init__.py": f"{package}\n"})
     entry = _entry(project, "a/x.evalset.json")
     assert entry.agent is None
     assert entry.agent_reason.startswith("its agent a is gone: its __init__.py imports `agent`")
 
 
-def test_an_inner_agent_that_is_gone_is_not_replaced_by_the_outer_one(tree: Tree) -> None:
+def test_inner_agent_that_is_gone_is_not_replaced_by_the_outer_one(tree: Tree) -> None:
     project = _project(tree, "a", **{"a/inner/x.evalset.json": evalset(), "a/inner/__init__.py": IMPORTS})
     assert _entry(project, "a/inner/x.evalset.json").agent is None
 
 
-def test_an_agent_that_is_gone_is_not_replaced_by_its_sub_agent(tree: Tree) -> None:
+def test_agent_that_is_gone_is_not_replaced_by_its_sub_agent(tree: Tree) -> None:
     files = {"a/x.evalset.json": evalset(), "a/__init__.py": IMPORTS}
     project = _project(tree, "a/sub_agents/s", **files)
     assert _entry(project, "a/x.evalset.json").agent is None
@@ -101,7 +101,7 @@ def test_an_agent_that_is_gone_is_not_replaced_by_its_sub_agent(tree: Tree) -> N
 @pytest.mark.parametrize(
     "sign", [{"a/agent.py": "bot = None\n"}, {"a/__pycache__/agent.cpython-311.pyc": ""}, {"a/.adk/": ""}]
 )
-def test_location_does_not_decide_over_a_folder_that_may_have_been_an_agent(tree: Tree, sign: dict[str, str]) -> None:
+def test_location_does_not_override_a_possible_former_agent(tree: Tree, sign: dict[str, str]) -> None:
     project = _project(tree, "b", **{"a/x.evalset.json": evalset(), **sign})
     entry = _entry(project, "a/x.evalset.json")
     assert entry.agent is None
@@ -118,16 +118,14 @@ def test_location_does_not_decide_over_a_folder_that_may_have_been_an_agent(tree
         {"a/.adk/": ""},
     ],
 )
-def test_location_does_not_decide_over_a_folder_that_app_name_names_and_that_may_have_been_an_agent(
-    tree: Tree, sign: dict[str, str]
-) -> None:
+def test_location_does_not_override_a_possible_former_agent_named_by_app_name(tree: Tree, sign: dict[str, str]) -> None:
     project = _project(tree, "b", **{"evals/x.evalset.json": evalset("a"), **sign})
     entry = _entry(project, "evals/x.evalset.json")
     assert entry.agent is None
     assert entry.owned.lost == "a"
 
 
-def test_an_evalset_in_the_folder_that_app_name_names_is_not_given_to_the_neighbour(tree: Tree) -> None:
+def test_evalset_in_the_named_folder_does_not_go_to_a_neighbour(tree: Tree) -> None:
     project = _project(tree, "b", **{"a/x.evalset.json": evalset("a"), "a/eval/y.evalset.json": evalset("A")})
     for file in ("a/x.evalset.json", "a/eval/y.evalset.json"):
         entry = _entry(project, file)
@@ -136,14 +134,14 @@ def test_an_evalset_in_the_folder_that_app_name_names_is_not_given_to_the_neighb
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "x" * 5000, "nul\0", "\ud800", "/etc", "evals", "tools"])
-def test_an_app_name_that_is_no_agent_decides_nothing(tree: Tree, name: str) -> None:
+def test_unknown_app_name_decides_nothing(tree: Tree, name: str) -> None:
     project = _project(tree, "b", **{"data/x.evalset.json": evalset(name), "evals/": "", "tools/x.py": ""})
     entry = _entry(project, "data/x.evalset.json")
     assert entry.agent is not None
     assert (entry.agent.name, entry.owned.rule) == ("b", "location")
 
 
-def test_a_sub_agents_module_is_no_sign(tree: Tree) -> None:
+def test_module_of_a_sub_agent_is_not_a_sign(tree: Tree) -> None:
     files = {"a/booking/agent.py": "booking = make()\n", "a/booking/__init__.py": IMPORTS}
     project = _project(tree, "a", **{"a/booking/x.evalset.json": evalset(), **files})
     entry = _entry(project, "a/booking/x.evalset.json")
@@ -151,21 +149,21 @@ def test_a_sub_agents_module_is_no_sign(tree: Tree) -> None:
     assert entry.agent.name == "a"
 
 
-def test_an_agent_that_cannot_be_read_is_not_replaced_by_its_neighbour(tree: Tree) -> None:
+def test_agent_that_cannot_be_read_is_not_replaced_by_its_neighbour(tree: Tree) -> None:
     project = _project(tree, "b", **{"a/agent.py": "import os\ndef (:", "a/x.evalset.json": evalset()})
     entry = _entry(project, "a/x.evalset.json")
     assert entry.agent is None
     assert entry.agent_reason.startswith("a/agent.py: not valid Python (line 2")
 
 
-def test_an_agent_with_a_syntax_error_is_still_the_owner(tree: Tree) -> None:
+def test_agent_with_a_syntax_error_is_still_the_owner(tree: Tree) -> None:
     project = _project(tree, "b", **{"a/agent.py": "root_agent = make(\n", "a/x.evalset.json": evalset()})
     entry = _entry(project, "a/x.evalset.json", {"a/x.evalset.json": LastOwner("a", "")})
     assert entry.agent is not None
     assert entry.agent.name == "a"
 
 
-def test_a_name_that_the_agent_gives_itself_names_it(tree: Tree) -> None:
+def test_declared_name_names_the_agent(tree: Tree) -> None:
     files = {"desk/agent.py": 'root_agent = Agent(name="order_desk")\n', "yaml/root_agent.yaml": "name: billing\n"}
     named = {"evals/x.evalset.json": evalset("order_desk"), "evals/y.evalset.json": evalset("billing")}
     project = tree({".git/": "", **files, **named})
@@ -175,7 +173,7 @@ def test_a_name_that_the_agent_gives_itself_names_it(tree: Tree) -> None:
         assert entry.agent.name == agent
 
 
-def test_a_reading_remembers_the_owners_of_the_one_before(tree: Tree) -> None:
+def test_rereading_keeps_the_previous_owners(tree: Tree) -> None:
     project = _project(tree, "a", "b", **{"a/x.evalset.json": evalset(), "b/y.evalset.json": evalset()})
     before = open_workspace(project)
     (project / "a/agent.py").unlink()
@@ -190,14 +188,14 @@ def test_a_reading_remembers_the_owners_of_the_one_before(tree: Tree) -> None:
     assert back.agent.name == "a"
 
 
-def test_a_project_that_moved_as_a_whole_keeps_its_owners(tree: Tree, tmp_path: Path) -> None:
+def test_project_that_moved_as_a_whole_keeps_its_owners(tree: Tree, tmp_path: Path) -> None:
     project = _project(tree, "a", **{"evals/x.evalset.json": evalset("a")})
     moved = project.rename(tmp_path / "elsewhere")
     entry = _entry(moved, "evals/x.evalset.json", {"evals/x.evalset.json": LastOwner("a", "a")})
     assert entry.agent is not None
 
 
-def test_a_folder_renamed_with_its_evalset_is_the_new_owner(tree: Tree) -> None:
+def test_folder_renamed_with_its_evalset_is_the_new_owner(tree: Tree) -> None:
     project = _project(tree, "renamed", **{"renamed/x.evalset.json": evalset()})
     entry = _entry(project, "renamed/x.evalset.json", {"old/x.evalset.json": LastOwner("old", "")})
     assert entry.agent is not None

@@ -26,7 +26,7 @@ from workbench.agents.workspace import open_workspace
         ("", False),
     ],
 )
-def test_the_keys_of_an_evalset_decide(tmp_path: Path, content: str, found: bool) -> None:
+def test_keys_of_an_evalset_decide(tmp_path: Path, content: str, found: bool) -> None:
     file = tmp_path / "data.json"
     file.write_text(content, encoding="utf-8")
     assert looks_like_evalset(file) is found
@@ -38,20 +38,20 @@ def test_only_the_beginning_is_read(tmp_path: Path) -> None:
     assert not looks_like_evalset(file)
 
 
-def test_what_is_no_file_is_no_evalset(tmp_path: Path) -> None:
+def test_special_files_are_not_evalsets(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     assert not looks_like_evalset(tmp_path / "pipe.json")
     assert not looks_like_evalset(tmp_path / "missing.json")
 
 
 @given(content=st.binary(max_size=200))
-def test_no_content_is_too_strange(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_any_content_can_be_checked(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     file = tmp_path_factory.mktemp("any") / "data.json"
     file.write_bytes(content)
     assert looks_like_evalset(file) in (True, False)
 
 
-def test_one_that_is_named_is_open_and_not_mentioned(tree: Tree) -> None:
+def test_look_alike_opened_by_name_is_not_listed(tree: Tree) -> None:
     project = tree({".git/": "", "a/agent.py": AGENT, "a/data/football.json": evalset()})
     assert open_workspace(project).look_alikes == (project / "a/data/football.json",)
     both = open_workspace(project, project / "a/data/football.json")

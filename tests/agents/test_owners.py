@@ -1,4 +1,4 @@
-"""The user's answers, kept."""
+"""Storage of the user's answers and of last owners."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from workbench.agents.owners import LastOwner, OwnersFileError, StoredOwners, read_owners, save_last_owners, save_owner
 
 
-def test_answers_come_back(tmp_path: Path) -> None:
+def test_saved_answers_are_read_back(tmp_path: Path) -> None:
     root = tmp_path / "project"
     assert read_owners(tmp_path) == StoredOwners()
     save_owner(tmp_path, "evals/b.evalset.json", root / "agents" / "desk", root)
@@ -23,7 +23,7 @@ def test_answers_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "agent-workbench/owners/2", "owners": {}}'])
-def test_a_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_foreign_file_is_refused_and_unchanged(tmp_path: Path, text: str) -> None:
     file = tmp_path / "owners.json"
     file.write_text(text)
     with pytest.raises(OwnersFileError, match=r"owners\.json"):
@@ -33,18 +33,18 @@ def test_a_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, text:
     assert file.read_text() == text
 
 
-def test_answers_of_the_wrong_shape(tmp_path: Path) -> None:
+def test_answers_of_the_wrong_shape_are_refused(tmp_path: Path) -> None:
     (tmp_path / "owners.json").write_text(json.dumps({"schema": "agent-workbench/owners/1", "owners": {"a": 1}}))
     with pytest.raises(OwnersFileError):
         read_owners(tmp_path)
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_state_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OwnersFileError, match="gone"):
         save_owner(tmp_path / "gone", "a", tmp_path, tmp_path)
 
 
-def test_a_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_owner(tmp_path, "a", tmp_path, tmp_path)
 
     def full(self: Path, target: Path) -> Path:
@@ -57,7 +57,7 @@ def test_a_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: 
     assert [path.name for path in tmp_path.iterdir()] == ["owners.json"]
 
 
-def test_last_owners_come_back_beside_the_answers(tmp_path: Path) -> None:
+def test_last_owners_are_read_back_beside_the_answers(tmp_path: Path) -> None:
     save_owner(tmp_path, "evals/a.evalset.json", tmp_path / "desk", tmp_path)
     save_last_owners(tmp_path, {"evals/a.evalset.json": LastOwner("desk", "")})
     save_last_owners(tmp_path, {"evals/b.evalset.json": LastOwner("bots/shop", "shop")})
@@ -70,7 +70,7 @@ def test_last_owners_come_back_beside_the_answers(tmp_path: Path) -> None:
     assert (tmp_path / "last_owners.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_last_owners_that_are_known_write_nothing(tmp_path: Path) -> None:
+def test_unchanged_last_owners_are_not_written(tmp_path: Path) -> None:
     save_last_owners(tmp_path, {"a": LastOwner("desk", None)})
     before = (tmp_path / "last_owners.json").stat().st_ino
     save_last_owners(tmp_path, {"a": LastOwner("desk", None)})

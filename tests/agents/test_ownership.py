@@ -1,4 +1,4 @@
-"""Which agent an evalset belongs to: the rules in their order, on layouts of real projects."""
+"""The owner of an evalset: the rules in order, on the layouts of real projects."""
 
 from pathlib import Path
 
@@ -72,14 +72,16 @@ def _entry(project: Path, relative: str, kept: StoredOwners | None = None) -> Ev
         ([], "evals/x.evalset.json", "a", None, "no agent was found under"),
     ],
 )
-def test_rules(tree: Tree, agents: list[str], file: str, app_name: str | None, owner: str | None, reason: str) -> None:
+def test_owner_follows_the_rules_in_order(
+    tree: Tree, agents: list[str], file: str, app_name: str | None, owner: str | None, reason: str
+) -> None:
     project = tree({".git/": "", file: evalset(app_name), **{f"{agent}/agent.py": AGENT for agent in agents}})
     entry = _entry(project, file)
     assert (entry.agent.name if entry.agent else None) == owner
     assert reason in entry.agent_reason
 
 
-def test_an_answer_is_used_where_the_files_do_not_decide(tree: Tree) -> None:
+def test_answer_is_used_if_the_files_do_not_decide(tree: Tree) -> None:
     files = {f"{agent}/agent.py": AGENT for agent in ("a", "b")}
     project = tree({".git/": "", "evals/x.evalset.json": evalset(), "evals/y.evalset.json": evalset("a"), **files})
     kept = StoredOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
@@ -92,14 +94,14 @@ def test_an_answer_is_used_where_the_files_do_not_decide(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("agents", [("a", "b"), ("a",)])
-def test_an_answer_whose_agent_is_gone_is_told(tree: Tree, agents: tuple[str, ...]) -> None:
+def test_answer_with_a_missing_agent_is_reported(tree: Tree, agents: tuple[str, ...]) -> None:
     project = tree({".git/": "", "evals/x.evalset.json": evalset(), **{f"{one}/agent.py": AGENT for one in agents}})
     entry = _entry(project, "evals/x.evalset.json", StoredOwners({"evals/x.evalset.json": "gone"}))
     assert entry.agent is None
     assert entry.agent_reason == f"the agent chosen for it, gone, no longer exists. Near it: {', '.join(agents)}"
 
 
-def test_an_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:
+def test_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:
     project = tree({".git/": "", "desk/agent.py": AGENT, "desk/x.evalset.json": "{", "evals/y.evalset.json": "{"})
     for name in ("desk/x.evalset.json", "evals/y.evalset.json"):
         entry = _entry(project, name)
@@ -108,7 +110,7 @@ def test_an_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:
         assert entry.document.broken
 
 
-def test_a_definition_that_cannot_be_read_explains_the_missing_agent(tree: Tree) -> None:
+def test_definition_that_cannot_be_read_explains_the_missing_agent(tree: Tree) -> None:
     project = tree({".git/": "", "desk/agent.py": "import os\ndef (:", "desk/eval/x.evalset.json": evalset()})
     entry = _entry(project, "desk/eval/x.evalset.json")
     assert entry.agent is None

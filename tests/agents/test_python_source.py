@@ -1,4 +1,4 @@
-"""Sources that Python's parser cannot take are errors, not crashes."""
+"""Sources that Python's parser cannot handle are errors, not crashes."""
 
 import time
 
@@ -15,12 +15,12 @@ from workbench.agents.python_source import LARGEST_SOURCE, parse_source
     ],
     ids=["minus", "attributes", "sum", "calls", "elif", "else", "lambda"],
 )  # fmt: skip
-def test_deep_expressions_are_too_deep(source: bytes) -> None:
+def test_deeply_nested_expression_is_an_error(source: bytes) -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_source(source)
 
 
-def test_a_large_source_is_not_parsed() -> None:
+def test_large_source_is_not_parsed() -> None:
     began = time.process_time()
     with pytest.raises(ValueError, match="at most 512 kB are parsed"):
         parse_source(b"a=1;" * LARGEST_SOURCE)

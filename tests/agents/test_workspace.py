@@ -1,4 +1,4 @@
-"""Opening a folder, an evalset or an agent; finding and assigning agents; what shares an id."""
+"""Opening a folder, an evalset or an agent; finding and assigning agents; shared IDs."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def _files(workspace: Workspace) -> list[str]:
         ([".git/", "a/b/.git/"], "a/b", "a/b"),
     ],
 )
-def test_root(tree: Tree, marks: list[str], path: str, root: str) -> None:
+def test_root_is_the_nearest_marked_folder(tree: Tree, marks: list[str], path: str, root: str) -> None:
     project = tree({"a/b/x.evalset.json": "{}", **dict.fromkeys(marks, "")})
     assert find_root(project / path) == project / root
 
@@ -51,7 +51,7 @@ def test_root(tree: Tree, marks: list[str], path: str, root: str) -> None:
         ([".workbench/"], "a", "a/b", "."),
     ],
 )
-def test_the_current_folder_is_the_root_of_what_it_contains(
+def test_current_folder_is_the_root_of_what_it_contains(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, marks: list[str], here: str, path: str, root: str
 ) -> None:
     project = tree({"a/b/x.evalset.json": "{}", "c/": "", **dict.fromkeys(marks, "")})
@@ -61,7 +61,7 @@ def test_the_current_folder_is_the_root_of_what_it_contains(
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_the_home_folder_is_the_root_of_nothing_below_it(
+def test_home_folder_is_the_root_of_nothing_below_it(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
 ) -> None:
     project = tree({"a/b/x.evalset.json": "{}"})
@@ -72,7 +72,7 @@ def test_the_home_folder_is_the_root_of_nothing_below_it(
     assert find_root(Path("a/b")) == project / "a/b"
 
 
-def test_an_older_state_folder_lies_in_another_project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_state_folder_may_be_in_another_project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tree({".git/": "", "a/.workbench/": "", "b/.git/": "", "b/.workbench/": ""})
     assert project_around(project / "a") == project
     assert project_around(project / "b") is None
@@ -82,14 +82,14 @@ def test_an_older_state_folder_lies_in_another_project(tree: Tree, monkeypatch: 
     assert project_around(loose / "a") == loose
 
 
-def test_root_of_a_work_tree_and_of_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_is_found_for_a_work_tree_and_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tree({".git": "gitdir: /elsewhere", "a/b/": ""})
     monkeypatch.chdir(project / "a")
     assert find_root(Path("b/../b")) == project
     assert find_root(Path()) == project
 
 
-def test_a_folder_has_its_own_evalsets_and_all_agents(tree: Tree) -> None:
+def test_folder_has_its_own_evalsets_and_all_agents(tree: Tree) -> None:
     project = tree(_PROJECT)
     whole = open_workspace(project)
     assert _files(whole) == [
@@ -108,13 +108,13 @@ def test_a_folder_has_its_own_evalsets_and_all_agents(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("path", ["shop/shop_agent", "shop/shop_agent/agent.py", "shop/shop_agent/../shop_agent"])
-def test_an_agent_has_its_evalsets_wherever_they_are(tree: Tree, path: str) -> None:
+def test_agent_has_its_evalsets_wherever_they_are(tree: Tree, path: str) -> None:
     workspace = open_workspace(tree(_PROJECT) / path)
     assert _files(workspace) == ["shop/eval/data/far.test.json", "shop/shop_agent/own.evalset.json"]
     assert workspace.target == workspace.root / "shop" / "shop_agent"
 
 
-def test_an_evalset_of_any_name(tree: Tree) -> None:
+def test_evalset_of_any_name_can_be_opened(tree: Tree) -> None:
     project = tree(_PROJECT)
     workspace = open_workspace(project / "cases.json")
     assert _files(workspace) == ["cases.json"]
@@ -123,7 +123,7 @@ def test_an_evalset_of_any_name(tree: Tree) -> None:
     assert (entry.agent.name, entry.file) == ("desk", project / "cases.json")
 
 
-def test_a_python_file_of_no_agent_is_an_evalset_that_cannot_be_read(tree: Tree) -> None:
+def test_other_python_file_opens_as_a_broken_evalset(tree: Tree) -> None:
     workspace = open_workspace(
         tree({**_PROJECT, "tools/__init__.py": "", "tools/x.test.json": "{}"}) / "tools/__init__.py"
     )
@@ -131,19 +131,19 @@ def test_a_python_file_of_no_agent_is_an_evalset_that_cannot_be_read(tree: Tree)
     assert workspace.evalsets[0].document.broken
 
 
-def test_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_is_opened(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tree(_PROJECT)
     monkeypatch.chdir(project / "shop")
     workspace = open_workspace(Path("eval/data/far.test.json"))
     assert (workspace.root, _files(workspace)) == (project, ["shop/eval/data/far.test.json"])
 
 
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nothing does not exist"):
         open_workspace(tmp_path / "nothing")
 
 
-def test_a_target_that_git_ignores_was_asked_for(tree: Tree) -> None:
+def test_requested_target_is_opened_although_git_ignores_it(tree: Tree) -> None:
     project = tree({**_PROJECT, ".gitignore": "build/", "build/x/a.evalset.json": evalset("desk")})
     assert _files(open_workspace(project / "build")) == ["build/x/a.evalset.json"]
     named = open_workspace(project / "build" / "x" / "a.evalset.json")
@@ -151,7 +151,7 @@ def test_a_target_that_git_ignores_was_asked_for(tree: Tree) -> None:
     assert named.evalsets[0].agent.name == "desk"
 
 
-def test_a_way_through_a_link_is_the_same_as_the_direct_one(tree: Tree) -> None:
+def test_path_through_a_link_equals_the_direct_path(tree: Tree) -> None:
     project = tree(_PROJECT)
     (project / "link").symlink_to(project / "shop")
     workspace = open_workspace(project / "link" / "eval")
@@ -159,7 +159,7 @@ def test_a_way_through_a_link_is_the_same_as_the_direct_one(tree: Tree) -> None:
     assert [agent.name for agent in workspace.agents] == ["desk", "shop_agent"]
 
 
-def test_a_link_out_of_the_project_can_be_asked_for(tree: Tree, tmp_path: Path) -> None:
+def test_link_out_of_the_project_can_be_opened(tree: Tree, tmp_path: Path) -> None:
     project = tree(_PROJECT)
     shared = tmp_path / "shared"
     shared.mkdir()
@@ -178,7 +178,7 @@ def test_several_targets_make_one_workspace(tree: Tree) -> None:
     assert (workspace.root, workspace.target) == (project, project)
 
 
-def test_targets_of_two_projects(tree: Tree) -> None:
+def test_targets_may_be_in_two_projects(tree: Tree) -> None:
     tree({"a/.git/": "", "a/x/agent.py": AGENT, "a/evals/x.evalset.json": evalset()})
     project = tree({"b/.git/": "", "b/x/agent.py": AGENT, "b/evals/x.evalset.json": evalset(), "c/agent.py": AGENT})
     workspace = open_workspace(project / "a" / "evals", project / "b" / "evals")
@@ -187,7 +187,7 @@ def test_targets_of_two_projects(tree: Tree) -> None:
     assert [entry.agent.name for entry in workspace.evalsets if entry.agent] == ["a/x", "b/x"]
 
 
-def test_without_a_mark_the_agent_may_lie_above(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agent_may_be_above_an_unmarked_root(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tree({"desk/agent.py": AGENT, "desk/eval/x.test.json": evalset(), "evals/y.test.json": evalset()})
     held = open_workspace(project / "desk" / "eval" / "x.test.json")
     assert held.root == project / "desk" / "eval"
@@ -205,7 +205,7 @@ def test_without_a_mark_the_agent_may_lie_above(tree: Tree, monkeypatch: pytest.
     assert open_workspace(project / "evals").evalsets[0].agent is not None
 
 
-def test_answers_kept_in_the_project_are_read(tree: Tree) -> None:
+def test_stored_answers_of_the_project_are_read(tree: Tree) -> None:
     files = {"a/agent.py": AGENT, "b/agent.py": AGENT, "evals/x.evalset.json": evalset(), ".workbench/": ""}
     project = tree(files)
     assert open_workspace(project).evalsets[0].agent is None
@@ -216,14 +216,14 @@ def test_answers_kept_in_the_project_are_read(tree: Tree) -> None:
     assert open_workspace(project, stored_owners=StoredOwners()).evalsets[0].agent is None
 
 
-def test_a_config_holds_for_all(tree: Tree) -> None:
+def test_given_config_applies_to_all_evalsets(tree: Tree) -> None:
     project = tree({**_PROJECT, "desk/test_config.json": '{"criteria": {"response_match_score": 0.1}}'})
     config = tree({"strict.json": '{"criteria": {"response_match_score": 1}}'}) / "strict.json"
     workspace = open_workspace(project, config=config)
     assert {entry.criteria.config.path for entry in workspace.evalsets} == {config}
 
 
-def test_find_agent(tree: Tree) -> None:
+def test_find_agent_accepts_a_folder_or_its_file(tree: Tree) -> None:
     project = tree({**_PROJECT, "desk/__init__.py": "from . import agent", "yaml/root_agent.yaml": ""})
     agents = open_workspace(project / "desk").agents
     desk = agents[0]
@@ -238,7 +238,7 @@ def test_find_agent(tree: Tree) -> None:
         assert find_agent(project / path, agents) is None, path
 
 
-def test_assign_agent(tree: Tree, tmp_path: Path) -> None:
+def test_assign_agent_gives_all_evalsets_to_it(tree: Tree, tmp_path: Path) -> None:
     project = tree(_PROJECT)
     workspace = open_workspace(project / "shop")
     desk = find_agent(project / "desk", workspace.agents)
@@ -257,7 +257,7 @@ def test_assign_agent(tree: Tree, tmp_path: Path) -> None:
     assert {entry.agent.name for entry in added.evalsets if entry.agent} == {other.as_posix()}
 
 
-def test_ids_that_several_files_share(tree: Tree) -> None:
+def test_shared_eval_set_ids_are_found(tree: Tree) -> None:
     project = tree(
         {**_PROJECT, "desk/second.evalset.json": evalset(), "desk/third.evalset.json": evalset(None, "third")}
     )
@@ -268,7 +268,7 @@ def test_ids_that_several_files_share(tree: Tree) -> None:
     }
 
 
-def test_a_broken_definition_is_told_wherever_one_looks(tree: Tree) -> None:
+def test_broken_definition_is_always_reported(tree: Tree) -> None:
     project = tree({**_PROJECT, "shop/shop_agent/agent.py": "def (:", "other/.hidden/": ""})
     workspace = open_workspace(project / "desk")
     assert [item.path for item in workspace.ignored] == [project / "shop" / "shop_agent" / "agent.py"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker.answer_file import KeptAnswers
+from workbench.agents.worker.answer_file import AnswerFile
 from workbench.engine.plan.answers import Answer, read
 from workbench.events import CaseRef
 from workbench.history.answers import FILE_NAME, forget_answers, read_answers
@@ -32,7 +32,7 @@ def line(one: Answer) -> dict[str, Any]:
 def keep(folder: Path, *answers: Answer, without: tuple[str, ...] = ()) -> None:
     for one in answers:
         spec = {"file": str(folder / FILE_NAME), "case": line(one)["case"], "without": without}
-        KeptAnswers(spec).keep(told(one))
+        AnswerFile(spec).append(told(one))
 
 
 def test_what_was_written_is_read_by_case_and_repeat(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ async def test_the_example_of_the_page(judge: PythonFunction, repository: Path, 
     ("name", "kind", "message"),
     [
         ("raising", "raised", "RuntimeError"),
-        ("nothing", "unreadable", "returned None, no answer"),
+        ("nothing", "unreadable", "returned None instead of an answer"),
         ("missing", "raised", "module desk.judges has no function missing"),
     ],
 )

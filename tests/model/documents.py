@@ -1,4 +1,4 @@
-"""Sound JSON documents for hypothesis, and ways to break them."""
+"""Valid JSON documents for hypothesis, and ways to break them."""
 
 import json
 from typing import Any

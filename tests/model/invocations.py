@@ -1,4 +1,4 @@
-"""Turns as ADK writes them, as the dicts that move at run time."""
+"""Turns as ADK writes them, as dicts in their run-time form."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Evalset content in which every key that ADK knows stands somewhere, and ways to get it slightly wrong."""
+"""Evalset content that uses every key ADK knows, and ways to make it slightly wrong."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What is an error here is what the installed google-adk rejects, and values are read as it reads them."""
+"""Errors and values agree with the installed google-adk."""
 
 import importlib.util
 import json
@@ -104,7 +104,7 @@ def test_configs_are_rejected_where_adk_rejects_them(adk: Adk, config: Any) -> N
 
 @given(samples.slightly_wrong(samples.WRITTEN_TURN, samples.RECORDED_TURN))
 @_quick
-def test_turns_mean_what_they_mean_to_adk(adk: Adk, turn: Any) -> None:
+def test_turns_are_normalised_as_adk_reads_them(adk: Adk, turn: Any) -> None:
     answer = adk.ask("turn", json.dumps(turn))
     if answer["accepted"]:
         assert adk.ask("turn", json.dumps(normalise_invocation(turn)))["value"] == answer["value"]
@@ -115,7 +115,7 @@ def test_turns_mean_what_they_mean_to_adk(adk: Adk, turn: Any) -> None:
 
 @given(content=samples.slightly_wrong(samples.OLD_EVALSET))
 @_quick
-def test_the_old_evalset_format_is_converted_as_adk_converts_it(
+def test_old_evalset_format_is_converted_as_adk_converts_it(
     adk: Adk, content: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     if not _is_old(content, "data") and not _is_old(content, "name"):
@@ -137,7 +137,7 @@ def test_the_old_evalset_format_is_converted_as_adk_converts_it(
     session=st.sampled_from([None, {}, {"app_name": "x"}, {"app_name": "x", "user_id": "u", "state": {"a": None}}]),
 )
 @_quick
-def test_the_old_test_format_is_converted_as_adk_converts_it(
+def test_old_test_format_is_converted_as_adk_converts_it(
     adk: Adk, content: Any, session: dict[str, Any] | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     if not _is_old(content, "query"):

@@ -1,4 +1,4 @@
-"""The fast list of cases is exactly what a full parse gives, whatever stands inside the cases."""
+"""The fast index of cases equals a full parse, whatever the cases contain."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def _checked(data: bytes, cases: list[dict[str, Any]]) -> None:
 
 @given(_cases, layouts, st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=200)
-def test_every_case_is_where_the_index_says(
+def test_index_has_the_exact_place_of_every_case(
     cases: list[dict[str, Any]], layout: dict[str, Any], ascii_only: bool, last: bool
 ) -> None:
     content: dict[str, Any] = {
@@ -54,12 +54,12 @@ def test_every_case_is_where_the_index_says(
 
 @given(_cases, st.lists(layouts, min_size=1, max_size=4))
 @settings(deadline=None)
-def test_cases_may_be_written_each_in_its_own_way(cases: list[dict[str, Any]], mixed: list[dict[str, Any]]) -> None:
+def test_cases_may_differ_in_layout(cases: list[dict[str, Any]], mixed: list[dict[str, Any]]) -> None:
     written = [json.dumps(case, **mixed[number % len(mixed)]) for number, case in enumerate(cases)]
     _checked(('{"eval_set_id": "s", "eval_cases": [' + ",\n ".join(written) + "]}").encode(), cases)
 
 
-def test_a_list_inside_a_case_that_looks_like_the_list_of_cases() -> None:
+def test_eval_cases_key_inside_a_case_is_ignored() -> None:
     """The seam between two cases occurs inside the third, to the byte, and each piece of it is an object with an id."""
     fake = [{"eval_id": "no_1"}, {"eval_id": "no_2"}, {"eval_id": "no_3"}]
     cases: list[dict[str, Any]] = [
@@ -91,7 +91,7 @@ def test_a_list_inside_a_case_that_looks_like_the_list_of_cases() -> None:
     _checked(text.encode(), json.loads(text)["eval_cases"])
 
 
-def test_many_cases_and_a_case_larger_than_any_window() -> None:
+def test_case_larger_than_the_read_window_is_indexed() -> None:
     cases: list[dict[str, Any]] = [{"eval_id": f"c{number}", "x": ["é" * 50] * 5} for number in range(500)]
     cases[250]["x"] = ["€" * 300_000, {"eval_id": "no"}]
     both: list[dict[str, Any]] = [{"indent": 2}, {"separators": (",", ":")}]
@@ -99,14 +99,14 @@ def test_many_cases_and_a_case_larger_than_any_window() -> None:
         _checked(json.dumps({"eval_set_id": "s", "eval_cases": cases}, ensure_ascii=False, **layout).encode(), cases)
 
 
-def test_ids_in_camel_case_missing_and_strange() -> None:
+def test_ids_may_be_camel_case_missing_or_unusual() -> None:
     cases = '{"evalId": "a"}, {"eval_id": "b", "evalId": "c"}, {}, [], 5, {"eval_id": 5}, {"eval_id": "d"}'
     index = index_cases(f'{{"eval_cases": [{cases}]}}'.encode())
     assert index is not None
     assert index.ids == ["a", "c", "", "", "", "", "d"]
 
 
-def test_what_adk_s_reader_refuses_is_marked_as_odd() -> None:
+def test_cases_that_adk_cannot_read_are_marked() -> None:
     deep = "[" * 199 + "]" * 199
     cases = ['{"eval_id": "a"}', '{"eval_id": "b\\ud800"}', f'{{"eval_id": "c", "x": {deep}}}', '{"eval_id": "d"}']
     index = index_cases(('{"eval_cases": [' + ", ".join(cases) + "]}").encode())
@@ -137,10 +137,10 @@ def test_what_adk_s_reader_refuses_is_marked_as_odd() -> None:
         '{"eval_cases": [{"eval_id": "a"}, // two\n {"eval_id": "b"}]}',
     ],
 )
-def test_what_it_cannot_be_sure_of_it_leaves_to_the_scanner(text: str) -> None:
+def test_uncertain_files_are_not_indexed(text: str) -> None:
     assert index_cases(text.encode()) is None
 
 
-def test_bytes_that_are_not_utf_8_are_left_to_the_scanner() -> None:
+def test_bytes_that_are_not_utf_8_are_not_indexed() -> None:
     assert index_cases(b'{"eval_cases": [{"eval_id": "a\xff"}]}') is None
     assert index_cases(b'{"eval_set_id": "\xff", "eval_cases": [{"eval_id": "a"}]}') is None

@@ -1,4 +1,4 @@
-"""Criteria configs in every shape, what stops a run, and what is only odd."""
+"""Criteria configs in every shape: what stops a run, and what is only a warning."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def _told(config: CriteriaConfig) -> list[str]:
     return [f"{fault.severity} {fault.sentence('').removeprefix(':')}" for fault in config.faults]
 
 
-def test_every_shape_of_a_criterion(tmp_path: Path) -> None:
+def test_criterion_may_be_a_number_or_an_object(tmp_path: Path) -> None:
     judge = {"judgeModel": "m", "num_samples": 3}
     options = {
         "threshold": "0.25",
@@ -52,7 +52,7 @@ def test_every_shape_of_a_criterion(tmp_path: Path) -> None:
     assert [line.split(" ")[0] for line in _told(config)] == ["warning"] * 3
 
 
-def test_all_that_a_config_may_hold(tmp_path: Path) -> None:
+def test_config_reads_all_sections(tmp_path: Path) -> None:
     config = _read(tmp_path, samples.CONFIG)
     assert not config.broken
     assert [criterion.name for criterion in config.criteria] == ["a", "b", "c"]
@@ -63,7 +63,7 @@ def test_all_that_a_config_may_hold(tmp_path: Path) -> None:
     assert camel.custom_metrics == {"x": {"codeConfig": {"name": "f"}}}
 
 
-def test_the_defaults() -> None:
+def test_default_config_has_adks_criteria() -> None:
     config = default_config()
     assert [(criterion.name, criterion.threshold) for criterion in config.criteria] == [
         ("tool_trajectory_avg_score", 1.0),
@@ -73,7 +73,7 @@ def test_the_defaults() -> None:
     assert config.place("criteria") == (0, 0)
 
 
-def test_no_criteria_key_is_not_no_criteria(tmp_path: Path) -> None:
+def test_missing_criteria_key_differs_from_empty_criteria(tmp_path: Path) -> None:
     without = _read(tmp_path, {})
     assert (without.has_criteria, without.criteria, without.broken) == (False, (), False)
     assert "the defaults apply here" in _told(without)[0]
@@ -138,7 +138,7 @@ def test_no_criteria_key_is_not_no_criteria(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_stops_a_run_before_it_starts(tmp_path: Path, text: str, told: str) -> None:
+def test_wrong_config_is_an_error_at_its_place(tmp_path: Path, text: str, told: str) -> None:
     column = text.index("§") + 1
     config = _read(tmp_path, text.replace("§", ""))
     assert config.broken
@@ -160,27 +160,27 @@ def test_what_stops_a_run_before_it_starts(tmp_path: Path, text: str, told: str)
         ),
     ],
 )
-def test_what_is_odd_runs_with_a_warning(tmp_path: Path, text: str, told: str) -> None:
+def test_suspicious_config_is_a_warning(tmp_path: Path, text: str, told: str) -> None:
     config = _read(tmp_path, text.replace("§", ""))
     assert not config.broken
     assert config.criteria[0].name == "m"
     assert _told(config)[0].startswith(f"warning 1:{text.index('§') + 1} {told}")
 
 
-def test_scales_of_their_own(tmp_path: Path) -> None:
+def test_criteria_with_other_scales_have_no_faults(tmp_path: Path) -> None:
     custom = {"m": {"code_config": {"name": "f"}}}
     config = _read(tmp_path, {"criteria": {"response_evaluation_score": 4, "m": 90}, "custom_metrics": custom})
     assert config.faults == ()
 
 
-def test_what_can_be_read_of_a_broken_config_is_read(tmp_path: Path) -> None:
+def test_readable_part_of_a_broken_config_is_read(tmp_path: Path) -> None:
     config = _read(tmp_path, '{"criteria": {"a": 1, "b": null, "c": {"threshold": 0.5}, "d": {}}}')
     assert config.broken
     assert [criterion.name for criterion in config.criteria] == ["a", "c"]
     assert len(config.faults) == 2
 
 
-def test_places_of_what_others_check(tmp_path: Path) -> None:
+def test_place_of_any_path_in_a_config(tmp_path: Path) -> None:
     config = _read(
         tmp_path, '{\n  "criteria": {\n    "trajectry": 1,\n    "m": {"threshold": 1,\n      "matchType": "X"}\n  }\n}'
     )
@@ -190,7 +190,7 @@ def test_places_of_what_others_check(tmp_path: Path) -> None:
     assert config.place("nothing") == (1, 1)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_config_has_one_fault(tmp_path: Path) -> None:
     missing = read_config(tmp_path / "no.json")
     assert missing.broken
     assert [fault.message for fault in missing.faults] == ["there is no such file"]
@@ -212,6 +212,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     ],
     ids=["utf-16", "utf-32", "picture", "yaml", "lfs pointer"],
 )
-def test_a_config_that_is_no_json_gets_one_message(content: bytes) -> None:
+def test_config_that_is_not_json_gets_one_fault(content: bytes) -> None:
     (fault,) = parse_config(Path("test_config.json"), content).faults
     assert fault.severity == "error"

@@ -1,4 +1,4 @@
-"""Opening evalset files: what is listed, what a case becomes, and which faults are told where."""
+"""Opening evalset files: the list of cases, each case, and every fault with its place."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def _told(document: EvalsetDocument, severity: str | None = None) -> list[str]:
     ]
 
 
-def test_a_sound_file_lists_its_cases_and_has_no_faults(opened: Open) -> None:
+def test_valid_file_lists_its_cases_without_faults(opened: Open) -> None:
     content = {**samples.EVALSET, "eval_cases": [samples.CASE, samples.SCENARIO]}
     del content["unknown"]
     for kind in (samples.CASE, samples.SCENARIO):
@@ -44,7 +44,7 @@ def test_a_sound_file_lists_its_cases_and_has_no_faults(opened: Open) -> None:
     assert all("drops it" in fault.message for fault in document.faults)
 
 
-def test_a_case_is_normalised_and_kept_as_it_stands(with_case: Open) -> None:
+def test_case_is_normalised_and_raw_stays_unchanged(with_case: Open) -> None:
     text = (
         '{"evalId": "late", "conversation": [{"userContent": {"parts": [{"text": "hi", "thought": null}]},'
         ' "finalResponse": null, "intermediateData": {"toolUses": [{"name": "f", "args": {"someKey": null}}],'
@@ -73,13 +73,13 @@ def test_a_case_is_normalised_and_kept_as_it_stands(with_case: Open) -> None:
     assert document.case(0) is case
 
 
-def test_a_scenario_has_no_turns(with_case: Open) -> None:
+def test_scenario_has_no_turns(with_case: Open) -> None:
     case = with_case(json.dumps(samples.NAMED_PERSONA)).case(0)
     assert case.turns is None
     assert case.scenario == samples.NAMED_PERSONA["conversation_scenario"]
 
 
-def test_keys_that_adk_drops_are_kept_in_raw_only(with_case: Open) -> None:
+def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
     document = with_case(json.dumps(samples.CASE))
     case = document.case(0)
     assert case.turns is not None
@@ -226,7 +226,7 @@ def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, t
         ),
     ],
 )
-def test_what_adk_drops_or_reads_oddly_is_a_warning_and_runs(with_case: Open, case: str, told: str) -> None:
+def test_what_adk_drops_or_misreads_is_a_warning(with_case: Open, case: str, told: str) -> None:
     marked = case.replace("%s", TURN)
     document = with_case(marked.replace("§", ""))
     assert not document.broken
@@ -234,7 +234,7 @@ def test_what_adk_drops_or_reads_oddly_is_a_warning_and_runs(with_case: Open, ca
     assert document.cases[0].eval_id == document.case(0).eval_id == "b"
 
 
-def test_lone_surrogates_come_through(opened: Open) -> None:
+def test_lone_surrogates_are_kept(opened: Open) -> None:
     text = (
         '{"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation": [{"user_content": {"parts":'
         ' [{"text": "x\\ud800 \\ud83d\\ude00 \\\\ud800"}]}, "intermediate_data": {"tool_uses":'
@@ -249,7 +249,7 @@ def test_lone_surrogates_come_through(opened: Open) -> None:
     assert as_bytes.case(0).eval_id == "a\ud801"
 
 
-def test_a_byte_order_mark_is_a_warning(opened: Open) -> None:
+def test_byte_order_mark_is_a_warning(opened: Open) -> None:
     text = '{"eval_set_id": "s", "eval_cases": [{"eval_id": 5}]}'
     document = opened(b"\xef\xbb\xbf" + text.encode())
     assert _told(document)[0].startswith("1:1: the file begins with a byte-order mark: ADK cannot read it")
@@ -266,7 +266,7 @@ def test_other_encodings_are_named(opened: Open) -> None:
     assert document.broken
 
 
-def test_all_faults_of_a_file_are_told_in_json_and_in_schema(opened: Open) -> None:
+def test_json_and_schema_faults_are_reported_together(opened: Open) -> None:
     document = opened(
         """{
   "eval_set_id": "s", // the id
@@ -297,11 +297,11 @@ def test_all_faults_of_a_file_are_told_in_json_and_in_schema(opened: Open) -> No
         ),
     ],
 )
-def test_cases_that_are_there_are_not_told_to_be_missing(opened: Open, text: str, told: list[str]) -> None:
+def test_existing_cases_are_not_reported_as_missing(opened: Open, text: str, told: list[str]) -> None:
     assert _told(opened(text), "error") == told
 
 
-def test_where_brackets_do_not_match_the_schema_is_not_checked(opened: Open) -> None:
+def test_schema_is_not_checked_if_brackets_do_not_match(opened: Open) -> None:
     document = opened('{"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation": [}]}')
     assert len(_told(document)) == 1
 
@@ -324,14 +324,14 @@ def test_where_brackets_do_not_match_the_schema_is_not_checked(opened: Open) -> 
         ("[1, 2]", "1:1: a list in a format that ADK does not know"),
     ],
 )
-def test_files_that_are_no_evalset(opened: Open, text: str, told: str) -> None:
+def test_file_that_is_not_an_evalset_has_one_fault(opened: Open, text: str, told: str) -> None:
     document = opened(text)
     assert document.broken
     assert not document.cases
     assert _told(document)[0].startswith(told)
 
 
-def test_what_stands_beside_the_cases_is_checked_at_its_place(opened: Open) -> None:
+def test_keys_beside_the_cases_are_checked(opened: Open) -> None:
     cases = ",\n".join(f'{{"eval_id": "c{number}", "conversation": [{TURN}]}}' for number in range(50))
     document = opened(
         f'{{\n"eval_set_id": "s",\n"eval_cases": [\n{cases}\n],\n"descripton": "x",\n"zebra": 1, "zebra": 2\n}}'
@@ -344,7 +344,7 @@ def test_what_stands_beside_the_cases_is_checked_at_its_place(opened: Open) -> N
     ]
 
 
-def test_the_last_of_two_lists_of_cases_counts(opened: Open) -> None:
+def test_last_of_two_eval_cases_lists_is_used(opened: Open) -> None:
     document = opened(
         '{"eval_set_id": "s", "eval_cases": [{"eval_id": "no"}],\n'
         ' "eval_cases": [{"eval_id": "b", "conversation": []}]}'
@@ -354,7 +354,7 @@ def test_the_last_of_two_lists_of_cases_counts(opened: Open) -> None:
     assert _told(document)[0].startswith("2:2 (eval_cases): duplicate key `eval_cases`")
 
 
-def test_ids_must_differ_and_should_not_be_empty(opened: Open) -> None:
+def test_duplicate_ids_are_errors_and_empty_ids_warnings(opened: Open) -> None:
     cases = ",\n".join(f'{{"eval_id": "{name}", "conversation": [{TURN}]}}' for name in ("a", "b", "a", ""))
     document = opened(f'{{"eval_set_id": "s", "eval_cases": [\n{cases}]}}')
     assert document.broken
@@ -365,19 +365,19 @@ def test_ids_must_differ_and_should_not_be_empty(opened: Open) -> None:
     ]
 
 
-def test_a_file_without_cases_is_worth_a_word(opened: Open) -> None:
+def test_file_without_cases_has_a_warning(opened: Open) -> None:
     document = opened('{"eval_set_id": "s", "eval_cases": []}')
     assert not document.broken
     assert [fault.message for fault in document.faults] == ["the file has no cases, so there is nothing to run"]
 
 
-def test_a_test_file_may_hold_several_cases(opened: Open) -> None:
+def test_test_file_may_hold_several_cases(opened: Open) -> None:
     cases = ", ".join(f'{{"eval_id": "{name}", "conversation": [{TURN}]}}' for name in "ab")
     document = opened(f'{{"eval_set_id": "s", "eval_cases": [{cases}]}}', "orders.test.json")
     assert (document.kind, len(document.cases), document.faults) == ("test", 2, ())
 
 
-def test_a_missing_file_and_a_folder_have_one_fault(tmp_path: Path) -> None:
+def test_missing_file_and_a_folder_have_one_fault(tmp_path: Path) -> None:
     missing = open_evalset(tmp_path / "no.evalset.json")
     assert [fault.message for fault in missing.faults] == ["there is no such file"]
     assert (missing.cases, missing.eval_set_id, missing.broken) == ((), "no", True)
@@ -386,7 +386,7 @@ def test_a_missing_file_and_a_folder_have_one_fault(tmp_path: Path) -> None:
         missing.case(0)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_opening_a_pipe_does_not_block(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.evalset.json"
     os.mkfifo(pipe)
     assert [fault.message for fault in open_evalset(pipe).faults] == [
@@ -394,7 +394,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     ]
 
 
-def test_nesting_deeper_than_adk_s_reader_goes(with_case: Open) -> None:
+def test_nesting_too_deep_for_adk_is_an_error(with_case: Open) -> None:
     def nested(levels: int) -> str:
         return '{"eval_id": "a", "conversation": [], "x": ' + "[" * levels + "]" * levels + "}"
 
@@ -413,7 +413,7 @@ def _large(count: int, case: dict[str, Any], last: dict[str, Any]) -> str:
     return json.dumps({"eval_set_id": "large", "eval_cases": [*cases, {"eval_id": "last", **last}]}, indent=2)
 
 
-def test_a_large_file_is_checked_when_asked(opened: Open) -> None:
+def test_large_file_is_checked_on_request(opened: Open) -> None:
     text = _large(200, samples.CASE | {"conversation": [json.loads(TURN)] * 20}, {"conversation": [{}]})
     assert len(text) > CHECKED_AT_ONCE
     document = opened(text)
@@ -430,7 +430,7 @@ def test_a_large_file_is_checked_when_asked(opened: Open) -> None:
     assert document.check() == document.faults
 
 
-def test_a_large_file_that_is_no_json_tells_so_at_once(opened: Open) -> None:
+def test_large_file_that_is_not_json_is_reported_at_once(opened: Open) -> None:
     text = _large(200, {"conversation": [json.loads(TURN)] * 20}, {"conversation": []})
     document = opened(text.replace('"c150"', '"c150" // here', 1))
     fault = document.faults[0]
@@ -438,7 +438,7 @@ def test_a_large_file_that_is_no_json_tells_so_at_once(opened: Open) -> None:
     assert fault.message == "a comment (//): JSON does not allow comments"
 
 
-def test_errors_are_found_behind_any_number_of_warnings(opened: Open) -> None:
+def test_errors_are_found_after_many_warnings(opened: Open) -> None:
     case = {"eval_id": "x", "conversation": [], "rubric": 1}
     cases = [{**case, "eval_id": f"c{number}"} for number in range(MOST_FAULTS + 100)]
     document = opened(json.dumps({"eval_set_id": "s", "eval_cases": [*cases, {"eval_id": "last"}]}))
@@ -446,14 +446,14 @@ def test_errors_are_found_behind_any_number_of_warnings(opened: Open) -> None:
     assert len(document.faults) <= MOST_FAULTS + 10
 
 
-def test_a_file_with_very_many_errors_says_so(opened: Open) -> None:
+def test_checking_stops_after_very_many_errors(opened: Open) -> None:
     cases = [{"eval_id": f"c{number}"} for number in range(MOST_FAULTS + 100)]
     document = opened(json.dumps({"eval_set_id": "s", "eval_cases": cases}))
     assert len(document.faults) == MOST_FAULTS + 1
     assert document.faults[-1].message.startswith(f"more than {MOST_FAULTS} errors")
 
 
-def test_what_was_opened_stays_when_the_file_changes(opened: Open) -> None:
+def test_open_document_keeps_its_content_when_the_file_changes(opened: Open) -> None:
     document = opened(f'{{"eval_set_id": "s", "eval_cases": [{{"eval_id": "a", "conversation": [{TURN}]}}]}}')
     document.path.write_text("", encoding="utf-8")
     assert document.case(0).eval_id == "a"
@@ -462,7 +462,7 @@ def test_what_was_opened_stays_when_the_file_changes(opened: Open) -> None:
 # Initial session files
 
 
-def test_an_initial_session_file(tmp_path: Path) -> None:
+def test_initial_session_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "initial.session.json"
     path.write_text('{"state": {"k": 1}, "app_name": "x", "user_id": "u"}', encoding="utf-8")
     assert read_initial_session(path) == {"state": {"k": 1}, "app_name": "x", "user_id": "u"}
@@ -480,7 +480,7 @@ def test_an_initial_session_file(tmp_path: Path) -> None:
         ("", "1:1: the file is empty"),
     ],
 )
-def test_an_initial_session_file_that_is_wrong(tmp_path: Path, text: str, told: str) -> None:
+def test_wrong_initial_session_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "initial.session.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BrokenFileError) as caught:
@@ -488,12 +488,12 @@ def test_an_initial_session_file_that_is_wrong(tmp_path: Path, text: str, told: 
     assert [fault.sentence("").removeprefix(":") for fault in caught.value.faults] == [told]
 
 
-def test_a_missing_initial_session_file(tmp_path: Path) -> None:
+def test_missing_initial_session_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BrokenFileError, match="there is no such file"):
         read_initial_session(tmp_path / "no.json")
 
 
-def test_an_initial_session_goes_with_the_old_test_format_only(opened: Open) -> None:
+def test_initial_session_is_only_for_the_old_test_format(opened: Open) -> None:
     session = {"app_name": "x", "user_id": "u", "state": {"k": 1}}
     modern = opened('{"eval_set_id": "s", "eval_cases": []}', initial_session=session)
     assert "works only with the old test format" in _told(modern, "error")[0]

@@ -1,4 +1,4 @@
-"""Editing an evalset file: one case, the list of cases, the frame; all other bytes stay."""
+"""Edits of an evalset file (one case, the list of cases, the keys beside it) keep all other bytes."""
 
 import json
 from typing import Any
@@ -29,25 +29,25 @@ FILE = """{
 """
 
 
-def test_a_case_is_changed_and_nothing_else() -> None:
+def test_edit_changes_only_the_case() -> None:
     case = EvalsetText(FILE.encode()).case(2)
     case["note"] = "neu"
     assert EvalsetText(FILE.encode()).with_case(2, case).decode() == FILE.replace("null", '"neu"')
 
 
-def test_a_case_over_lines_gets_a_member_in_its_own_layout() -> None:
+def test_new_member_follows_the_layout_of_its_case() -> None:
     text = EvalsetText(FILE.encode())
     assert text.with_case(0, {**text.case(0), "rubrics": []}).decode() == FILE.replace(
         '"conversation": []', '"conversation": [],\n      "rubrics": []'
     )
 
 
-def test_a_case_goes() -> None:
+def test_removed_case_takes_its_comma_and_lines() -> None:
     after = EvalsetText(FILE.encode()).with_order([0, 2]).decode()
     assert after == FILE.replace('    {"evalId": "zwei", "x": 1.0},\n', "")
 
 
-def test_a_case_moves_with_its_own_text() -> None:
+def test_case_moves_with_its_own_text() -> None:
     after = EvalsetText(FILE.encode()).with_order([1, 0, 2]).decode()
     assert [case.get("eval_id") or case["evalId"] for case in json.loads(after)["eval_cases"]] == [
         "zwei",
@@ -58,14 +58,14 @@ def test_a_case_moves_with_its_own_text() -> None:
     assert len(after) == len(FILE)
 
 
-def test_a_new_case_is_laid_out_like_the_others() -> None:
+def test_new_case_has_the_layout_of_the_others() -> None:
     after = EvalsetText(FILE.encode()).with_order([0, NewCase({"eval_id": "neu", "conversation": []}), 1, 2]).decode()
     added = '    {\n      "eval_id": "neu",\n      "conversation": []\n    },\n'
     assert after == FILE.replace('    {"evalId": "zwei"', added + '    {"evalId": "zwei"')
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
-def test_what_is_added_to_a_case_ends_its_lines_as_the_file_does(newline: str) -> None:
+def test_added_lines_use_the_files_line_ends(newline: str) -> None:
     text = EvalsetText(FILE.replace("\n", newline).encode())
     after = text.with_case(0, {**text.case(0), "rubrics": [{"rubric_id": "r"}]}).decode()
     longer = text.with_order([0, NewCase({"eval_id": "neu"}), 1, 2]).decode()
@@ -77,13 +77,13 @@ def test_what_is_added_to_a_case_ends_its_lines_as_the_file_does(newline: str) -
 ODD = '{"eval_id": "odd", "state": {"a": 1e3, "b": 1.50, "c": "\\u00e9 \\/ é"}, "list": [1,2]}'
 
 
-def test_a_copy_is_written_as_its_original() -> None:
+def test_copied_case_keeps_the_spelling_of_its_original() -> None:
     text = EvalsetText(f'{{"eval_cases": [\n  {ODD}\n]}}'.encode())
     after = text.with_order([0, NewCase({**text.case(0), "eval_id": "twin"}, like=0)]).decode()
     assert after == f'{{"eval_cases": [\n  {ODD},\n  {ODD.replace("odd", "twin")}\n]}}'
 
 
-def test_a_case_from_another_file_keeps_its_spelling_in_the_layout_of_this_one() -> None:
+def test_case_from_another_file_keeps_its_spelling_and_gets_this_layout() -> None:
     one = EvalsetText(f'{{"eval_set_id": "o", "eval_cases": [{ODD}]}}'.encode())
     after = EvalsetText(FILE.encode()).with_order([0, 1, 2, one.copied(0)]).decode()
     added = after.replace(FILE[: FILE.rindex("}\n  ]") + 1], "")
@@ -94,19 +94,19 @@ def test_a_case_from_another_file_keeps_its_spelling_in_the_layout_of_this_one()
     assert json.loads(after)["eval_cases"][-1] == one.case(0)
 
 
-def test_a_case_that_goes_to_a_file_on_one_line_stands_on_one() -> None:
+def test_case_copied_to_a_one_line_file_is_on_one_line() -> None:
     one = EvalsetText(b'{"eval_cases":[{"eval_id":"a"}]}')
     after = one.with_order([0, EvalsetText(FILE.replace("\n", "\r\n").encode()).copied(2)]).decode()
     assert after == '{"eval_cases":[{"eval_id":"a"},{"eval_id":"drei ü","note":null}]}'
 
 
-def test_the_first_case_of_an_empty_evalset() -> None:
+def test_first_case_is_added_to_an_empty_evalset() -> None:
     text = '{\n  "eval_set_id": "a",\n  "eval_cases": []\n}\n'
     after = EvalsetText(text.encode()).with_order([NewCase({"eval_id": "b"})]).decode()
     assert after == text.replace("[]", '[\n    {\n      "eval_id": "b"\n    }\n  ]')
 
 
-def test_all_cases_go() -> None:
+def test_all_cases_can_be_removed() -> None:
     after = json.loads(EvalsetText(FILE.encode()).with_order([]))
     assert after["eval_cases"] == []
     assert after["name"] == "späte Pakete"
@@ -121,11 +121,11 @@ def test_all_cases_go() -> None:
         ({"description": "ä"}, '"späte Pakete"', '"späte Pakete",\n  "description": "ä"'),
     ],
 )
-def test_what_stands_around_the_cases(change: dict[str, Any], before: str, after: str) -> None:
+def test_keys_beside_the_cases_can_be_edited(change: dict[str, Any], before: str, after: str) -> None:
     assert EvalsetText(FILE.encode()).with_frame(change).decode() == FILE.replace(before, after)
 
 
-def test_a_byte_order_mark_and_carriage_returns_stay() -> None:
+def test_byte_order_mark_and_carriage_returns_stay() -> None:
     content = b"\xef\xbb\xbf" + FILE.replace("\n", "\r\n").encode()
     after = EvalsetText(content).with_frame({"name": "x"})
     assert after == content.replace("späte Pakete".encode(), b"x")
@@ -140,13 +140,13 @@ def test_a_byte_order_mark_and_carriage_returns_stay() -> None:
         (b'{"eval_cases": ["\xff"]}', "not UTF-8"),
     ],
 )
-def test_what_cannot_be_changed_says_why(content: bytes, words: str) -> None:
+def test_file_that_cannot_be_edited_gives_the_reason(content: bytes, words: str) -> None:
     with pytest.raises(EditError, match=words):
         EvalsetText(content)
 
 
 @given(st.lists(st.integers(0, 6), unique=True), st.sampled_from([None, 2, "\t"]), st.integers(0, 3))
-def test_any_order_of_cases(order: list[int], indent: int | str | None, new: int) -> None:
+def test_cases_can_be_put_in_any_order(order: list[int], indent: int | str | None, new: int) -> None:
     cases = [{"eval_id": f"c{number}é", "amount": float(number)} for number in range(7)]
     content = json.dumps({"eval_set_id": "s", "eval_cases": cases, "n": None}, indent=indent, ensure_ascii=False)
     wanted: list[Any] = [*order, *(NewCase({"eval_id": f"n{number}"}) for number in range(new))]
@@ -162,7 +162,7 @@ _INDENTS = st.sampled_from([None, 2, 4, "\t"])
 
 
 @given(case=st.dictionaries(st.text(max_size=3), values, max_size=3), indents=st.tuples(_INDENTS, _INDENTS))
-def test_any_case_goes_to_any_file(case: dict[str, Any], indents: tuple[int | str | None, ...]) -> None:
+def test_any_case_can_be_copied_to_any_file(case: dict[str, Any], indents: tuple[int | str | None, ...]) -> None:
     files = [{"eval_set_id": "x", "eval_cases": [{"eval_id": "a", **extra}]} for extra in (case, {"b": [1, {"c": 2}]})]
     source, target = (
         EvalsetText(json.dumps(file, indent=indent).encode()) for file, indent in zip(files, indents, strict=True)

@@ -1,4 +1,4 @@
-"""Files that are called like evalsets and are something else."""
+"""Files that are named like evalsets but hold something else."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
-def test_a_file_in_no_format_of_adk_gets_one_message(content: str, tmp_path: Path) -> None:
+def test_file_in_an_unknown_format_has_one_fault(content: str, tmp_path: Path) -> None:
     file = tmp_path / "odd.test.json"
     file.write_text(content)
     (fault,) = open_evalset(file).check()
@@ -39,7 +39,7 @@ def test_a_file_in_no_format_of_adk_gets_one_message(content: str, tmp_path: Pat
         '[{"name": "x", "dat": [{"query": "a", "reference": "b"}]}]',
     ],
 )
-def test_a_file_that_is_nearly_an_evalset_is_told_what_is_wrong_where(content: str, tmp_path: Path) -> None:
+def test_near_miss_of_an_evalset_gets_exact_faults(content: str, tmp_path: Path) -> None:
     file = tmp_path / "near.evalset.json"
     file.write_text(content)
     messages = [fault.message for fault in open_evalset(file).check()]

@@ -1,4 +1,4 @@
-"""The stored description of google-genai's types is that of the installed version."""
+"""The stored description of google-genai's types matches the installed version."""
 
 import json
 from importlib.metadata import version
@@ -20,7 +20,7 @@ def test_stored_types_are_those_of_the_installed_google_genai() -> None:
 
 
 @pytest.mark.parametrize("name", STORED["types"])
-def test_each_type_takes_both_spellings_and_rejects_unknown_keys(name: str) -> None:
+def test_types_accept_both_spellings_and_reject_unknown_keys(name: str) -> None:
     check = adapter(getattr(genai_types, name)).validator
     fields = STORED["types"][name]
     camel = {to_camel(field): None for field in fields}
@@ -37,7 +37,7 @@ def test_each_type_takes_both_spellings_and_rejects_unknown_keys(name: str) -> N
         ("GenerateContentConfig", {"labels": {"a": "b"}, "tools": [1, {}], "http_options": 5}),
     ],
 )
-def test_values_are_checked_to_the_depth_of_the_description(name: str, value: dict[str, Any]) -> None:
+def test_nested_values_are_checked(name: str, value: dict[str, Any]) -> None:
     assert adapter(getattr(genai_types, name)).validate_python(value) == value
 
 
@@ -55,6 +55,6 @@ def test_wrong_values_are_rejected(name: str, value: dict[str, Any]) -> None:
         adapter(getattr(genai_types, name)).validate_python(value)
 
 
-def test_unknown_type_is_no_attribute() -> None:
+def test_unknown_type_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="NoSuchType"):
         genai_types.NoSuchType  # noqa: B018 - the access is what is tested

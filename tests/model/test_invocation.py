@@ -37,7 +37,7 @@ RECORDED: dict[str, Any] = {
 }
 
 
-def test_tool_calls_of_both_shapes() -> None:
+def test_tool_calls_are_read_from_both_shapes() -> None:
     assert tool_calls(WRITTEN) == [ToolCall("find", {"id": "A"}, "1"), ToolCall("refund", None)]
     assert tool_calls(RECORDED) == [
         ToolCall("find", {"id": "A"}, "1", "desk"),
@@ -45,17 +45,17 @@ def test_tool_calls_of_both_shapes() -> None:
     ]
 
 
-def test_tool_responses_of_both_shapes() -> None:
+def test_tool_responses_are_read_from_both_shapes() -> None:
     assert tool_responses(WRITTEN) == tool_responses(RECORDED) == [RESPONSE]
 
 
-def test_intermediate_texts_of_both_shapes() -> None:
+def test_intermediate_texts_are_read_from_both_shapes() -> None:
     assert intermediate_texts(WRITTEN) == [("checker", "fine\ngo")]
     assert intermediate_texts(RECORDED) == [("desk", "let me see")]
 
 
 @pytest.mark.parametrize("turn", [{"user_content": {}}, {"user_content": {}, "intermediate_data": None}])
-def test_a_turn_without_intermediate_data(turn: dict[str, Any]) -> None:
+def test_turn_without_intermediate_data_is_empty(turn: dict[str, Any]) -> None:
     assert tool_calls(turn) == []
     assert tool_responses(turn) == []
     assert intermediate_texts(turn) == []
@@ -70,11 +70,11 @@ def test_a_turn_without_intermediate_data(turn: dict[str, Any]) -> None:
         ({"parts": [{"text": "a"}, {"inline_data": {}}, {"text": ""}, {"text": "b", "thought": True}]}, "a\nb"),
     ],
 )
-def test_the_text_of_a_content(content: dict[str, Any] | None, text: str) -> None:
+def test_content_text_joins_the_parts(content: dict[str, Any] | None, text: str) -> None:
     assert content_text(content) == text
 
 
-def test_normalising_takes_either_spelling_and_leaves_out_what_is_not_set() -> None:
+def test_normalising_accepts_both_spellings_and_drops_unset_keys() -> None:
     camel = {
         "invocationId": "i",
         "userContent": {"parts": [{"functionCall": {"name": "f", "args": {"aB": {"cD": None}}}, "text": None}]},
@@ -105,7 +105,7 @@ def test_normalising_keeps_lone_surrogates_and_numbers() -> None:
     assert turn["intermediate_data"]["tool_uses"][0]["args"] == args
 
 
-def test_all_that_is_wrong_is_told() -> None:
+def test_normalising_reports_everything_wrong() -> None:
     with pytest.raises(ValueError, match="`text` must be text, not the number 5") as caught:
         normalise_invocation({"user_content": {"parts": [{"text": 5}]}, "final_reponse": None, "duration": "x"})
     assert str(caught.value).splitlines() == [
@@ -116,6 +116,6 @@ def test_all_that_is_wrong_is_told() -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], "x", {}, {"user_content": "hi"}])
-def test_what_is_no_turn(data: Any) -> None:
+def test_values_that_are_not_turns_are_refused(data: Any) -> None:
     with pytest.raises(ValueError, match=r"must be|is missing"):
         normalise_invocation(data)

@@ -1,4 +1,4 @@
-"""Editing without loss: whatever the text and whatever the change, nothing else changes."""
+"""JSON edits change nothing else, whatever the text and the change."""
 
 import json
 from dataclasses import dataclass
@@ -34,45 +34,45 @@ def _changed(text: str, change: Any) -> str:
     return revised(text, value)
 
 
-def test_a_value_that_is_set_to_itself_changes_nothing() -> None:
+def test_setting_the_same_value_changes_nothing() -> None:
     assert revise(SPREAD, json.loads(SPREAD)) == []
 
 
-def test_one_scalar() -> None:
+def test_only_the_changed_scalar_is_rewritten() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][0].update(eval_id="later"))
     assert after == SPREAD.replace('"late"', '"later"')
 
 
-def test_a_number_becomes_another_kind_of_number() -> None:
+def test_number_becomes_another_kind_of_number() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][0].update(amount=1))
     assert after == SPREAD.replace("1.0", "1")
 
 
-def test_escapes_are_written_as_the_file_writes_them() -> None:
+def test_new_letters_are_escaped_if_the_file_escapes_them() -> None:
     after = _changed(SPREAD, lambda doc: doc.update(note="né"))
     assert after == SPREAD.replace("null", '"n\\u00e9"')
 
 
-def test_letters_stay_letters_where_the_file_has_letters() -> None:
+def test_new_letters_are_not_escaped_if_the_file_does_not() -> None:
     assert revised('{"a": "é", "b": 1}', {"a": "é", "b": "日本"}) == '{"a": "é", "b": "日本"}'
 
 
-def test_a_lone_surrogate_is_always_an_escape() -> None:
+def test_lone_surrogate_is_always_an_escape() -> None:
     assert revised('{"a": "é"}', {"a": "é\ud800"}) == '{"a": "é\\ud800"}'
 
 
-def test_a_member_is_added_on_a_line_of_its_own() -> None:
+def test_member_is_added_on_a_line_of_its_own() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][0].update(rubrics=[{"id": 1}]))
     added = ',\n      "rubrics": [\n        {\n          "id": 1\n        }\n      ]'
     assert after == SPREAD.replace('"caf\\u00e9"', f'"caf\\u00e9"{added}')
 
 
-def test_a_member_is_added_to_an_object_on_one_line() -> None:
+def test_member_is_added_to_an_object_on_one_line() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][1].update(x={"y": [1]}))
     assert after == SPREAD.replace('["a","b"]}', '["a","b"], "x": {"y": [1]}}')
 
 
-def test_an_empty_object_gets_its_first_member() -> None:
+def test_first_member_is_added_to_an_empty_object() -> None:
     after = _changed(SPREAD, lambda doc: doc["empty"].update(a=1))
     assert after == SPREAD.replace("{}", '{\n    "a": 1\n  }')
 
@@ -85,23 +85,23 @@ def test_an_empty_object_gets_its_first_member() -> None:
         (2, '["a", "b"]'),
     ],
 )
-def test_an_item_goes_with_its_comma(gone: int, left: str) -> None:
+def test_removed_item_takes_its_comma(gone: int, left: str) -> None:
     items = ["a", "b", "c"]
     del items[gone]
     assert revised('["a", "b", "c"]', items) == left
 
 
-def test_a_line_goes_with_its_comma_and_its_break() -> None:
+def test_removed_line_takes_its_comma_and_line_break() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][0].pop("big"))
     assert after == SPREAD.replace('      "big": 1e3,\n', "")
 
 
-def test_the_last_line_goes_with_the_comma_before_it() -> None:
+def test_removed_last_line_takes_the_comma_before_it() -> None:
     after = _changed(SPREAD, lambda doc: doc["eval_cases"][0].pop("text"))
     assert after == SPREAD.replace(',\n      "text": "caf\\u00e9"', "")
 
 
-def test_a_key_is_renamed_where_it_stands() -> None:
+def test_renamed_key_stays_in_place() -> None:
     def rename(doc: Any) -> None:
         case = doc["eval_cases"][0]
         case["sum"] = case.pop("amount")
@@ -109,7 +109,7 @@ def test_a_key_is_renamed_where_it_stands() -> None:
     assert _changed(SPREAD, rename) == SPREAD.replace('"amount": 1.0', '"sum": 1.0')
 
 
-def test_items_that_change_places_keep_their_own_text() -> None:
+def test_moved_items_keep_their_text() -> None:
     text = '[{"a":1.0},  {"b" : 1e3}, 3]'
     assert revised(text, [3, {"b": 1e3}, {"a": 1.0}]) in (
         '[3, {"b" : 1e3}, {"a":1.0}]',
@@ -117,21 +117,21 @@ def test_items_that_change_places_keep_their_own_text() -> None:
     )
 
 
-def test_an_added_object_is_written_as_the_one_before_it() -> None:
+def test_added_object_has_the_format_of_its_neighbour() -> None:
     text = '{\n  "calls": [\n    {"args": {"a": 1.0, "b": 1e3}, "name": "x"},\n    { "name":"y" }\n  ]\n}'
     item = {"name": "neu", "args": {}}
     after = _changed(text, lambda value: value["calls"].insert(1, item))
     assert after == text.replace('"x"},\n', '"x"},\n    {"args": {}, "name": "neu"},\n')
 
 
-def test_a_copy_keeps_every_spelling() -> None:
+def test_copy_keeps_every_spelling() -> None:
     text = '[\n  {"a": 1e3, "b": "\\u00e9 \\/ é",\t"id": 1}\n]'
     after = _changed(text, lambda value: value.append({**value[0], "id": 2}))
     line = text.split("\n")[1]
     assert after == text.replace(line, line + ",\n" + line.replace('"id": 1', '"id": 2'))
 
 
-def test_what_a_doubled_key_hides_is_not_copied() -> None:
+def test_value_of_a_duplicate_key_is_not_copied() -> None:
     after = _changed('[{"a": 1, "a": 2}]', lambda value: value.append({"a": 3}))
     assert after == '[{"a": 1, "a": 2}, {"a": 3}]'
 
@@ -143,18 +143,18 @@ def test_carriage_returns_and_tabs_stay() -> None:
     )
 
 
-def test_of_a_key_that_stands_twice_the_one_that_counts_is_changed() -> None:
+def test_last_of_duplicate_keys_is_edited() -> None:
     assert revised('{"a": 1, "a": 2}', {"a": 3}) == '{"a": 1, "a": 3}'
     assert revised('{"a": 1, "b": 0, "a": 2}', {"b": 0}) == '{"b": 0}'
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a": 1,}', "[1] 2", "{'a': 1}"])
-def test_a_text_that_is_not_in_order_is_left_alone(text: str) -> None:
+def test_invalid_text_is_refused(text: str) -> None:
     with pytest.raises(EditError):
         revise(text, {"a": 2})
 
 
-def test_too_deep_is_said() -> None:
+def test_nesting_too_deep_is_refused() -> None:
     deep: Any = 1
     for _ in range(100_000):
         deep = [deep]
@@ -162,7 +162,7 @@ def test_too_deep_is_said() -> None:
         revise("[]", deep)
 
 
-def test_what_is_no_json_is_said() -> None:
+def test_value_that_is_not_json_is_refused() -> None:
     with pytest.raises(EditError, match="not valid JSON"):
         revise("[]", [object()])
 
@@ -212,7 +212,7 @@ def _texts(draw: Any) -> str:
 
 
 @given(_texts(), _values)
-def test_any_text_comes_to_say_anything(text: str, wanted: Any) -> None:
+def test_any_text_can_be_changed_to_any_value(text: str, wanted: Any) -> None:
     assert same(json.loads(revised(text, wanted)), wanted)
 
 

@@ -1,4 +1,4 @@
-"""Every mark of an evalset left out, doubled or exchanged in turn: the error is where a strict reader stops."""
+"""Each mark of an evalset is left out, doubled or exchanged: the error is where a strict reader stops."""
 
 import json
 import re
@@ -55,30 +55,30 @@ def _error_where_json_stops(text: str) -> Flaw:
 
 
 @pytest.mark.parametrize("mark", [",", ":"])
-def test_a_mark_that_is_left_out_is_one_error(mark: str) -> None:
+def test_missing_mark_is_one_error(mark: str) -> None:
     for offset in _marks(mark):
         _one_error_near(_TEXT[:offset] + _TEXT[offset + 1 :], offset)
 
 
 @pytest.mark.parametrize("mark", ["[", "]", "{", "}", '"'])
-def test_a_bracket_or_quote_that_is_left_out_is_told_where_the_text_cannot_go_on(mark: str) -> None:
+def test_missing_bracket_or_quote_is_reported_where_reading_fails(mark: str) -> None:
     for offset in _marks(mark):
         _error_where_json_stops(_TEXT[:offset] + _TEXT[offset + 1 :])
 
 
 @pytest.mark.parametrize("mark", [",", "]", "}", "[", "{"])
-def test_a_mark_that_stands_twice_is_told_where_the_text_cannot_go_on(mark: str) -> None:
+def test_doubled_mark_is_reported_where_reading_fails(mark: str) -> None:
     for offset in _marks(mark):
         _error_where_json_stops(_TEXT[:offset] + mark + _TEXT[offset:])
 
 
 @pytest.mark.parametrize(("mark", "other"), [("}", "]"), ("]", "}")])
-def test_a_bracket_of_the_other_kind_is_one_error(mark: str, other: str) -> None:
+def test_wrong_kind_of_bracket_is_one_error(mark: str, other: str) -> None:
     for offset in _marks(mark):
         _one_error_near(_TEXT[:offset] + other + _TEXT[offset + 1 :], offset)
 
 
-def test_the_hint_names_the_bracket_that_is_missing_by_its_indentation() -> None:
+def test_hint_finds_the_missing_bracket_by_indentation() -> None:
     lines = _TEXT.splitlines()
     for number, line in enumerate(lines[:-1]):
         if line.strip().rstrip(",") in ("}", "]"):
@@ -87,12 +87,12 @@ def test_the_hint_names_the_bracket_that_is_missing_by_its_indentation() -> None
             assert f"should be closed before line {number + 1}" in flaw.hint, (line, flaw)
 
 
-def test_a_text_without_indentation_gets_no_hint_by_it() -> None:
+def test_text_without_indentation_gets_no_indentation_hint() -> None:
     flat = "\n".join(line.strip() for line in _TEXT.splitlines()[:-1])
     assert "indentation" not in _errors(flat)[0].hint
 
 
-def test_a_trailing_comma_in_every_place() -> None:
+def test_trailing_comma_is_found_in_every_place() -> None:
     for closer in "}]":
         for offset in _marks(closer):
             end = len(_TEXT[:offset].rstrip())
@@ -102,7 +102,7 @@ def test_a_trailing_comma_in_every_place() -> None:
                 assert _errors(text)[0].message == f"a trailing comma before `{closer}`"
 
 
-def test_a_comment_on_every_line() -> None:
+def test_comment_is_found_on_every_line() -> None:
     offset = -1
     while (offset := _TEXT.find("\n", offset + 1)) >= 0:
         text = f"{_TEXT[:offset]} // why{_TEXT[offset:]}"
@@ -112,7 +112,7 @@ def test_a_comment_on_every_line() -> None:
         assert root.value() == _CONTENT
 
 
-def test_a_file_that_is_cut_off_anywhere_says_so() -> None:
+def test_truncated_file_is_reported_as_unclosed() -> None:
     text = json.dumps({**_CONTENT, "eval_cases": _CASES[:1]}, indent=2)
     for end in range(1, len(text) - 1):
         flaws = _errors(text[:end])
@@ -123,7 +123,7 @@ def test_a_file_that_is_cut_off_anywhere_says_so() -> None:
 @pytest.mark.parametrize(
     "unit", ['{"a":', "[", '{"a":[', '{"a" ', "[1 ", "]", '"a', "'a", '[{"a":1}', '{"a":}', "x ", "{,", "/*"]
 )
-def test_reading_takes_time_in_proportion_to_the_length(unit: str) -> None:
+def test_reading_time_is_linear(unit: str) -> None:
     """Thirty times the text in a quadratic reader would be minutes."""
     began = time.process_time()
     assert _errors(unit * 300_000)

@@ -1,4 +1,4 @@
-"""Both formats from before today's schema: how they are told apart, what they become, what is wrong where."""
+"""The two old formats: how they are recognised and converted, and their faults."""
 
 import json
 from typing import Any
@@ -30,11 +30,11 @@ def _told(document: Any) -> list[str]:
         ({"query": "q"}, None),
     ],
 )
-def test_telling_the_formats_apart(content: Any, format_: str | None) -> None:
+def test_formats_are_told_apart(content: Any, format_: str | None) -> None:
     assert old_format_of(content) == format_
 
 
-def test_an_old_evalset_becomes_a_case_an_item(opened: Open) -> None:
+def test_each_item_of_an_old_evalset_becomes_a_case(opened: Open) -> None:
     document = opened(json.dumps(samples.OLD_EVALSET, indent=2), "parcels.evalset.json")
     assert (document.format, document.kind, document.eval_set_id, document.broken) == (
         "old_evalset",
@@ -64,7 +64,7 @@ def test_an_old_evalset_becomes_a_case_an_item(opened: Open) -> None:
     assert document.case(1).turns == ()
 
 
-def test_an_old_test_is_one_case_named_after_its_file(opened: Open) -> None:
+def test_old_test_file_is_one_case_named_after_the_file(opened: Open) -> None:
     document = opened(json.dumps(samples.OLD_TEST), "late_parcel.test.json")
     assert (document.format, document.kind, document.eval_set_id) == ("old_test", "test", "late_parcel")
     assert [case.eval_id for case in document.cases] == ["late_parcel"]
@@ -77,14 +77,14 @@ def test_an_old_test_is_one_case_named_after_its_file(opened: Open) -> None:
 
 @pytest.mark.parametrize("name", ["a.evalset.json", "a.test.json", "a.json"])
 @pytest.mark.parametrize("content", [samples.OLD_EVALSET, samples.OLD_TEST])
-def test_either_format_may_be_in_any_file(opened: Open, name: str, content: Any) -> None:
+def test_both_formats_are_accepted_under_any_file_name(opened: Open, name: str, content: Any) -> None:
     document = opened(json.dumps(content), name)
     assert not document.broken
     assert document.cases
     assert document.kind == ("test" if content is samples.OLD_TEST or name == "a.test.json" else "evalset")
 
 
-def test_the_same_file_is_the_same_case_tomorrow(opened: Open) -> None:
+def test_converting_twice_gives_the_same_case(opened: Open) -> None:
     text = json.dumps(samples.OLD_EVALSET)
     assert opened(text).case(0) == opened(text).case(0)
 
@@ -141,7 +141,7 @@ def test_what_adk_s_converter_fails_on_is_an_error_at_its_place(opened: Open, te
             document.case(0)
 
 
-def test_a_key_that_the_old_format_drops_is_told_once(opened: Open) -> None:
+def test_dropped_key_of_an_old_format_is_reported_once(opened: Open) -> None:
     call = {"tool_name": "t", "tool_input": {}, "mock_tool_output": "x"}
     text = json.dumps([{"query": "q", "expected_tool_use": [call, call], "referenc": "r"}])
     document = opened(text, "a.test.json")
@@ -150,11 +150,11 @@ def test_a_key_that_the_old_format_drops_is_told_once(opened: Open) -> None:
     assert "Did you mean `reference`?" in " ".join(_told(document))
 
 
-def test_an_old_file_that_is_no_json_has_all_its_faults(opened: Open) -> None:
+def test_old_file_that_is_not_json_has_all_its_faults(opened: Open) -> None:
     document = opened('[\n{"query": "q",},\n{"query": "r"} // two\n]', "a.test.json")
     assert [(fault.line, fault.column) for fault in document.faults] == [(2, 14), (3, 16)]
 
 
-def test_an_empty_old_file_has_no_cases(opened: Open) -> None:
+def test_empty_old_file_has_no_cases(opened: Open) -> None:
     document = opened("[]")
     assert (document.format, document.cases, document.broken) == ("old_evalset", (), False)

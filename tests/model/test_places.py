@@ -1,4 +1,4 @@
-"""Lines and columns against a definition in one line, and JSON paths."""
+"""JSON paths, and lines and columns checked against a one-line definition."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_bytes_and_characters_have_the_same_places(text: str, data: st.DataObjec
             assert file.at(len(text[:offset].encode())) == Places(text).at(offset)
 
 
-def test_a_piece_goes_on_where_it_begins() -> None:
+def test_places_in_a_piece_continue_those_of_the_file() -> None:
     file = TextFile(b'[\n  {"a": 1,\n   "b": 2}]')
     places = file.places(4, 22)
     assert places.at(0) == (2, 3)
@@ -58,7 +58,7 @@ def test_a_piece_goes_on_where_it_begins() -> None:
         (("", "x"), '[""].x'),
     ],
 )
-def test_json_paths(location: tuple[str | int, ...], written: str) -> None:
+def test_json_path_quotes_unusual_keys(location: tuple[str | int, ...], written: str) -> None:
     assert json_path(location) == written
 
 
@@ -80,7 +80,7 @@ def _root(text: str) -> Node:
         ("criteria.rubrics[7]", "[{}, {}]"),
     ],
 )
-def test_finding_what_stands_at_a_path(path: str, stands: str) -> None:
+def test_find_returns_the_value_at_a_path(path: str, stands: str) -> None:
     text = (
         '{"criteria": {"a": {"threshold": 1, "matchType": "X"}, "my.metric": {"threshold": 2}, '
         '"rubrics": [{}, {"rubricId": "r"}]}}'
@@ -91,7 +91,7 @@ def test_finding_what_stands_at_a_path(path: str, stands: str) -> None:
     assert found == stands or found.replace('"rubricId": "r"', "") == stands
 
 
-def test_resolving_takes_either_spelling_and_stops_at_the_nearest_parent() -> None:
+def test_resolve_accepts_both_spellings_and_stops_at_the_nearest_parent() -> None:
     root = _root('{"evalCases": [{"user_content": 1}]}')
     assert resolve(root, ("eval_cases", 0, "userContent"))[0] == ("evalCases", 0, "user_content")
     assert resolve(root, ("eval_cases", 0, "parts", 3))[0] == ("evalCases", 0)

@@ -1,4 +1,4 @@
-"""The tolerant scanner: sound text is read as json reads it, with offsets that are right; broken text is explained."""
+"""The tolerant scanner reads valid text like json, with exact offsets, and explains broken text."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def _errors(flaws: tuple[Flaw, ...]) -> list[Flaw]:
 
 @given(texts())
 @settings(deadline=None)
-def test_sound_text_has_json_s_value_and_right_offsets(made: tuple[Any, str]) -> None:
+def test_valid_text_has_its_json_value_and_exact_offsets(made: tuple[Any, str]) -> None:
     _, text = made
     found = scan(text)
     assert found.root is not None
@@ -139,7 +139,7 @@ def test_every_truncation_is_noticed(made: tuple[Any, str]) -> None:
         ("// nothing", "1:1 a comment (//): JSON does not allow comments"),
     ],
 )
-def test_each_flaw_is_named_at_its_place(text: str, told: str) -> None:
+def test_each_flaw_is_reported_at_its_place(text: str, told: str) -> None:
     assert _told(text)[0] == told
 
 
@@ -151,7 +151,7 @@ def test_all_faults_are_found_in_one_reading() -> None:
     assert root.value() == {"a": 1, "b": [1, 2], "c": {"d": True}, "e": "f"}
 
 
-def test_a_trailing_comma_and_a_surplus_brace_of_a_config() -> None:
+def test_trailing_comma_and_a_surplus_brace_of_a_config() -> None:
     text = """{
   "criteria": {
     "some_score": {
@@ -167,19 +167,19 @@ def test_a_trailing_comma_and_a_surplus_brace_of_a_config() -> None:
     assert _told(text) == ["9:6 a trailing comma before `}`", "11:1 a surplus brace `}`: nothing is open here"]
 
 
-def test_after_a_bracket_that_does_not_fit_nothing_is_read() -> None:
+def test_reading_stops_at_a_mismatched_bracket() -> None:
     text = '{\n  "a": [\n    1\n  },\n  "b": nil,\n}\n'
     assert _told(text) == ["4:3 found `}`, but `]` is needed to close the `[` on line 2"]
 
 
-def test_more_warnings_than_are_told_make_no_error() -> None:
+def test_many_warnings_do_not_become_an_error() -> None:
     flaws = scan("[" + "NaN, " * (2 * MOST_FLAWS) + "1]").flaws
     assert len(flaws) == MOST_FLAWS
     assert {flaw.severity for flaw in flaws} == {"warning"}
 
 
 @pytest.mark.parametrize("depth", [201, 202, 5_000, 100_000])
-def test_reading_ends_where_adk_gives_up_for_depth(depth: int) -> None:
+def test_reading_stops_at_adks_depth_limit(depth: int) -> None:
     found = scan("[" * depth + "]" * depth)
     deep = [flaw for flaw in found.flaws if "nested deeper" in flaw.message]
     assert [flaw.offset for flaw in deep] == ([] if depth == 201 else [201])
@@ -189,25 +189,25 @@ def test_reading_ends_where_adk_gives_up_for_depth(depth: int) -> None:
     assert levels == min(depth, 202) - 1
 
 
-def test_the_limit_of_depth_is_that_of_adk_s_reader() -> None:
+def test_depth_limit_equals_that_of_adks_reader() -> None:
     from_json("[" * 201 + "]" * 201)
     with pytest.raises(ValueError, match="recursion"):
         from_json("[" * 202 + "]" * 202)
 
 
-def test_a_file_that_is_no_json_at_all_ends_after_so_many_faults() -> None:
+def test_reading_stops_after_many_faults() -> None:
     flaws = scan("lorem ipsum, dolor: " * 10_000).flaws
     assert len(flaws) <= MOST_FLAWS + 1
     assert flaws[-1].message.startswith("text after the end") or flaws[-1].message.startswith("more than")
 
 
-def test_where_in_the_tree_a_flaw_is() -> None:
+def test_flaw_has_its_location_in_the_tree() -> None:
     text = '{"eval_cases": [{"a": 1}, {"first name": [true, nil]}]}'
     (flaw,) = scan(text).flaws
     assert json_path(flaw.location) == 'eval_cases[1]["first name"][1]'
 
 
-def test_a_piece_of_a_file_is_as_deep_as_it_lies_there() -> None:
+def test_depth_of_a_piece_counts_the_brackets_around_it() -> None:
     text = "[" * 200 + "]" * 200
     assert not scan(text, depth=1).flaws
     assert len(scan(text, depth=2).flaws) == 1

@@ -7,7 +7,7 @@ import pytest
 from workbench.model import spelling
 
 
-def test_a_key_is_found_in_either_spelling() -> None:
+def test_key_is_found_in_either_spelling() -> None:
     assert spelling.get({"userContent": 1}, "user_content") == 1
     assert spelling.get({"user_content": 2}, "user_content") == 2
     assert spelling.get({}, "user_content") is None
@@ -15,7 +15,7 @@ def test_a_key_is_found_in_either_spelling() -> None:
 
 
 @pytest.mark.parametrize("spelled", ["userContent", "user_content"])
-def test_what_stands_there_keeps_its_spelling(spelled: str) -> None:
+def test_existing_key_keeps_its_spelling(spelled: str) -> None:
     value: dict[str, Any] = {spelled: 1}
     spelling.put(value, "user_content", 2, camel=spelled == "user_content")
     assert value == {spelled: 2}
@@ -24,7 +24,7 @@ def test_what_stands_there_keeps_its_spelling(spelled: str) -> None:
     assert value == {}
 
 
-def test_a_new_key_is_spelled_as_asked() -> None:
+def test_new_key_has_the_requested_spelling() -> None:
     value: dict[str, Any] = {}
     spelling.put(value, "final_response", 1, camel=True)
     spelling.put(value, "eval_id", 1, camel=False)
@@ -41,5 +41,5 @@ def test_a_new_key_is_spelled_as_asked() -> None:
         ({}, False),
     ],
 )
-def test_the_spelling_of_a_case(case: Any, camel: bool) -> None:
+def test_spelling_of_a_case_is_detected(case: Any, camel: bool) -> None:
     assert spelling.is_camel(case) is camel

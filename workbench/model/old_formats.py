@@ -156,13 +156,13 @@ def session_input(content: dict[str, Any]) -> dict[str, Any]:
 
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:
     calls = [{"name": call["tool_name"], "args": call["tool_input"]} for call in turn.get("expected_tool_use") or ()]
-    said = turn.get("expected_intermediate_agent_responses") or ()
+    responses = turn.get("expected_intermediate_agent_responses") or ()
     return {
         "user_content": {"role": "user", "parts": _parts(turn["query"])},
         "final_response": {"role": "model", "parts": _parts(turn.get("reference", ""))},
         "intermediate_data": {
             "tool_uses": [{key: value for key, value in call.items() if value is not None} for call in calls],
-            "intermediate_responses": [[item["author"], _parts(item["text"])] for item in said],
+            "intermediate_responses": [[item["author"], _parts(item["text"])] for item in responses],
         },
     }
 

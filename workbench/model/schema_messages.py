@@ -183,8 +183,8 @@ def _breach(schema: type, item: ErrorDetails) -> Breach:
 
 def wanted(item: ErrorDetails) -> str:
     """Return what one of pydantic's errors expects, in the words of JSON or of the validator that raised it."""
-    said = item["msg"].removeprefix("Input should be ")
-    return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", said))
+    text = item["msg"].removeprefix("Input should be ")
+    return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", text))
 
 
 def _wanted(kind: str) -> str | None:

@@ -14,7 +14,7 @@ from workbench.agents.worker.cases import case_of
 from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.drivers import driver_of
 from workbench.agents.worker.frames import Decoder
-from workbench.agents.worker.whereabouts import stack_of_tasks
+from workbench.agents.worker.stacks import stack_of_tasks
 from workbench.agents.worker.wire import SharedWire
 from workbench.engine.places.place import OnFrame
 from workbench.engine.plan.plan import AgentSetting

@@ -1,4 +1,4 @@
-"""The workbench's end of the wire, as small and as synchronous as it can be: starts the real worker and talks to it."""
+"""A small synchronous stand-in for the workbench, which starts the real worker and talks to it."""
 
 import contextlib
 import os

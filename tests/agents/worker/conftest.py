@@ -1,4 +1,4 @@
-"""One warm worker a session, and agents written in a line or two."""
+"""One warm worker for each session, and agents written in a line or two."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""Real google-adk agents with a scripted model: what is recorded, what a session starts with, and how they fail."""
+"""Real google-adk agents with a scripted model: their records, their sessions, and how they fail."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def parts(outcome: Outcome, turn: int = -1) -> list[tuple[str, Any]]:
     return [(event["author"], event.get("content", {}).get("parts")) for event in events]
 
 
-def test_a_turn_with_a_tool(make_agent: MakeAgent) -> None:
+def test_turn_with_a_tool_is_recorded(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -96,7 +96,7 @@ root_agent = agent(asks, "a kettle", tools=[find_order], instruction="Be kind.")
     assert outcome.stdout == b"looking\n"
 
 
-def test_the_session_starts_as_the_case_says(make_agent: MakeAgent) -> None:
+def test_session_starts_as_the_case_says(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -138,7 +138,7 @@ root_agent = agent(call("look"), "a", tools=[look])
     assert session_id.startswith("adk-eval-session-")
 
 
-def test_the_last_agents_answer_is_the_answer(make_agent: MakeAgent) -> None:
+def test_last_agents_answer_is_the_answer(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -167,7 +167,7 @@ root_agent = SequentialAgent(name="both", sub_agents=[agent("draft", name="write
     assert parts(outcome) == [("writer", [{"text": "draft"}]), ("editor", None)]
 
 
-def test_a_text_less_final_does_not_replace_one_with_text(make_agent: MakeAgent) -> None:
+def test_final_response_without_text_does_not_replace_one_with_text(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -193,7 +193,7 @@ root_agent = Steps(name="artist")
     assert outcome.actual[0]["app_details"] == {"agent_details": {}}
 
 
-def test_an_error_code_is_an_empty_answer_with_a_note(make_agent: MakeAgent) -> None:
+def test_error_code_is_an_empty_answer_with_a_note(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent, 'root_agent = agent(LlmResponse(error_code="SAFETY", error_message="blocked"), "x")', "a", "b"
     )
@@ -202,7 +202,7 @@ def test_an_error_code_is_an_empty_answer_with_a_note(make_agent: MakeAgent) -> 
     assert notes == ["the model answered with error code SAFETY: blocked", ""]
 
 
-def test_a_turn_without_any_event_is_an_error(make_agent: MakeAgent) -> None:
+def test_turn_without_any_event_is_an_error(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -220,7 +220,7 @@ root_agent = Silent(name="silent")
     assert outcome.error["kind"] == "turn_count"
 
 
-def test_a_tool_that_raises(make_agent: MakeAgent) -> None:
+def test_exception_of_a_tool_is_reported(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -239,7 +239,7 @@ root_agent = agent(call("restart", serial="SN-0"), "x", tools=[restart])
     assert outcome.usage["model_calls"] == 1
 
 
-def test_arguments_that_have_no_json_form(make_agent: MakeAgent) -> None:
+def test_arguments_without_a_json_form_are_recorded(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -281,7 +281,7 @@ app = App(name="desk_app", root_agent=agent("quiet", "still"), plugins=[Loud(nam
     assert outcome.answers == ["QUIET", "STILL"]
 
 
-def test_a_plugin_that_answers_itself_hides_the_request(make_agent: MakeAgent) -> None:
+def test_plugin_that_answers_itself_hides_the_request(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -319,7 +319,7 @@ def test_factories_are_awaited_in_each_case(make_agent: MakeAgent, factory: str,
     assert outcome.of("Ended")[0]["warnings"] == warnings
 
 
-def test_a_factory_that_raises(make_agent: MakeAgent) -> None:
+def test_exception_of_a_factory_is_reported(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, "async def get_agent_async():\n    raise RuntimeError('no server')", "a")
     assert (outcome.error["kind"], outcome.error["message"]) == ("agent_raised", "RuntimeError: no server")
 
@@ -352,14 +352,14 @@ async def get_agent_async():
     assert b"cannot close" in outcome.stderr
 
 
-def test_a_missing_key_reads_well(make_agent: MakeAgent) -> None:
+def test_missing_key_is_explained(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, 'root_agent = LlmAgent(name="desk", model="gemini-2.5-flash")', "a")
     assert outcome.error["kind"] == "agent_raised"
     assert outcome.error["message"].startswith("no Gemini key: GOOGLE_API_KEY is not set")
     assert "GOOGLE_API_KEY=" in outcome.error["hint"]
 
 
-def test_a_used_up_quota_is_told_apart(make_agent: MakeAgent) -> None:
+def test_exhausted_quota_has_its_own_kind(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -395,7 +395,7 @@ def test_lone_surrogates_reach_the_agent(make_agent: MakeAgent) -> None:
     assert outcome.actual[0]["user_content"]["parts"] == [{"text": "a\udfff"}]
 
 
-def test_a_yaml_agent(make_agent: MakeAgent) -> None:
+def test_yaml_agent_runs(make_agent: MakeAgent) -> None:
     made = make_agent(
         """
         name: desk
@@ -426,7 +426,7 @@ def test_a_yaml_agent(make_agent: MakeAgent) -> None:
     assert made.run("a").answers == ["find"]
 
 
-def test_agents_used_as_tools_are_paid_for(make_agent: MakeAgent) -> None:
+def test_usage_includes_agents_used_as_tools(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -440,7 +440,7 @@ root_agent = agent(call("helper", request="?"), "it is 42", tools=[AgentTool(hel
     assert outcome.usage["model_calls"] == 3
 
 
-def test_a_hanging_tool_is_found(make_agent: MakeAgent) -> None:
+def test_hanging_tool_is_located(make_agent: MakeAgent) -> None:
     made = make_agent(
         """
         from .scripted import *

@@ -1,4 +1,4 @@
-"""What is recorded of a turn's events is what ADK's own evaluation records, for any events."""
+"""The record of a turn equals that of ADK's own evaluation, for any events."""
 
 import json
 from typing import Any
@@ -62,7 +62,7 @@ _EVENTS = st.builds(
 
 @given(st.lists(_EVENTS, min_size=1, max_size=6))
 @settings(max_examples=400, deadline=None)
-def test_a_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
+def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
     said = Event(invocation_id="i-1", author="user", content=USER)
     (theirs,) = EvaluationGenerator.convert_events_to_eval_invocations([said, *events])
     turn = Turn(USER.model_dump(exclude_none=True), said.timestamp)
@@ -73,7 +73,7 @@ def test_a_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
     assert ours == json.loads(theirs.model_dump_json(exclude_none=True))
 
 
-def test_the_note_names_error_codes_once() -> None:
+def test_note_names_error_codes_once() -> None:
     turn = Turn({}, 0.0)
     for _ in range(2):
         turn.add(Event(invocation_id="i", author="desk", error_code="MAX_TOKENS", error_message="too long"))
@@ -81,7 +81,7 @@ def test_the_note_names_error_codes_once() -> None:
     assert turn.note == f"the model answered with error code MAX_TOKENS: too long; {more}"
 
 
-def test_an_answer_that_was_cut_is_noted_with_its_remedy() -> None:
+def test_answer_that_was_cut_is_noted_with_its_remedy() -> None:
     turn = Turn({}, 0.0)
     content = types.Content(role="model", parts=[types.Part(text="It is")])
     reason = types.FinishReason.MAX_TOKENS

@@ -1,4 +1,4 @@
-"""Dummy cases before the first fork: nothing of them stays."""
+"""Dummy cases before the first fork leave nothing behind."""
 
 import signal
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.agents.worker.conftest import needs_adk, needs_fork
 pytestmark = [needs_adk, needs_fork]
 
 
-def test_no_timer_and_no_descriptor_is_left() -> None:
+def test_dummy_cases_leave_no_timer_and_no_descriptor() -> None:
     from workbench.agents.worker.adk_warm import run_dummy_cases
 
     run_dummy_cases(1)
@@ -21,7 +21,7 @@ def test_no_timer_and_no_descriptor_is_left() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_one_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_dummy_case_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.agents.worker import adk_warm
 
     monkeypatch.setattr(adk_warm, "_MESSAGE", {"role": "user", "parts": [{"text": ["no text"]}]})

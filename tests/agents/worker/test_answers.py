@@ -1,4 +1,4 @@
-"""What models answered is kept, and given again to the same request: the turns become the same, and nobody is asked."""
+"""Stored model answers are reused for the same request: the turns are equal, and no model is called."""
 
 import json
 import signal
@@ -105,7 +105,7 @@ def notes(outcome: Outcome) -> list[str]:
 SAID = ("where is my order?", "thanks")
 
 
-def test_a_conversation_is_gone_through_again_without_a_call(make_agent: MakeAgent) -> None:
+def test_resumed_conversation_makes_no_model_call(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     first = agent.run(*SAID, answers=[])
     told = first.kept
@@ -117,10 +117,10 @@ def test_a_conversation_is_gone_through_again_without_a_call(make_agent: MakeAge
     assert again.kept == [], "they are kept already"
     assert again.usage == first.usage, "paid once"
     assert notes(first) == ["", "", ""]
-    assert notes(again) == ["answered before the run was interrupted, and not asked again"] * 3
+    assert notes(again) == ["answered in the interrupted run, not requested again"] * 3
 
 
-def test_it_goes_on_where_the_answers_end(make_agent: MakeAgent) -> None:
+def test_model_is_called_after_the_stored_answers(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     first = agent.run(*SAID, answers=[])
     for there in range(3):
@@ -130,7 +130,7 @@ def test_it_goes_on_where_the_answers_end(make_agent: MakeAgent) -> None:
         assert [one["asked"] for one in again.kept] == [one["asked"] for one in first.kept[there:]]
 
 
-def test_another_request_is_asked(make_agent: MakeAgent) -> None:
+def test_changed_request_calls_the_model(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     told = agent.run(*SAID, answers=[]).kept
     other = agent.run(*SAID, answers=told, env={"DAY": "Friday"})
@@ -141,7 +141,7 @@ def test_another_request_is_asked(make_agent: MakeAgent) -> None:
     assert len(asked(make(make_agent, prompted).run(*SAID, answers=told))) == 3
 
 
-def test_agents_inside_of_tools_and_side_by_side_have_theirs(make_agent: MakeAgent) -> None:
+def test_nested_and_parallel_agents_reuse_their_own_answers(make_agent: MakeAgent) -> None:
     source = """
 clerk = desk("clerk", description="knows orders")
 
@@ -166,9 +166,7 @@ root_agent = ParallelAgent(name="both", sub_agents=[one, desk("two")])
 
 
 @pytest.mark.parametrize(("said", "calls"), [("fail", 1), ("twice", 1), ("pieces", 0)])
-def test_errors_and_several_answers_to_one_request_are_not_given_again(
-    make_agent: MakeAgent, said: str, calls: int
-) -> None:
+def test_errors_and_multiple_answers_are_not_reused(make_agent: MakeAgent, said: str, calls: int) -> None:
     agent = make(make_agent)
     first = agent.run(said, answers=[])
     told = [one for one in first.kept if one["responses"] is not None]
@@ -178,7 +176,7 @@ def test_errors_and_several_answers_to_one_request_are_not_given_again(
     assert turns(again) == turns(first)
 
 
-def test_callbacks_are_called_as_ever_and_a_shared_process_keeps_cases_apart(make_agent: MakeAgent) -> None:
+def test_callbacks_still_run_and_cases_in_one_process_stay_separate(make_agent: MakeAgent) -> None:
     source = """
 def short(callback_context, llm_request):
     print("before")
@@ -202,7 +200,7 @@ root_agent = desk(before_model_callback=short, after_model_callback=after)
     assert agent.run("short", answers=[], share=True).kept == []
 
 
-def test_damaged_answers_and_those_of_another_version_are_asked_again(make_agent: MakeAgent) -> None:
+def test_damaged_or_outdated_answers_are_requested_again(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     (told,) = agent.run("hello", answers=[]).kept
     for wrong in ("", "[]", '{"content": 5}', '{"field_of_tomorrow": 1}'):
@@ -210,7 +208,7 @@ def test_damaged_answers_and_those_of_another_version_are_asked_again(make_agent
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_an_answer_is_on_disk_before_the_tool_begins_that_it_calls(make_agent: MakeAgent, inside: bool) -> None:
+def test_answer_is_on_disk_before_its_tool_call_starts(make_agent: MakeAgent, inside: bool) -> None:
     source = """
 import threading
 

@@ -1,4 +1,4 @@
-"""The end of a case: what closing costs, and that it never costs the verdict; a turn that is stopped."""
+"""The end of a case (closing never changes the verdict), and stopped turns."""
 
 import asyncio
 import socket
@@ -55,33 +55,35 @@ async def ending(stack: Stack) -> list[dict[str, Any]]:
         (Stack(0), None),
         (Stack(0, OSError("gone")), "closing the agent's exit stack raised OSError: gone"),
         (Stack(0, asyncio.CancelledError()), "closing the agent's tools ended with CancelledError"),
-        (Stack(1000), "closing the agent's tools took more than 0.05 s and was given up"),
-        (Stack(1000, stubborn=True), "closing the agent's tools took more than 0.05 s and was given up"),
+        (Stack(1000), "closing the agent's tools took more than 0.05 s and was abandoned"),
+        (Stack(1000, stubborn=True), "closing the agent's tools took more than 0.05 s and was abandoned"),
     ],
 )
-async def test_teardown(monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: str | None) -> None:
+async def test_teardown_problems_become_warnings(
+    monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: str | None
+) -> None:
     monkeypatch.setattr(case_module, "_TEARDOWN_SECONDS", 0.05)
     monkeypatch.setattr(footprint, "_roots", ())
     assert await ending(stack) == [{"event": "Ended", "warnings": [warning] if warning else []}]
 
 
-async def test_case_says_what_it_read_only_if_that_was_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reads_are_reported_only_if_they_were_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(footprint, "_roots", ())
     assert [event["event"] for event in await ending(Stack(0))] == ["Ended"]
     monkeypatch.setattr(footprint, "_roots", ("/nowhere/",))
-    monkeypatch.setattr(footprint, "_off", [])
+    monkeypatch.setattr(footprint, "_overflowed", [])
     assert [event["event"] for event in await ending(Stack(0))] == ["Touched", "Ended"]
 
 
-async def test_what_a_factory_made_is_closed_even_where_cases_share_a_process() -> None:
+async def test_agent_of_a_factory_is_closed_even_in_a_shared_process() -> None:
     loaded = Loaded("desk", "adk", factory=lambda: lambda message, session: "x")
     opened = await opening.open_conversation(loaded, None, shared=True)
-    assert opened.holds_something
+    assert opened.needs_closing
     shared = await opening.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
-    assert not shared.holds_something
+    assert not shared.needs_closing
 
 
-async def test_a_stop_that_came_with_its_message_is_heard() -> None:
+async def test_stop_sent_together_with_its_message_works() -> None:
     async def waits(message: Any, session: Any) -> str:
         await asyncio.sleep(1000)
         return "never"
@@ -95,7 +97,7 @@ async def test_a_stop_that_came_with_its_message_is_heard() -> None:
     channel = SocketWire(ours)
     events: list[dict[str, Any]] = []
     while not events or events[-1]["event"] != "TurnFailed":
-        await channel.arrived()
+        await channel.wait_for_data()
         channel.fill()
         events.extend(channel.pending)
         channel.pending.clear()

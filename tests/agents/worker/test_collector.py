@@ -1,10 +1,10 @@
-"""How often Python looks for garbage in an agent's process."""
+"""The frequency of garbage collection in an agent's process."""
 
 from tests.agents.worker.conftest import MakeAgent, needs_fork
 
 
 @needs_fork
-def test_it_looks_rarely_from_before_the_import_on(make_agent: MakeAgent) -> None:
+def test_garbage_collection_is_rare_before_the_import(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import gc\nAT_IMPORT = gc.get_threshold()[0]\n"
         "def root_agent(m, s):\n    return f'{AT_IMPORT} {gc.get_threshold()[0]}'"
@@ -13,6 +13,6 @@ def test_it_looks_rarely_from_before_the_import_on(make_agent: MakeAgent) -> Non
 
 
 @needs_fork
-def test_the_limit_that_an_agent_sets_holds(make_agent: MakeAgent) -> None:
+def test_threshold_set_by_an_agent_stays(make_agent: MakeAgent) -> None:
     agent = make_agent("import gc\ngc.set_threshold(123)\ndef root_agent(m, s):\n    return str(gc.get_threshold()[0])")
     assert agent.run("hi").answers == ["123"]

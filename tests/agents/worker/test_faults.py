@@ -1,4 +1,4 @@
-"""Exceptions become one sentence, the project's own lines, and a way out."""
+"""Exceptions become one sentence, the project's own lines, and a hint."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ def told(function: Callable[..., Any], *arguments: Any) -> dict[str, str]:
     except BaseException as error:
         # Without the line above, which is the test's.
         below = error.__traceback__ and error.__traceback__.tb_next
-        return faults.of_agent(error.with_traceback(below))
+        return faults.agent_fault(error.with_traceback(below))
     raise AssertionError("nothing was raised")
 
 
@@ -88,7 +88,7 @@ def functions(trace: str) -> list[str]:
         ("lines", "ValueError: first\nsecond", ["lines"]),
     ],
 )
-def test_the_cause_comes_first(project: ModuleType, name: str, message: str, shown: list[str]) -> None:
+def test_cause_comes_first(project: ModuleType, name: str, message: str, shown: list[str]) -> None:
     fault = told(getattr(project, name))
     assert (fault["kind"], fault["message"], fault["hint"]) == ("agent_raised", message, "")
     assert functions(fault["traceback"]) == shown
@@ -101,12 +101,12 @@ def test_lines_of_libraries_are_counted_not_shown(project: ModuleType) -> None:
     assert "  … 2 calls inside libraries\n" in fault["traceback"]
 
 
-def test_where_nothing_is_the_projects_the_innermost_lines_are_shown() -> None:
+def test_innermost_lines_are_shown_without_project_lines() -> None:
     fault = told(json.loads, "{")
     assert functions(fault["traceback"])[-3:] == ["loads", "decode", "raw_decode"]
 
 
-def test_a_wrapper_of_a_framework_is_taken_off(project: ModuleType) -> None:
+def test_framework_wrapper_is_removed(project: ModuleType) -> None:
     async def wrapped() -> None:
         try:
             await asyncio.wait_for(asyncio.sleep(1), 0)
@@ -144,9 +144,9 @@ def test_long_messages_are_cut() -> None:
     ],
     ids=["session", "lines", "key", "exit", "syntax", "group", "type"],
 )
-def test_a_message_of_30_megabytes_is_told_at_once_and_fits_into_a_frame(error: BaseException) -> None:
+def test_message_of_30_megabytes_is_cut_quickly_and_fits_a_frame(error: BaseException) -> None:
     """Patterns that take the square of a message's length would not come back."""
-    for fault in (faults.of_agent(error), faults.of_import(error, "python")):
+    for fault in (faults.agent_fault(error), faults.import_fault(error, "python")):
         assert sum(map(len, fault.values())) < 200_000
 
 
@@ -179,48 +179,48 @@ class RateLimitError(Exception):
             "log",
         ),
         (ConnectionError("no route"), "agent_raised", "no connection (ConnectionError: no route)", ""),
-        (TimeoutError(), "agent_raised", "something the agent waited for took too long (TimeoutError)", ""),
+        (TimeoutError(), "agent_raised", "the agent waited too long for something (TimeoutError)", ""),
         (SystemExit(429), "agent_raised", "the agent called sys.exit(429)", ""),
     ],
 )
-def test_well_known_causes_have_a_way_out(error: BaseException, kind: str, message: str, hint: str) -> None:
-    fault = faults.of_agent(error)
+def test_known_causes_have_hints(error: BaseException, kind: str, message: str, hint: str) -> None:
+    fault = faults.agent_fault(error)
     assert fault["kind"] == kind
     assert fault["message"].startswith(message)
     assert hint in fault["hint"]
 
 
-def test_a_cause_below_is_recognised_too() -> None:
+def test_nested_cause_is_recognised() -> None:
     outer = RuntimeError("it failed")
     outer.__cause__ = ClientError(429, "slow")
-    assert faults.of_agent(outer)["kind"] == "quota"
+    assert faults.agent_fault(outer)["kind"] == "quota"
 
 
 @pytest.mark.parametrize(
     ("version", "supported"),
     [("1.17.0", False), ("1.18.0", True), ("2.13.0", True), ("2.0.0rc1", True), ("0.5", False)],
 )
-def test_versions_of_adk(version: str, supported: bool) -> None:
+def test_oldest_supported_adk_version(version: str, supported: bool) -> None:
     assert adk_version.is_supported(version) is supported
 
 
-def test_a_framework_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_framework_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "installed_adk", lambda: "1.2.0")
     error = ImportError("cannot import name 'App' from 'google.adk.apps' (unknown location)")
-    fault = faults.of_import(error, "/opt/python")
+    fault = faults.import_fault(error, "/opt/python")
     assert fault["kind"] == "no_framework"
-    assert fault["message"] == "google-adk 1.2.0 in /opt/python is too old: 1.18 is the oldest that is supported"
+    assert fault["message"] == "google-adk 1.2.0 in /opt/python is too old: 1.18 is the oldest supported version"
     assert fault["hint"].startswith('/opt/python -m pip install -U "google-adk>=1.18"')
 
 
 @pytest.mark.parametrize(
     ("missing", "hint"),
     [
-        ("json.nope", f"json is there ({json.__file__}) but has no such module"),
+        ("json.nope", f"json exists ({json.__file__}) but has no such module"),
         ("nope", "/opt/python -m pip install …"),
         ("nope.nope", "/opt/python -m pip install …"),
     ],
 )
-def test_a_module_that_is_missing_in_a_package_that_is_there_is_not_to_be_installed(missing: str, hint: str) -> None:
+def test_missing_module_of_an_installed_package_gets_no_install_hint(missing: str, hint: str) -> None:
     error = ModuleNotFoundError(f"No module named {missing!r}", name=missing)
-    assert faults.of_import(error, "/opt/python")["hint"].startswith(hint)
+    assert faults.import_fault(error, "/opt/python")["hint"].startswith(hint)

@@ -1,4 +1,4 @@
-"""Which files an agent reads: imports, prompts and data of the project, and nothing else."""
+"""The files that an agent reads: imports, prompts and data of the project, and nothing else."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ FILES = {"__init__.py": "", "prompts.py": "HI = 1", "start.txt": "hi", "data/lat
 
 
 @needs_fork
-def test_what_is_read_is_told(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_read_files_are_reported(make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent(SOURCE, files=FILES)
     folder = tmp_path / "desk"
     imported = [Path(file).relative_to(folder).as_posix() for file in agent.imported["files"]]
@@ -45,7 +45,7 @@ def test_what_is_read_is_told(make_agent: MakeAgent, tmp_path: Path) -> None:
 
 @needs_fork
 @pytest.mark.parametrize("end", ["raise LookupError('lost')", "raise SystemExit(3)"])
-def test_case_that_fails_tells_what_it_read(make_agent: MakeAgent, tmp_path: Path, end: str) -> None:
+def test_failing_case_reports_its_reads(make_agent: MakeAgent, tmp_path: Path, end: str) -> None:
     source = f"""
         from pathlib import Path
 
@@ -59,7 +59,7 @@ def test_case_that_fails_tells_what_it_read(make_agent: MakeAgent, tmp_path: Pat
 
 
 @needs_fork
-def test_listed_folder_is_told_but_not_one_that_is_searched_for_modules(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_listed_folder_is_reported_unless_searched_for_modules(make_agent: MakeAgent, tmp_path: Path) -> None:
     source = """
         import os
         from . import prompts
@@ -74,7 +74,7 @@ def test_listed_folder_is_told_but_not_one_that_is_searched_for_modules(make_age
 
 
 @needs_fork
-def test_module_outside_of_the_project_is_told_but_no_library_and_no_data(
+def test_user_module_outside_the_project_is_reported_but_not_libraries_or_data(
     make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path.parent / f"{tmp_path.name}_elsewhere"

@@ -1,4 +1,4 @@
-"""Frames cross a socket whole, whatever is in them and however the bytes arrive."""
+"""Frames cross a socket unchanged, whatever they contain and however the bytes arrive."""
 
 import json
 import math
@@ -19,7 +19,7 @@ _VALUES = st.recursive(
 
 
 @given(st.lists(_VALUES, max_size=5), st.integers(1, 40))
-def test_messages_survive_any_cutting(messages: list[Any], size: int) -> None:
+def test_messages_survive_any_fragmentation(messages: list[Any], size: int) -> None:
     stream = b"".join(frames.encode(message) for message in messages)
     decoder = frames.Decoder()
     bodies = [body for start in range(0, len(stream), size) for body in decoder.feed(stream[start : start + size])]
@@ -39,7 +39,7 @@ def test_nan_and_infinities_survive() -> None:
     assert value[1:] == [math.inf, -math.inf]
 
 
-def test_a_frame_may_have_16_mib_and_no_more() -> None:
+def test_frame_may_have_16_mib_and_no_more() -> None:
     fits = "x" * (frames.MAX_FRAME - 2)
     assert len(frames.encode(fits)) == frames.MAX_FRAME + 4
     with pytest.raises(frames.FrameTooLargeError) as raised:
@@ -47,7 +47,7 @@ def test_a_frame_may_have_16_mib_and_no_more() -> None:
     assert raised.value.size == frames.MAX_FRAME + 1
 
 
-def test_an_announced_length_over_the_limit_is_refused_before_it_is_read() -> None:
+def test_announced_length_over_the_limit_is_refused_before_it_is_read() -> None:
     with pytest.raises(frames.FrameTooLargeError):
         list(frames.Decoder().feed((frames.MAX_FRAME + 1).to_bytes(4, "big")))
 

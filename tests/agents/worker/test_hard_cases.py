@@ -1,4 +1,4 @@
-"""Agents that do what no agent should: each ends as an error of that one case, and the next case is none the wiser."""
+"""Misbehaving agents: each one is an error of its own case, and the next case is unaffected."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def crash(make_agent: MakeAgent, *lines: str) -> Outcome:
 
 
 @pytest.mark.parametrize(("line", "code"), [("os._exit(7)", 7), ("os.kill(os.getpid(), signal.SIGSEGV)", -11)])
-def test_a_process_that_dies_shows_in_its_status(make_agent: MakeAgent, line: str, code: int) -> None:
+def test_process_that_dies_shows_in_its_status(make_agent: MakeAgent, line: str, code: int) -> None:
     outcome = crash(make_agent, line)
     assert outcome.exit_code == code
     assert outcome.events == []
@@ -57,13 +57,13 @@ def test_unusual_exceptions_are_the_agents_own_too(make_agent: MakeAgent, error:
     assert outcome.error["message"] == error.removeprefix("asyncio.").removesuffix("()")
 
 
-def test_an_exception_that_cannot_be_shown(make_agent: MakeAgent) -> None:
+def test_exception_without_a_usable_message_is_reported(make_agent: MakeAgent) -> None:
     outcome = crash(make_agent, "class Odd(Exception):", "    def __str__(self): return self.missing", "raise Odd")
     assert outcome.error["message"] == "Odd: its message cannot be shown, AttributeError"
 
 
 @pytest.mark.parametrize("wait", ["while True: pass", "time.sleep(1000)", "await asyncio.sleep(1000)"])
-def test_a_case_that_hangs_is_stopped_and_says_where(make_agent: MakeAgent, wait: str) -> None:
+def test_case_that_hangs_is_stopped_and_says_where(make_agent: MakeAgent, wait: str) -> None:
     agent = make_agent(
         f"import asyncio, sys, time\n\nasync def root_agent(message, session):\n    await dawdle()\n    yield 'x'\n\n"
         f"async def dawdle():\n    print('here')\n    {wait}\n"
@@ -79,7 +79,7 @@ def test_a_case_that_hangs_is_stopped_and_says_where(make_agent: MakeAgent, wait
     assert "in dawdle" in stopped["where"]
 
 
-def test_a_case_that_will_not_be_terminated_is_killed(make_agent: MakeAgent) -> None:
+def test_case_that_will_not_be_terminated_is_killed(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "def root_agent(message, session):\n    print('here')\n    while True: pass\n"
@@ -98,31 +98,31 @@ def test_killing_an_unknown_case_is_no_fault(make_agent: MakeAgent) -> None:
     assert agent.run("hi").answers == ["x"]
 
 
-def test_an_answer_over_the_limit(make_agent: MakeAgent) -> None:
+def test_answer_over_the_limit_is_an_error(make_agent: MakeAgent) -> None:
     outcome = crash(make_agent, "yield 'x' * 50_000_000")
     assert outcome.error["kind"] == "too_large"
     assert outcome.error["message"].startswith("the agent's answer has 50,000,")
     assert outcome.answers == []
 
 
-def test_a_large_answer_below_the_limit(make_agent: MakeAgent) -> None:
+def test_large_answer_below_the_limit_is_recorded(make_agent: MakeAgent) -> None:
     (answer,) = crash(make_agent, "yield 'x' * 8_000_000").answers
     assert answer == "x" * 8_000_000 + "done"
 
 
-def test_a_flood_of_prints_is_all_there(make_agent: MakeAgent) -> None:
+def test_large_output_is_complete(make_agent: MakeAgent) -> None:
     outcome = crash(make_agent, "for _ in range(2000): print('y' * 999)", "print('z' * 9, file=sys.stderr)")
     assert outcome.stdout == (b"y" * 999 + b"\n") * 2000
     assert outcome.stderr == b"z" * 9 + b"\n"
     assert outcome.answers == ["done"]
 
 
-def test_an_agent_that_closes_its_standard_streams(make_agent: MakeAgent) -> None:
+def test_agent_may_close_its_standard_streams(make_agent: MakeAgent) -> None:
     assert crash(make_agent, "for fd in range(3): os.close(fd)").answers == ["done"]
     assert crash(make_agent, "sys.stdout.close()", "sys.stderr = None").answers == ["done"]
 
 
-def test_an_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> None:
+def test_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> None:
     outcome = crash(make_agent, "os.closerange(0, 4096)")
     assert outcome.answers == []
     assert outcome.status is not None
@@ -131,10 +131,10 @@ def test_an_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> N
 def test_standard_input_is_at_its_end(make_agent: MakeAgent) -> None:
     assert crash(make_agent, "yield repr(sys.stdin.read())").answers == ["''done"]
     outcome = crash(make_agent, "input('name? ')")
-    assert outcome.error["message"].startswith("the agent asked for input, and nobody is there to type it")
+    assert outcome.error["message"].startswith("the agent asked for keyboard input, but nobody can type it")
 
 
-def test_a_changed_folder_stays_in_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_changed_folder_stays_in_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
     assert crash(make_agent, "os.chdir('/')", "yield os.getcwd()").answers == ["/done"]
     agent = make_agent("import os\ndef root_agent(message, session): return os.getcwd()", name="other")
     assert agent.run("hi").answers == [str(tmp_path)]
@@ -154,7 +154,7 @@ def test_no_grandchild_outlives_its_case(make_agent: MakeAgent, start: str) -> N
     wait_until(lambda: not is_alive(pid))
 
 
-def test_an_orphan_in_a_session_of_its_own_goes_with_its_case(make_agent: MakeAgent) -> None:
+def test_orphan_in_its_own_session_ends_with_its_case(make_agent: MakeAgent) -> None:
     command = ["setsid", "-f", "sh", "-c", "echo $$; exec sleep 1000"]
     start = f"child = subprocess.Popen({command}, stdout=subprocess.PIPE)"
     outcome = crash(make_agent, start, "print(child.stdout.readline().decode())")
@@ -162,7 +162,7 @@ def test_an_orphan_in_a_session_of_its_own_goes_with_its_case(make_agent: MakeAg
     wait_until(lambda: not is_alive(pid))
 
 
-def test_threads_and_tasks_left_behind_do_not_hold_up_the_end(make_agent: MakeAgent) -> None:
+def test_remaining_threads_and_tasks_do_not_delay_the_end(make_agent: MakeAgent) -> None:
     outcome = crash(
         make_agent,
         "threading.Thread(target=time.sleep, args=(1000,)).start()",
@@ -188,7 +188,7 @@ def test_multiprocessing_works(make_agent: MakeAgent) -> None:
     assert agent.run("fork").answers == ["[4]"]
 
 
-def test_a_fork_that_comes_back_is_not_heard(make_agent: MakeAgent) -> None:
+def test_messages_of_an_agents_fork_are_ignored(make_agent: MakeAgent) -> None:
     outcome = crash(make_agent, "child = os.fork()", "yield 'child ' if child == 0 else 'parent '")
     assert outcome.answers == ["parent done"]
 
@@ -204,7 +204,7 @@ def test_signal_handlers_of_the_agent_are_its_own(make_agent: MakeAgent) -> None
     assert agent.run("hi").answers[0] in ("usr1", "usr1 chld")
 
 
-def test_the_end_of_the_socket_is_the_end_of_the_case(make_agent: MakeAgent) -> None:
+def test_end_of_the_socket_is_the_end_of_the_case(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session): return 'x'")
     case = agent.start()
     case.say(iter(["hi"]))
@@ -213,7 +213,7 @@ def test_the_end_of_the_socket_is_the_end_of_the_case(make_agent: MakeAgent) -> 
     assert case.wait().exit_code == 0
 
 
-def test_a_case_whose_listener_has_gone_ends_quietly(make_agent: MakeAgent) -> None:
+def test_case_ends_quietly_if_nobody_reads(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session):\n print('here')\n return 'x' * 9_000_000")
     case = agent.start()
     case.say(iter(["hi"]))
@@ -223,7 +223,7 @@ def test_a_case_whose_listener_has_gone_ends_quietly(make_agent: MakeAgent) -> N
     assert outcome.stderr == b""
 
 
-def test_a_broken_message_of_ours_is_told_apart_from_the_agents_errors(make_agent: MakeAgent) -> None:
+def test_invalid_message_is_not_an_agent_error(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session): return 'x'")
     first = agent.start()
     second = agent.run("hi", share=True)
@@ -236,7 +236,7 @@ def test_randomness_differs_from_case_to_case(make_agent: MakeAgent) -> None:
     assert agent.run("hi").answers != agent.run("hi").answers
 
 
-def test_processes_of_cases_are_told(make_agent: MakeAgent) -> None:
+def test_case_processes_are_reported(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import os\ndef root_agent(message, session): return f'{os.getpid()} {os.getpgrp()} {os.getsid(0)}'"
     )

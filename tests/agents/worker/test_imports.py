@@ -1,4 +1,4 @@
-"""Which modules an agent imports, read from its sources."""
+"""The modules that an agent imports, read from its sources."""
 
 import ast
 import gc
@@ -57,20 +57,18 @@ def test_project_modules_are_followed(statement: str, file: str, tmp_path: Path)
         ("def later():\n    import yfinance", False),
     ],
 )
-def test_an_import_is_certain_only_where_importing_the_module_executes_it(
-    text: str, certain: bool, tmp_path: Path
-) -> None:
+def test_import_is_certain_only_if_the_module_always_executes_it(text: str, certain: bool, tmp_path: Path) -> None:
     (item,) = _read(tmp_path, {"desk/agent.py": text}).outside
     assert (item.module, item.certain) == ("yfinance", certain)
 
 
-def test_a_module_reached_through_a_function_only_is_not_certain(tmp_path: Path) -> None:
+def test_module_imported_only_in_a_function_is_not_certain(tmp_path: Path) -> None:
     files = {"desk/agent.py": "def later():\n    from . import shop", "desk/shop.py": "import yfinance"}
     (item,) = _read(tmp_path, files).outside
     assert not item.certain
 
 
-def test_a_relative_import_of_nothing_is_named_with_its_dots(tmp_path: Path) -> None:
+def test_missing_relative_import_is_named_with_its_dots(tmp_path: Path) -> None:
     (item,) = _read(tmp_path, {"desk/agent.py": "from .helpr import x"}).outside
     assert (item.level, item.module, item.line) == (1, "helpr", 1)
 
@@ -82,12 +80,12 @@ def test_invalid_python_is_an_error_of_its_own_file(tmp_path: Path) -> None:
     assert isinstance(errors["shop.py"], SyntaxError)
 
 
-def test_modules_that_import_each_other_end(tmp_path: Path) -> None:
+def test_circular_imports_are_read_once(tmp_path: Path) -> None:
     files = {"desk/agent.py": "from . import a", "desk/a.py": "from . import b", "desk/b.py": "from . import a, agent"}
     assert _sources(_read(tmp_path, files), tmp_path) == set(files)
 
 
-def test_a_huge_project_is_read_up_to_a_limit(tmp_path: Path) -> None:
+def test_huge_project_is_read_up_to_a_limit(tmp_path: Path) -> None:
     count = MOST_FILES + 10
     files = {f"desk/m{number}.py": "" for number in range(count)}
     files["desk/agent.py"] = "\n".join(f"from . import m{number}" for number in range(count))

@@ -1,4 +1,4 @@
-"""Anything an agent can yield has a JSON form, and none of it raises."""
+"""Any value of an agent has a JSON form, and none raises."""
 
 import base64
 import dataclasses
@@ -72,18 +72,18 @@ def test_values_without_a_json_form_get_one(value: Any, expected: Any) -> None:
     assert json.loads(dumps({"value": value}))["value"] == expected
 
 
-def test_circles_are_cut() -> None:
+def test_circular_references_are_cut() -> None:
     circle: dict[str, Any] = {"name": "a"}
     circle["self"] = [circle]
-    assert json.loads(dumps(circle)) == {"name": "a", "self": ["<the value it is inside of>"]}
+    assert json.loads(dumps(circle)) == {"name": "a", "self": ["<circular reference>"]}
 
 
-def test_the_same_value_twice_is_no_circle() -> None:
+def test_repeated_value_is_not_circular() -> None:
     shared = {1: "x"}
     assert json.loads(dumps([shared, shared])) == [{"1": "x"}, {"1": "x"}]
 
 
-def test_bottomless_values_are_cut() -> None:
+def test_endlessly_nested_values_are_cut() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -91,7 +91,7 @@ def test_bottomless_values_are_cut() -> None:
 
 
 @given(st.text(st.characters(codec=None, categories=("Cs", "L", "P"))))
-def test_every_text_comes_back(text: str) -> None:
+def test_every_text_survives(text: str) -> None:
     encoded = dumps(text)
     assert encoded.isascii()
     assert json.loads(encoded) == text

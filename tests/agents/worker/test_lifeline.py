@@ -1,4 +1,4 @@
-"""Nobody outlives the workbench, nor who started them, whoever is killed and however."""
+"""No process outlives the workbench or its parent, whichever is killed and however."""
 
 import os
 import signal
@@ -48,21 +48,21 @@ def all_gone(pids: list[int]) -> bool:
     return not any(map(is_alive, pids))
 
 
-def test_when_the_workbench_is_gone(own_worker: Worker, tmp_path: Path) -> None:
+def test_everything_ends_with_the_workbench(own_worker: Worker, tmp_path: Path) -> None:
     _, pids = start_busy(own_worker, tmp_path)
     own_worker.cut_lifeline()
     wait_until(lambda: all_gone(pids))
     assert own_worker.process.wait(30) == 0
 
 
-def test_when_the_control_socket_ends(own_worker: Worker, tmp_path: Path) -> None:
+def test_everything_ends_with_the_control_socket(own_worker: Worker, tmp_path: Path) -> None:
     _, pids = start_busy(own_worker, tmp_path)
     own_worker.channel.close()
     wait_until(lambda: all_gone(pids))
     assert own_worker.process.wait(30) == 0
 
 
-def test_when_the_zygote_is_killed(own_worker: Worker, tmp_path: Path) -> None:
+def test_everything_ends_with_a_killed_zygote(own_worker: Worker, tmp_path: Path) -> None:
     _, pids = start_busy(own_worker, tmp_path)
     agent, case, at_import, same, other = pids
     own_worker.process.kill()
@@ -73,14 +73,14 @@ def test_when_the_zygote_is_killed(own_worker: Worker, tmp_path: Path) -> None:
     wait_until(lambda: all_gone([at_import, same, other]))
 
 
-def test_when_an_agent_process_is_killed(own_worker: Worker, tmp_path: Path) -> None:
+def test_cases_end_with_a_killed_agent_process(own_worker: Worker, tmp_path: Path) -> None:
     agent, pids = start_busy(own_worker, tmp_path)
     os.kill(pids[0], signal.SIGKILL)
     assert own_worker.report("exited", agent.number)["status"] == signal.SIGKILL
     wait_until(lambda: all_gone(pids))
 
 
-def test_an_agent_process_can_be_killed_by_command(own_worker: Worker, tmp_path: Path) -> None:
+def test_agent_process_can_be_killed_by_command(own_worker: Worker, tmp_path: Path) -> None:
     agent, pids = start_busy(own_worker, tmp_path)
     assert own_worker.report("started", agent.number)["pid"] == pids[0]
     own_worker.channel.send({"op": "kill", "id": agent.number, "signal": 9})
@@ -88,21 +88,21 @@ def test_an_agent_process_can_be_killed_by_command(own_worker: Worker, tmp_path:
     wait_until(lambda: all_gone(pids))
 
 
-def test_when_an_agents_control_socket_ends(own_worker: Worker, tmp_path: Path) -> None:
+def test_agent_process_ends_with_its_control_socket(own_worker: Worker, tmp_path: Path) -> None:
     agent, pids = start_busy(own_worker, tmp_path)
     agent.channel.close()
     assert own_worker.report("exited", agent.number)["status"] == 0
     wait_until(lambda: all_gone(pids))
 
 
-def test_when_an_agent_is_told_to_quit(own_worker: Worker, tmp_path: Path) -> None:
+def test_agent_process_ends_on_quit(own_worker: Worker, tmp_path: Path) -> None:
     agent, pids = start_busy(own_worker, tmp_path)
     agent.channel.send({"op": "quit"})
     assert own_worker.report("exited", agent.number)["status"] == 0
     wait_until(lambda: all_gone(pids))
 
 
-def test_an_import_that_hangs_can_be_killed(own_worker: Worker, tmp_path: Path) -> None:
+def test_import_that_hangs_can_be_killed(own_worker: Worker, tmp_path: Path) -> None:
     folder = write(tmp_path / "desk", {"agent.py": "while True: pass"})
     agent = own_worker.agent(folder, awaited=False)
     own_worker.report("started", agent.number)
@@ -110,7 +110,7 @@ def test_an_import_that_hangs_can_be_killed(own_worker: Worker, tmp_path: Path) 
     assert own_worker.report("exited", agent.number)["status"] == signal.SIGKILL
 
 
-def test_when_a_zygote_quits(own_worker: Worker, tmp_path: Path) -> None:
+def test_everything_ends_when_the_zygote_quits(own_worker: Worker, tmp_path: Path) -> None:
     _, pids = start_busy(own_worker, tmp_path)
     own_worker.channel.send({"op": "quit"})
     wait_until(lambda: all_gone(pids))

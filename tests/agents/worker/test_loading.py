@@ -1,4 +1,4 @@
-"""Importing agents: every layout that ADK's tools accept and some they do not, and errors that name the way out."""
+"""Importing agents: every layout that ADK's tools accept and some they do not, and errors with hints."""
 
 import sys
 from pathlib import Path
@@ -27,14 +27,14 @@ ANSWER = "def root_agent(message, session): return 'x'\n"
         {"agent.py": "from .deep.down import root_agent", "deep/down.py": ANSWER},
     ],
 )
-def test_layouts(worker: Worker, tmp_path: Path, files: dict[str, str]) -> None:
+def test_every_layout_is_loaded(worker: Worker, tmp_path: Path, files: dict[str, str]) -> None:
     agent = worker.agent(write(tmp_path / "desk", files))
     assert agent.imported["op"] == "imported", agent.imported
     assert agent.run("hi").answers == ["x"]
 
 
 @pytest.mark.parametrize("name", ["my-agent", "v1.2", "json", "agent", "frames", "case", "2fast", "für dich"])
-def test_any_folder_name_will_do(worker: Worker, tmp_path: Path, name: str) -> None:
+def test_any_folder_name_is_accepted(worker: Worker, tmp_path: Path, name: str) -> None:
     files = {"agent.py": "from .tools import helper\nimport json\n" + ANSWER, "tools.py": "helper = 1"}
     agent = worker.agent(write(tmp_path / name, {**files, "__init__.py": "from . import agent"}))
     assert agent.imported["op"] == "imported", agent.imported
@@ -51,7 +51,7 @@ def test_any_folder_name_will_do(worker: Worker, tmp_path: Path, name: str) -> N
         "from agents.shared import helper\n",
     ],
 )
-def test_agents_inside_larger_packages(worker: Worker, tmp_path: Path, source: str) -> None:
+def test_agents_inside_larger_packages_are_loaded(worker: Worker, tmp_path: Path, source: str) -> None:
     names = ["shop/__init__.py", "shop/agents/__init__.py", "shop/agents/desk/__init__.py"]
     helpers = {"shop/agents/shared.py": "helper = 1", "shop/agents/desk/tools.py": "helper = 1"}
     if source.startswith("from agents"):
@@ -62,7 +62,7 @@ def test_agents_inside_larger_packages(worker: Worker, tmp_path: Path, source: s
     assert agent.run("hi").answers == ["x"]
 
 
-def test_the_root_and_its_src_come_last_on_the_path(worker: Worker, tmp_path: Path) -> None:
+def test_root_and_its_src_come_last_on_the_path(worker: Worker, tmp_path: Path) -> None:
     source = "import email, helpers, library\nLINE = email.__file__\ndef root_agent(m, s): return LINE"
     files = {"email.py": "", "helpers.py": "", "src/library.py": "", "agents/desk/agent.py": source}
     agent = worker.agent(write(tmp_path, files) / "agents" / "desk", root=tmp_path)
@@ -71,7 +71,7 @@ def test_the_root_and_its_src_come_last_on_the_path(worker: Worker, tmp_path: Pa
     assert str(tmp_path) not in answer
 
 
-def test_the_process_is_the_agents(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_process_has_the_agents_environment_and_folder(make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent(
         """
         import os, sys
@@ -92,7 +92,7 @@ def test_nothing_of_ours_is_on_the_path(make_agent: MakeAgent) -> None:
         assert f"No module named '{name}'" in agent.imported["error"]["message"]
 
 
-def test_a_missing_package_names_the_interpreter(make_agent: MakeAgent) -> None:
+def test_missing_package_names_the_interpreter(make_agent: MakeAgent) -> None:
     error = make_agent("import no_such_package").imported["error"]
     assert error["kind"] == "import_failed"
     assert error["message"] == f"ModuleNotFoundError: No module named 'no_such_package' (by {sys.executable})"
@@ -113,14 +113,14 @@ def test_a_missing_package_names_the_interpreter(make_agent: MakeAgent) -> None:
         ("root_agent = None", "desk.agent.root_agent is a NoneType, neither an ADK agent nor callable"),
     ],
 )
-def test_imports_that_fail(make_agent: MakeAgent, source: str, message: str) -> None:
+def test_failed_imports_are_explained(make_agent: MakeAgent, source: str, message: str) -> None:
     imported = make_agent(source).imported
     assert imported["op"] == "import_failed"
     assert imported["error"]["kind"] == "import_failed"
     assert message in imported["error"]["message"]
 
 
-def test_an_import_that_kills_the_process_shows_in_its_status(worker: Worker, tmp_path: Path) -> None:
+def test_import_that_kills_the_process_shows_in_its_status(worker: Worker, tmp_path: Path) -> None:
     folder = write(tmp_path / "desk", {"agent.py": "import os\nprint('bye')\nos._exit(9)"})
     agent = worker.agent(folder, awaited=False)
     assert worker.report("exited", agent.number)["status"] == 9 << 8
@@ -128,13 +128,13 @@ def test_an_import_that_kills_the_process_shows_in_its_status(worker: Worker, tm
     assert agent.output() == (b"bye\n", b"")
 
 
-def test_what_is_printed_at_import_is_kept(make_agent: MakeAgent) -> None:
+def test_output_of_the_import_is_reported(make_agent: MakeAgent) -> None:
     agent = make_agent("import sys\nprint('hello')\nprint('careful', file=sys.stderr)\n" + ANSWER)
     assert agent.output() == (b"hello\n", b"careful\n")
     assert agent.run("hi").stdout == b""
 
 
-def test_two_versions_of_an_agent_at_once(worker: Worker, tmp_path: Path) -> None:
+def test_two_versions_of_an_agent_can_run_at_once(worker: Worker, tmp_path: Path) -> None:
     folder = write(tmp_path / "desk", {"agent.py": "def root_agent(m, s): return 'old'"})
     old = worker.agent(folder)
     write(folder, {"agent.py": "def root_agent(m, s): return 'new'"})
@@ -142,12 +142,12 @@ def test_two_versions_of_an_agent_at_once(worker: Worker, tmp_path: Path) -> Non
     assert (old.run("hi").answers, new.run("hi").answers) == (["old"], ["new"])
 
 
-def test_a_broken_file_that_nobody_imports_is_left_alone(worker: Worker, tmp_path: Path) -> None:
+def test_broken_file_that_is_not_imported_is_ignored(worker: Worker, tmp_path: Path) -> None:
     agent = worker.agent(write(tmp_path / "desk", {"__init__.py": ANSWER, "agent.py": "1 / 0"}))
     assert agent.run("hi").answers == ["x"]
 
 
-def test_a_syntax_error_shows_its_line_and_nothing_of_ours(make_agent: MakeAgent) -> None:
+def test_syntax_error_shows_its_line_and_nothing_of_ours(make_agent: MakeAgent) -> None:
     trace = make_agent("def root_agent(message, session):\n    return (").imported["error"]["traceback"]
     assert "return (" in trace
     assert "^" in trace
@@ -155,7 +155,7 @@ def test_a_syntax_error_shows_its_line_and_nothing_of_ours(make_agent: MakeAgent
     assert "importlib" not in trace
 
 
-def test_what_the_import_starts_lives_as_long_as_the_agent(make_agent: MakeAgent) -> None:
+def test_processes_started_by_the_import_live_as_long_as_the_agent(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import subprocess
@@ -172,12 +172,12 @@ def test_what_the_import_starts_lives_as_long_as_the_agent(make_agent: MakeAgent
     wait_until(lambda: not is_alive(int(pid or 0)))
 
 
-def test_warnings_made_errors_by_the_agent_are_its_own(make_agent: MakeAgent) -> None:
+def test_agent_may_turn_warnings_into_errors(make_agent: MakeAgent) -> None:
     agent = make_agent("import warnings\nwarnings.simplefilter('error')\n" + ANSWER)
     assert agent.run("hi").answers == ["x"]
 
 
-def test_threads_left_by_the_import_forbid_forks(make_agent: MakeAgent) -> None:
+def test_threads_left_by_the_import_prevent_forks(make_agent: MakeAgent) -> None:
     source = (
         "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True, name='pump').start()\n"
     )
@@ -186,7 +186,7 @@ def test_threads_left_by_the_import_forbid_forks(make_agent: MakeAgent) -> None:
     assert imported["why"] == "the import left threads running (pump)"
 
 
-def test_an_event_loop_used_at_import_is_no_trouble(make_agent: MakeAgent) -> None:
+def test_import_may_use_an_event_loop(make_agent: MakeAgent) -> None:
     source = "import asyncio\nasync def nothing(): return 'x'\nX = asyncio.run(nothing())\n"
     agent = make_agent(source + "async def root_agent(m, s):\n await asyncio.sleep(0)\n return X")
     assert agent.imported["can_fork"] is True
@@ -194,13 +194,13 @@ def test_an_event_loop_used_at_import_is_no_trouble(make_agent: MakeAgent) -> No
 
 
 @needs_adk
-def test_a_yaml_agent_that_is_broken(make_agent: MakeAgent) -> None:
+def test_broken_yaml_agent_is_reported(make_agent: MakeAgent) -> None:
     error = make_agent("name: desk\ninstructions: [", kind="yaml").imported["error"]
     assert error["kind"] == "import_failed"
 
 
 @needs_adk
-def test_the_app_in_the_submodule_comes_first(make_agent: MakeAgent) -> None:
+def test_app_in_the_submodule_comes_first(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         from google.adk.agents import LlmAgent
@@ -226,7 +226,7 @@ def bare_python(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("kind", "source"), [("python", "from google.adk.agents import LlmAgent"), ("yaml", "name: a")]
 )
-def test_a_missing_framework_names_the_interpreter_and_what_to_install(
+def test_missing_framework_names_the_interpreter_and_what_to_install(
     bare_python: str, tmp_path: Path, kind: str, source: str
 ) -> None:
     folder = write(tmp_path / "desk", {"agent.py" if kind == "python" else "root_agent.yaml": source})

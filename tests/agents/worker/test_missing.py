@@ -43,12 +43,12 @@ def test_all_missing_modules_are_found_at_once(agent: Path) -> None:
     assert found == Missing(["nope_a", "nope_c", "nope_b"], [], [".lost"])
 
 
-def test_a_module_that_is_there_is_not_missing(agent: Path) -> None:
+def test_existing_module_is_not_missing(agent: Path) -> None:
     (agent / "agent.py").write_text("import json.nope\n")
     assert find_missing(str(agent), str(agent.parent), _error("json.nope")).modules == []
 
 
-def test_a_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = agent / "google_like"
     package.mkdir()
     (package / "__init__.py").write_text("try:\n    from .inner import McpToolset\nexcept ImportError:\n    pass\n")
@@ -83,7 +83,7 @@ def test_a_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkey
         ({}, [], [], ""),
     ],
 )
-def test_the_project_says_how_to_install(
+def test_install_command_follows_the_project(
     files: dict[str, str], modules: list[str], adk: list[str], command: str, agent: Path
 ) -> None:
     for name, text in files.items():

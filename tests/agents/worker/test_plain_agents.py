@@ -1,4 +1,4 @@
-"""Plain-Python agents: what they may return and yield, and what becomes of it. One process imports each agent."""
+"""Plain-Python agents: what they may return and yield, and its record. One process imports each agent."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ def steps(outcome: Any) -> list[Any]:
         "class Desk:\n async def __call__(self, message, session):\n  return 'Hello ' + message\nroot_agent = Desk()",
     ],
 )
-def test_every_way_to_answer(make_agent: MakeAgent, source: str) -> None:
+def test_every_form_of_answer_is_recorded(make_agent: MakeAgent, source: str) -> None:
     agent = make_agent(source)
     assert agent.imported["framework"] == "python"
     outcome = agent.run("Ana", "Bo")
@@ -65,7 +65,7 @@ def test_steps_are_recorded_as_adk_records_them(make_agent: MakeAgent) -> None:
     assert acted == [part for _, part in steps(outcome)] + [{"text": "done"}]
 
 
-def test_every_event_is_one_of_the_workbench(make_agent: MakeAgent) -> None:
+def test_every_event_decodes_as_a_workbench_event(make_agent: MakeAgent) -> None:
     outcome = make_agent("def root_agent(message, session):\n yield {'tool_call': {'name': 'f'}}\n yield 'x'").run("hi")
     case = {"agent": "desk", "evalset_file": "a", "eval_set_id": "b", "eval_id": "c", "repeat": 1}
     kinds = []
@@ -75,7 +75,7 @@ def test_every_event_is_one_of_the_workbench(make_agent: MakeAgent) -> None:
     assert kinds == ["AgentActed", "AgentActed", "TurnFinished"]
 
 
-def test_the_session_lasts_for_the_case_and_no_longer(make_agent: MakeAgent) -> None:
+def test_session_lasts_for_the_case_and_no_longer(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import json
@@ -110,13 +110,13 @@ def test_usage_is_counted_and_recorded(make_agent: MakeAgent) -> None:
     ]
 
 
-def test_the_message_is_text_with_its_content(make_agent: MakeAgent) -> None:
+def test_message_is_text_with_its_content(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session): return f'{message}|{len(message.content[\"parts\"])}'")
     content = {"role": "user", "parts": [{"text": "a"}, {"inline_data": {"data": "AA=="}}, {"text": "b\ud800"}]}
     assert agent.run(content).answers == ["a\nb\ud800|3"]
 
 
-def test_steps_are_kept_as_they_were_when_yielded(make_agent: MakeAgent) -> None:
+def test_steps_are_recorded_as_they_were_when_yielded(make_agent: MakeAgent) -> None:
     outcome = make_agent(
         """
         def root_agent(message, session):
@@ -129,7 +129,7 @@ def test_steps_are_kept_as_they_were_when_yielded(make_agent: MakeAgent) -> None
     assert steps(outcome) == [("desk", {"function_call": {"name": "f", "args": {"n": 1}}})]
 
 
-def test_strange_arguments_cost_nothing(make_agent: MakeAgent) -> None:
+def test_strange_arguments_do_not_fail_the_case(make_agent: MakeAgent) -> None:
     outcome = make_agent(
         """
         import datetime, math
@@ -150,12 +150,12 @@ def test_strange_arguments_cost_nothing(make_agent: MakeAgent) -> None:
         "s": "\ud800",
         "b": "_w==",
         "set": [1],
-        "5": ["<the value it is inside of>"],
+        "5": ["<circular reference>"],
     }
     assert outcome.answers == ["x\udfff"]
 
 
-def test_a_turn_in_which_nothing_happens_is_an_error(make_agent: MakeAgent) -> None:
+def test_turn_in_which_nothing_happens_is_an_error(make_agent: MakeAgent) -> None:
     outcome = make_agent("def root_agent(message, session):\n if message == 'a': yield 'x'").run("a", "b")
     assert outcome.answers == ["x"]
     assert outcome.of("Failed")[0]["turn"] == 1
@@ -181,13 +181,13 @@ def test_steps_without_an_answer_are_a_turn_with_a_note(make_agent: MakeAgent) -
         ("{'usage': {'input_tokens': 'many'}}", "usage.input_tokens must be int, not str: 'many'"),
     ],
 )
-def test_what_the_protocol_does_not_know_is_named(make_agent: MakeAgent, item: str, said: str) -> None:
+def test_unknown_item_is_named(make_agent: MakeAgent, item: str, said: str) -> None:
     outcome = make_agent(f"def root_agent(message, session):\n yield {item}").run("a")
     assert outcome.error["kind"] == "agent_raised"
     assert outcome.error["message"].endswith(said)
 
 
-def test_an_exception_is_told_with_the_agents_own_lines(make_agent: MakeAgent) -> None:
+def test_exception_is_reported_with_the_agents_lines(make_agent: MakeAgent) -> None:
     source = """
         import json
 
@@ -212,7 +212,7 @@ def test_an_exception_is_told_with_the_agents_own_lines(make_agent: MakeAgent) -
     assert "worker" not in error["traceback"]
 
 
-def test_what_is_printed_goes_to_the_case(make_agent: MakeAgent) -> None:
+def test_output_is_reported_for_the_case(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import os, sys

@@ -32,7 +32,7 @@ def test_cases_see_each_others_modules(make_agent: MakeAgent) -> None:
 
 
 @needs_fork
-def test_the_end_of_a_case_is_told_once(make_agent: MakeAgent) -> None:
+def test_end_of_a_case_is_reported_once(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(m, s):\n    return {'fine': 'yes'}[m]")
     assert agent.run("fine", share=True).of("Ended")
     failing = agent.start(share=True)
@@ -44,7 +44,7 @@ def test_the_end_of_a_case_is_told_once(make_agent: MakeAgent) -> None:
 
 @needs_fork
 @pytest.mark.parametrize("wait", ["await asyncio.sleep(0.01)", "time.sleep(0.01)"])
-def test_cases_run_at_the_same_time_and_print_apart(make_agent: MakeAgent, wait: str) -> None:
+def test_cases_run_concurrently_with_separate_output(make_agent: MakeAgent, wait: str) -> None:
     word = "async " if "await" in wait else ""
     agent = make_agent(
         f"import asyncio, sys, time\n{word}def root_agent(m, s):\n    print('first', m)\n    {wait}\n"
@@ -61,7 +61,7 @@ def test_cases_run_at_the_same_time_and_print_apart(make_agent: MakeAgent, wait:
 
 
 @needs_fork
-def test_bytes_and_odd_characters_are_told(make_agent: MakeAgent) -> None:
+def test_printed_bytes_and_unusual_characters_are_reported(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import sys
@@ -80,7 +80,7 @@ def test_bytes_and_odd_characters_are_told(make_agent: MakeAgent) -> None:
 
 
 @needs_fork
-def test_threads_of_a_case_print_while_its_steps_are_told(make_agent: MakeAgent) -> None:
+def test_threads_may_print_while_steps_are_reported(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import asyncio
@@ -101,7 +101,7 @@ def test_threads_of_a_case_print_while_its_steps_are_told(make_agent: MakeAgent)
 
 
 @needs_fork
-def test_what_is_printed_after_its_case_or_in_a_fork_goes_to_the_process(make_agent: MakeAgent) -> None:
+def test_output_after_the_case_or_in_a_fork_goes_to_the_process(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import asyncio, os, subprocess, sys
@@ -134,7 +134,7 @@ def test_what_is_printed_after_its_case_or_in_a_fork_goes_to_the_process(make_ag
 
 
 @needs_fork
-def test_one_that_waits_can_be_cancelled(make_agent: MakeAgent) -> None:
+def test_waiting_case_can_be_cancelled(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         import asyncio
@@ -168,7 +168,7 @@ def test_one_that_waits_can_be_cancelled(make_agent: MakeAgent) -> None:
         "raise KeyError('k')",
     ],
 )
-def test_one_that_fails_takes_nobody_along(make_agent: MakeAgent, line: str) -> None:
+def test_failing_case_does_not_affect_others(make_agent: MakeAgent, line: str) -> None:
     agent = make_agent(
         "import asyncio, sys\nasync def leave(): sys.exit(3)\n"
         f"async def root_agent(m, s):\n    if m == 'fail': {line}\n    return m"
@@ -180,7 +180,7 @@ def test_one_that_fails_takes_nobody_along(make_agent: MakeAgent, line: str) -> 
 
 @needs_fork
 @pytest.mark.parametrize("line", ["next(iter(()))", "raise StopIteration", "raise KeyboardInterrupt"])
-def test_a_synchronous_one_that_stops_oddly(make_agent: MakeAgent, line: str) -> None:
+def test_synchronous_agent_may_raise_unusual_exceptions(make_agent: MakeAgent, line: str) -> None:
     agent = make_agent(f"def root_agent(m, s):\n    if m == 'stop': {line}\n    return m")
     error = agent.run("stop", share=True).error
     assert error["message"] in ("StopIteration", "KeyboardInterrupt")
@@ -189,7 +189,7 @@ def test_a_synchronous_one_that_stops_oddly(make_agent: MakeAgent, line: str) ->
 
 
 @needs_fork
-def test_an_endless_loop_is_ended_with_its_process(worker: Worker, make_agent: MakeAgent) -> None:
+def test_endless_loop_ends_with_its_process(worker: Worker, make_agent: MakeAgent) -> None:
     agent = make_agent("async def root_agent(m, s):\n    print('here')\n    while True: pass")
     case = agent.start(share=True)
     case.say(iter(["x"]))
@@ -207,7 +207,7 @@ def test_forked_cases_are_refused_afterwards(make_agent: MakeAgent) -> None:
     assert agent.run("a", share=True).answers == ["x"]
 
 
-def test_solo(solo: Worker, tmp_path: Path) -> None:
+def test_solo_worker_runs_cases(solo: Worker, tmp_path: Path) -> None:
     source = "import os\nprint('imported')\ndef root_agent(m, s): return f'{m} {os.getppid()}'"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
     assert agent.imported["can_fork"] is False
@@ -220,7 +220,7 @@ def test_solo(solo: Worker, tmp_path: Path) -> None:
 
 @needs_fork
 @pytest.mark.parametrize("name", ["SIGSTOP", "SIGKILL"])
-def test_solo_agent_that_stops_or_kills_its_parent_goes_on(solo: Worker, tmp_path: Path, name: str) -> None:
+def test_solo_agent_survives_stopping_or_killing_its_parent(solo: Worker, tmp_path: Path, name: str) -> None:
     source = f"import os, signal\ndef root_agent(m, s):\n    os.kill(os.getppid(), signal.{name})\n    return m"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
     try:
@@ -231,14 +231,14 @@ def test_solo_agent_that_stops_or_kills_its_parent_goes_on(solo: Worker, tmp_pat
 
 
 @needs_fork
-def test_solo_ends_as_the_agent_did(solo: Worker, tmp_path: Path) -> None:
+def test_solo_worker_ends_like_its_agent(solo: Worker, tmp_path: Path) -> None:
     source = "import os, signal\ndef root_agent(m, s): os.kill(os.getpid(), signal.SIGSEGV)"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
     agent.start(share=True).say(iter(["a"]))
     assert solo.process.wait(30) == -signal.SIGSEGV
 
 
-def test_solo_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_path: Path) -> None:
+def test_solo_worker_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_path: Path) -> None:
     source = (
         "import subprocess\ndef root_agent(m, s):\n"
         "    print(subprocess.Popen(['sleep', '1000']).pid)\n    while True: pass"
@@ -255,7 +255,7 @@ def test_solo_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_
         wait_until(lambda: not is_alive(child))
 
 
-def test_solo_import_failures_are_told(solo: Worker, tmp_path: Path) -> None:
+def test_solo_worker_reports_import_failures(solo: Worker, tmp_path: Path) -> None:
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": "1 / 0"}), solo=True)
     assert agent.imported["error"]["message"] == "ZeroDivisionError: division by zero"
     assert solo.process.wait(30) == 0
@@ -263,7 +263,7 @@ def test_solo_import_failures_are_told(solo: Worker, tmp_path: Path) -> None:
 
 @needs_fork
 @needs_adk
-def test_adk_agents_share_too(make_agent: MakeAgent) -> None:
+def test_adk_agents_can_share_a_process(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """
         from .scripted import *

@@ -1,4 +1,4 @@
-"""The byte-code trap: what runs is what stands in the file, however quickly it was saved twice."""
+"""The bytecode trap: the current source always runs, even if it was saved twice within a second."""
 
 import os
 import py_compile
@@ -13,7 +13,7 @@ from workbench.agents.worker import sources
 
 
 @needs_fork
-def test_a_file_saved_twice_within_a_second_runs_in_its_new_form(worker: Worker, tmp_path: Path) -> None:
+def test_file_saved_twice_within_a_second_runs_in_its_new_form(worker: Worker, tmp_path: Path) -> None:
     agent, tools = tmp_path / "desk" / "agent.py", tmp_path / "desk" / "tools.py"
     source = "from .tools import WORD\ndef root_agent(message, session): return 'one ' + WORD\n"
     write(tmp_path / "desk", {"agent.py": source, "tools.py": "WORD = 'one'\n", "__init__.py": ""})
@@ -37,7 +37,7 @@ def test_nothing_is_cached_for_the_project(worker: Worker, tmp_path: Path) -> No
 
 
 @needs_fork
-def test_an_installed_agent_is_the_project_all_the_same(worker: Worker, tmp_path: Path) -> None:
+def test_installed_agent_counts_as_the_project(worker: Worker, tmp_path: Path) -> None:
     source = "def root_agent(message, session): return inner()\ndef inner(): return 1 / 0\n"
     folder = write(tmp_path / "site-packages" / "samples" / "desk", {"agent.py": source})
     error = worker.agent(folder, root=folder.parent).run("hi").error
@@ -57,5 +57,5 @@ def test_an_installed_agent_is_the_project_all_the_same(worker: Worker, tmp_path
         ("", False),
     ],
 )
-def test_what_belongs_to_the_project(path: str, expected: bool) -> None:
+def test_project_files_are_told_from_libraries(path: str, expected: bool) -> None:
     assert sources.is_project_file(path) is expected

@@ -1,4 +1,4 @@
-"""Texts that are told as they grow in a conversation: the turn is the same as in a case, where nobody streams."""
+"""Streamed texts in a conversation: the turn equals that of a case, where nothing is streamed."""
 
 from collections import defaultdict
 from typing import Any
@@ -109,7 +109,7 @@ def told(outcome: Outcome) -> dict[tuple[str, bool], str]:
 
 
 @pytest.mark.parametrize("source", [WITH_A_TOOL, HANDED_OVER, CHECKED_CASES, BY_A_PLUGIN])
-def test_the_turn_is_the_same_as_without(make_agent: MakeAgent, source: str) -> None:
+def test_streamed_turn_equals_the_turn_without_streaming(make_agent: MakeAgent, source: str) -> None:
     watched = run(make_agent, source, "what is A-7?", chat=True)
     alone = run(make_agent, source, "what is A-7?", chat=False)
     assert not alone.of("Streamed")
@@ -127,27 +127,27 @@ def test_texts_and_thoughts_come_piece_by_piece_before_their_step(make_agent: Ma
     assert kinds == ["Streamed"] * 18 + ["AgentActed"] * 2 + ["Streamed"] * 13 + ["AgentActed"]
 
 
-def test_each_agent_says_its_own(make_agent: MakeAgent) -> None:
+def test_each_text_has_its_agent(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, HANDED_OVER, "hello", chat=True)
     assert told(outcome) == {("desk", False): "one moment", ("below", False): "I know"}
 
 
 @pytest.mark.parametrize("source", [CHECKED_CASES, BY_A_PLUGIN])
-def test_what_looks_at_each_answer_sees_it_once(make_agent: MakeAgent, source: str) -> None:
+def test_callbacks_see_each_answer_once(make_agent: MakeAgent, source: str) -> None:
     outcome = run(make_agent, source, "hello", chat=True)
     assert not outcome.of("Streamed")
     assert outcome.of("State")[-1]["state"]["seen"] == 1
 
 
-def test_a_model_that_only_gives_pieces_is_asked_for_whole_answers(make_agent: MakeAgent) -> None:
+def test_streaming_stops_for_a_model_that_never_completes_its_answer(make_agent: MakeAgent) -> None:
     source = 'root_agent = agent([text("lost")], [text("kept")], whole=False)'
     outcome = run(make_agent, source, "one", "two", chat=True)
     (failed,) = outcome.of("TurnFailed")
-    assert "in pieces and never as a whole" in failed["error"]["message"]
+    assert "streamed its answer but never completed it" in failed["error"]["message"]
     assert outcome.answers == ["kept"]
 
 
-def test_a_model_that_cannot_stream_is_asked_for_whole_answers(make_agent: MakeAgent) -> None:
+def test_streaming_stops_for_a_model_that_cannot_stream(make_agent: MakeAgent) -> None:
     source = """
 class Whole(Streaming):
     async def generate_content_async(self, llm_request, stream=False):
@@ -163,7 +163,7 @@ root_agent = LlmAgent(name="desk", model=Whole(steps=[]))
     assert outcome.answers == ["whole"]
 
 
-def test_pieces_of_a_plain_python_answer(make_agent: MakeAgent) -> None:
+def test_plain_python_answer_is_streamed(make_agent: MakeAgent) -> None:
     source = """
 def root_agent(message, session):
     yield "It is "

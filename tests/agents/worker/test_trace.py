@@ -1,4 +1,4 @@
-"""What a watched agent did, with real google-adk agents and a scripted model: the tree, its events, what was asked."""
+"""Traces of real google-adk agents with a scripted model: spans, their events, and requests."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def tree(found: list[dict[str, Any]]) -> dict[str, list[str]]:
     return held
 
 
-def test_an_agent_that_is_used_as_a_tool_is_seen_inside_of_it(make_agent: MakeAgent) -> None:
+def test_agent_used_as_a_tool_is_inside_the_tools_span(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         FIND
@@ -77,7 +77,7 @@ root_agent = agent(call("clerk", request="A-7?"), "It is a kettle.", tools=[Agen
         assert all(span["start"] <= other["start"] and other["end"] <= span["end"] for other in inside)
 
 
-def test_agents_side_by_side_keep_their_own(make_agent: MakeAgent) -> None:
+def test_parallel_agents_keep_their_own_spans(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -106,7 +106,7 @@ root_agent = ParallelAgent(name="both", sub_agents=both)
             assert {_events(outcome)[number][0] for number in span["events"]} == {span["agent"]}
 
 
-def test_a_handover_stands_beside_whoever_handed_over(make_agent: MakeAgent) -> None:
+def test_agent_after_a_transfer_is_a_sibling(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -122,7 +122,7 @@ root_agent = agent(call("transfer_to_agent", agent_name="sub"), name="root", sub
     assert all("end" in span for span in found)
 
 
-def test_a_tool_that_raises_is_told_with_its_error(make_agent: MakeAgent) -> None:
+def test_span_of_a_failing_tool_has_its_error(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """
@@ -144,7 +144,7 @@ root_agent = agent(call("broken"), "never", tools=[broken])
     assert outcome.error["kind"] == "agent_raised"
 
 
-def test_what_a_model_answers_with_an_error_code_or_a_callback_in_its_place(make_agent: MakeAgent) -> None:
+def test_model_spans_show_error_codes_and_callback_answers(make_agent: MakeAgent) -> None:
     blocked = spans(run(make_agent, 'root_agent = agent(says(error_code="SAFETY", error_message="no"))', "hi"))
     assert [span["error"] for span in blocked if span["kind"] == "model"] == ["SAFETY: no"]
     cached = run(
@@ -163,7 +163,7 @@ root_agent = agent("never", name="desk2", before_model_callback=cache)
     assert cached.answers == ["kept"]
 
 
-def test_each_turn_tells_its_own_and_a_piece_once(make_agent: MakeAgent) -> None:
+def test_turns_report_their_own_spans_and_each_piece_once(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, 'root_agent = agent("a", "b", instruction="Be kind.")', "one", "two")
     first, second = spans(outcome), spans(outcome, 1)
     assert [span["kind"] for span in (*first, *second)] == ["turn", "agent", "model"] * 2
@@ -174,7 +174,7 @@ def test_each_turn_tells_its_own_and_a_piece_once(make_agent: MakeAgent) -> None
     assert second[2]["request"]["base"] == first[2]["id"]
 
 
-def test_a_trace_that_cannot_be_made_costs_nothing_else(make_agent: MakeAgent) -> None:
+def test_trace_errors_do_not_fail_the_case(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent,
         """

@@ -176,7 +176,7 @@ async def test_a_state_too_large_or_strange_costs_nothing(project: Project, chil
     assert isinstance(await talker.say("a large state"), TurnFinished)
     told = [event for event in talker.events if isinstance(event, StateTold)][-1]
     assert told.state is None
-    assert "too much to be shown" in told.why
+    assert "too large to show" in told.why
     await talker.end()
 
 

@@ -1,12 +1,13 @@
-"""Runs agents in their own interpreter, which is often not the workbench's: stdlib only, Python 3.9 and later.
+"""The worker: runs agents in their own interpreter, so it uses only the standard library of Python 3.9 and later.
 
-The workbench starts this folder by its path (`PYTHON -X utf8 -u WORKER_DIR zygote …`); `__main__` loads it as a package
-of its own name, so nothing here imports `workbench` and no name of ours gets in the way of the agent's modules. Three
-levels of process, each speaking frames (`frames`) on a socket:
+The workbench starts this folder by its path (`PYTHON -X utf8 -u WORKER_DIR zygote …`). `__main__` loads it as a package
+of its own name. So nothing here imports `workbench`, and no name of ours shadows the agent's modules. There are three
+levels of processes, each with a socket that carries frames (`frames`):
 
-- the zygote (`zygote`) has imported the framework and run dummy cases; it forks
-- an agent process (`agent_process`) for one version of one agent, which has imported the agent's modules; it forks
-- a case process (`case`) for each case, or runs the cases as tasks (`shared`), where forking is unsafe or unwanted.
+- The zygote (`zygote`) has imported the framework and run dummy cases. It forks agent processes.
+- An agent process (`agent_process`) has imported one version of one agent. It forks case processes.
+- A case process (`case`) runs one case. Where forking is unsafe or unwanted, the agent process runs the cases as tasks
+  (`shared`).
 """
 
 import os

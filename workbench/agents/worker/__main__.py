@@ -1,4 +1,7 @@
-"""`PYTHON -X utf8 -u WORKER_DIR zygote|solo|functions --control FD --lifeline FD …`: see the package's docstring."""
+"""Entry point: `PYTHON -X utf8 -u WORKER_DIR zygote|solo|functions --control FD --lifeline FD …`.
+
+See the docstring of the package.
+"""
 
 import importlib.util
 import os
@@ -6,7 +9,7 @@ import sys
 
 if __name__ == "__main__":
     _HERE = os.path.dirname(os.path.abspath(__file__))
-    # Python has put this folder first on the path: an agent's `import frames` or `import case` would find ours.
+    # Python puts this folder first on the path, so an agent's `import frames` or `import case` would find ours.
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != _HERE]
     _spec = importlib.util.spec_from_file_location(
         "agent_workbench_worker", os.path.join(_HERE, "__init__.py"), submodule_search_locations=[_HERE]

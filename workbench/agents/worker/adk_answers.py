@@ -1,9 +1,9 @@
-"""Model calls of an ADK agent where they leave ADK: what models answer is kept, so that a run which is interrupted need
-not ask it again; and what they had answered in an interrupted run is given in the place of a call.
+"""Storage and reuse of an ADK agent's model answers.
 
-This happens around the model's own `generate_content_async`, not in a callback: all callbacks of the agent and of
-plugins are called as ever, and what is compared is the request that would be sent. An answer is given again only to a
-request of the same agent that is the same as a whole, each answer once, in the order in which they came.
+Each answer is stored, so that an interrupted run need not request it again. When a run resumes, the stored answers
+replace model calls. This wraps the model's own `generate_content_async`. It is not a callback, so all callbacks of the
+agent and its plugins are still called, and the comparison uses the request that would really be sent. An answer is
+reused only for an identical request of the same agent, each answer once, in the original order.
 """
 
 from __future__ import annotations
@@ -19,77 +19,82 @@ from typing import Any, AsyncIterator, Callable, Deque, Dict, List, Optional, Tu
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_trace import Tracer
-from .conversation import Json, Keep
+from .conversation import Json, OnAnswer
 
 ANSWER_LIMIT = 2 * 1024 * 1024
-"""Characters of JSON up to which an answer is kept."""
-RECALLED = "answered before the run was interrupted, and not asked again"
+"""Maximum size of a stored answer, in characters of JSON."""
+RECALLED = "answered in the interrupted run, not requested again"
 
 _METHOD = "generate_content_async"
 _OURS = "_agent_workbench"
-_expected: Dict[int, Tuple[Any, "Answers"]] = {}
-"""Requests that are about to go to a model, by `id`: the request, and whose it is. Here, because a model is the same
-for all conversations of a process."""
+_pending: Dict[int, Tuple[Any, "Answers"]] = {}
+"""Requests that are about to go to a model, by `id`: the request, and the `Answers` it belongs to.
+
+Global, because all conversations of a process share a model.
+"""
 
 
 class Answers:
-    """Of one conversation. `keep` takes each answer: `{"agent", "asked", "responses"}`, the digest of the request and
-    what came, LlmResponses as JSON text; None there says that the answer before it was not all of it."""
+    """The answers of one conversation.
 
-    def __init__(self, tracer: Tracer, keep: Keep) -> None:
+    `on_answer` gets each answer as `{"agent", "asked", "responses"}`: the request's digest, and the LlmResponses as
+    JSON text. `responses` is None if the previous answer turned out to be incomplete.
+    """
+
+    def __init__(self, tracer: Tracer, on_answer: OnAnswer) -> None:
         self._tracer = tracer
-        self._keep = keep
-        self._earlier: Dict[Tuple[str, str], Deque[List[str]]] = {}
-        """(agent, digest of a request) → what an interrupted run was answered and was not given again yet."""
-        tracer.about_to_ask = self._expect
+        self._on_answer = on_answer
+        self._recalled: Dict[Tuple[str, str], Deque[List[str]]] = {}
+        """(agent, request digest) → answers of the interrupted run that were not reused yet."""
+        tracer.on_request = self._expect
 
     def recall(self, answer: Json) -> None:
-        """Takes an answer of the interrupted run, as it was kept."""
-        self._earlier.setdefault((answer["agent"], answer["asked"]), deque()).append(answer["responses"])
+        """Add a stored answer of the interrupted run."""
+        self._recalled.setdefault((answer["agent"], answer["asked"]), deque()).append(answer["responses"])
 
     def end_turn(self) -> None:
-        """Requests that a callback answered never come to a model."""
-        for number in [number for number, (_, whose) in _expected.items() if whose is self]:
-            del _expected[number]
+        """Forget requests that a callback answered, which never reach a model."""
+        for number in [number for number, (_, whose) in _pending.items() if whose is self]:
+            del _pending[number]
 
     def _expect(self, context: Any, request: Any) -> None:
-        """The model of an agent is about to be asked, unless a callback of the agent's answers."""
+        """Note a request that will go to the agent's model, unless a callback of the agent answers it."""
         model = getattr(context._invocation_context.agent, "canonical_model", None)
         if model is not None:
-            _watch(type(model))
-            _expected[id(request)] = request, self
+            _patch(type(model))
+            _pending[id(request)] = request, self
 
     async def answer(self, request: Any, ask: Callable[[], Any]) -> AsyncIterator[Any]:
-        """What the model says to the request, or said to it in the interrupted run."""
-        span, asked = self._tracer.sent(request)
+        """Yield the model's responses to the request, or those stored by the interrupted run."""
+        span, digest = self._tracer.sent(request)
         agent = "" if span is None else span.facts["agent"]
-        earlier = self._take(agent, asked)
-        if span is not None and earlier is not None:
+        recalled = self._take(agent, digest)
+        if span is not None and recalled is not None:
             span.facts.update(recalled=True, note=RECALLED)
-            for response in earlier:
+            for response in recalled:
                 yield response
             return
         responses = ask()
-        given: Optional[List[str]] = [] if asked else None
-        kept = False
+        given: Optional[List[str]] = [] if digest else None
+        stored = False
         try:
             async for response in responses:
-                if kept:
-                    self._keep({"agent": agent, "asked": asked, "responses": None})
-                    given, kept = None, False
+                if stored:
+                    self._on_answer({"agent": agent, "asked": digest, "responses": None})
+                    given, stored = None, False
                 text = _text(response) if given is not None else None
                 given = [*given, text] if given is not None and text is not None else None
                 if given is not None and not response.partial and sum(map(len, given)) <= ANSWER_LIMIT:
-                    self._keep({"agent": agent, "asked": asked, "responses": given})
-                    kept = True
+                    self._on_answer({"agent": agent, "asked": digest, "responses": given})
+                    stored = True
                 yield response
         finally:
             close = getattr(responses, "aclose", None)
             if close is not None:
                 await close()
 
-    def _take(self, agent: str, asked: str) -> Optional[List[Any]]:
-        waiting = self._earlier.get((agent, asked))
+    def _take(self, agent: str, digest: str) -> Optional[List[Any]]:
+        waiting = self._recalled.get((agent, digest))
         if not waiting:
             return None
         try:
@@ -98,23 +103,25 @@ class Answers:
             return None
 
 
-def _watch(model: type) -> None:
-    """Has all calls of a kind of model come by here, whichever object makes them: before google-adk 2 there is a new
-    one for each call."""
+def _patch(model: type) -> None:
+    """Intercept all calls of a model class.
+
+    The class is patched because google-adk before 2 makes a new model object for each call.
+    """
     for kind in model.__mro__:
         method = kind.__dict__.get(_METHOD)
         if method is not None:
             if not hasattr(method, _OURS):
-                setattr(kind, _METHOD, _passing_by(method))
+                setattr(kind, _METHOD, _intercepting(method))
             return
 
 
-def _passing_by(method: Any) -> Any:
+def _intercepting(method: Any) -> Any:
     @functools.wraps(method)
     def generate_content_async(self: Any, llm_request: Any, *rest: Any, **named: Any) -> Any:
         ask = functools.partial(method, self, llm_request, *rest, **named)
-        # Once: a model may hand its request on to another one.
-        request, answers = _expected.pop(id(llm_request), (None, None))
+        # Only the first call counts, because a model may pass its request on to another model.
+        request, answers = _pending.pop(id(llm_request), (None, None))
         return ask() if answers is None else answers.answer(request, ask)
 
     setattr(generate_content_async, _OURS, True)
@@ -122,8 +129,10 @@ def _passing_by(method: Any) -> Any:
 
 
 def _text(response: Any) -> Optional[str]:
-    """The response as JSON text; None for one that is not to be given again: an error, nothing at all, or what would
-    come back as something else."""
+    """Return the response as JSON text, or None if it must not be reused.
+
+    That is so for an error, an empty response, and one that JSON would change.
+    """
     if type(response) is not LlmResponse or response.error_code or response.interrupted:
         return None
     if response.content is None or not response.content.parts:
@@ -131,12 +140,12 @@ def _text(response: Any) -> Optional[str]:
     try:
         return _ENCODER.encode(response.model_dump(exclude_none=True))
     except Exception:
-        # Whatever a model puts into its answer, it reaches the agent.
+        # The answer still reaches the agent; it is just not stored.
         return None
 
 
 def _json_form(value: Any) -> Any:
-    """What pydantic reads back from JSON."""
+    """Return a value that pydantic reads back from JSON unchanged."""
     if isinstance(value, bytes):
         return urlsafe_b64encode(value).decode("ascii")
     if isinstance(value, (datetime.datetime, datetime.date)):

@@ -1,4 +1,4 @@
-"""ADK's agents: recognised without importing google-adk, which only their interpreter has."""
+"""The driver for ADK agents. It recognises them without importing google-adk, which only their interpreter has."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import inspect
 import sys
 from typing import Any, Optional
 
-from . import absent, faults
+from . import faults, missing_a2a
 from .adk_version import installed_adk
 from .conversation import Conversation, Json
 from .driver import Driver, Loaded, UnusableError
 
 
 class AdkDriver(Driver):
-    """Agents, nodes and Apps of google-adk."""
+    """The driver for agents, nodes and Apps of google-adk."""
 
     name = "adk"
 
     def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+        """Return the agent, node or App that `found` is, or None."""
         if is_app(found):
             return Loaded(name, self.name, agent=found.root_agent, app=found)
         return Loaded(name, self.name, agent=found) if _is_agent(found) else None
@@ -36,24 +37,27 @@ class AdkDriver(Driver):
         return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
 
     def prepare(self, loaded: Loaded) -> None:
+        """Check google-adk's version, and declare the agent's tools."""
         if faults.too_old():
             raise UnusableError(faults.no_framework(faults.interpreter()))
         from . import adk_runner  # noqa: F401
 
-        absent.believe()
+        missing_a2a.block()
         declare_tools(loaded.agent)
 
     def version(self) -> Optional[str]:
+        """Return the version of google-adk, or None."""
         return installed_adk()
 
     async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+        """Start a session with google-adk's Runner."""
         from .adk_runner import AdkConversation
 
         return await AdkConversation.open(loaded, session_input)
 
 
 def is_app(value: Any) -> bool:
-    """Return whether this is ADK's App."""
+    """Return whether `value` is ADK's App."""
     kind: Any = getattr(sys.modules.get("google.adk.apps.app"), "App", None)
     return kind is not None and isinstance(value, kind)
 
@@ -65,10 +69,10 @@ def _is_agent(value: Any) -> bool:
 
 
 def declare_tools(agent: Any) -> None:
-    """Have google-adk make, and remember, the declarations of the functions among the tools of `agent`.
+    """Make google-adk build and cache the declarations of the functions among the tools of `agent`.
 
-    It builds them from signatures, with a pydantic model each: milliseconds for each tool, and in each case process
-    anew. Nothing of the agent is called. Whatever goes wrong will do so again in the first turn, and be told there.
+    It builds them from signatures, with a pydantic model each. That takes milliseconds for each tool, in every case
+    process. No code of the agent is called. Errors are ignored here, because they occur again in the first turn.
     """
     tools = getattr(agent, "tools", None)
     if not isinstance(tools, list):
@@ -77,7 +81,7 @@ def declare_tools(agent: Any) -> None:
         from google.adk.tools import function_tool  # type: ignore[import-not-found,unused-ignore]
 
         if not hasattr(function_tool, "_build_declaration_cached"):
-            return  # An older one, which remembers nothing.
+            return  # An older version, which caches nothing.
         for tool in tools:
             if inspect.isfunction(tool):
                 function_tool.FunctionTool(tool)._get_declaration()

@@ -1,8 +1,8 @@
-"""A custom metric of ADK: what its function is given, and what it gives back.
+"""Arguments and results of a custom metric of ADK.
 
-`google.adk.evaluation.custom_metric_evaluator` calls it with four positional arguments: the metric with its threshold
-taken off (the criterion keeps it), the turns that were made, those expected or None, the scenario or None. It sets the
-status itself.
+`google.adk.evaluation.custom_metric_evaluator` calls it with four positional arguments: the metric without its
+threshold (the criterion keeps it), the actual turns, the expected turns or None, the scenario or None. The metric sets
+the status itself.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ Invocation = eval_case.Invocation
 
 
 def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
-    """From `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`; `criterion` is its value in the
-    config, a number or an object.
+    """Return the arguments for `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`.
+
+    `criterion` is its value in the config, a number or an object.
 
     Raises:
-        CallFailedError: this ADK cannot read it.
+        CallFailedError: this version of ADK cannot read it.
     """
     try:
         value = data["criterion"] if isinstance(data["criterion"], dict) else {"threshold": data["threshold"]}
         fields = {"metric_name": data["name"], "criterion": BaseCriterion.model_validate(value)}
         if "custom_function_path" in EvalMetric.model_fields:
             fields["custom_function_path"] = path
-        # Older versions want a threshold when the metric is made.
+        # Older versions require a threshold here.
         metric = EvalMetric(threshold=data["threshold"], **fields)
         metric.threshold = None
         expected = data["expected"]
@@ -43,17 +44,17 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
             _scenario(data["scenario"]),
         )
     except ValueError as error:
-        message = f"google-adk cannot read what is to be judged: {error}"
+        message = f"google-adk cannot read the turns to judge: {error}"
         raise CallFailedError(dict(faults.fault("wrong_input", message))) from None
 
 
 def _invocation(turn: Dict[str, Any]) -> Any:
-    """What this version of ADK knows of a turn: an older one refuses what later ones record."""
+    """Return the fields of a turn that this version of ADK knows. Older versions reject newer fields."""
     known = {name: value for name, value in turn.items() if name in Invocation.model_fields}
     recorded = (known.get("intermediate_data") or {}).get("invocation_events")
     if recorded is not None:
         fields = eval_case.InvocationEvent.model_fields
-        # Absent is null here, and `content` must be there in older versions.
+        # A missing key means null, but older versions require `content`.
         full = ({"content": None, **event} for event in recorded)
         events = [{name: value for name, value in event.items() if name in fields} for event in full]
         known["intermediate_data"] = {**known["intermediate_data"], "invocation_events": events}
@@ -67,21 +68,22 @@ def _scenario(scenario: Any) -> Any:
 
 
 def plain(result: Any, path: str) -> Dict[str, Any]:
-    """`{"score", "status", "rubrics", "turns": [{"score", "status", "rubrics"}, …]}`; statuses by their names in ADK,
-    rubrics `[{"rubric_id", "score", "rationale"}, …]`.
+    """Return a result as `{"score", "status", "rubrics", "turns": [{"score", "status", "rubrics"}, …]}`.
+
+    Statuses are ADK's names. Rubrics are `[{"rubric_id", "score", "rationale"}, …]`.
 
     Raises:
-        CallFailedError: it is no EvaluationResult.
+        CallFailedError: it is not an EvaluationResult.
     """
     if not isinstance(result, EvaluationResult):
-        message = f"{path} returned {type(result).__name__} {jsonable.shown(result)[:200]}, no EvaluationResult"
+        message = f"{path} returned {type(result).__name__} {jsonable.shown(result)[:200]}, not an EvaluationResult"
         raise CallFailedError(dict(faults.fault("wrong_result", message)))
     turns = [
         {"score": turn.score, "status": _name(turn.eval_status), "rubrics": _rubrics(turn)}
         for turn in result.per_invocation_results
     ]
     overall = {"score": result.overall_score, "status": _name(result.overall_eval_status)}
-    # Attributes of a model can be set to anything.
+    # A model's attributes may hold any value.
     plain_data: Dict[str, Any] = json.loads(
         jsonable.dumps({**overall, "rubrics": _rubrics(result, "overall_rubric_scores"), "turns": turns})
     )

@@ -1,7 +1,7 @@
-"""Listens to the model calls of an ADK agent: what was asked, and what it cost.
+"""A plugin that records the model calls of an ADK agent: requests and costs.
 
-ADK's own recorder leaves a key in the session's state at each model call, where the agent's templates and callbacks
-can see it; this one leaves nothing.
+ADK's own recorder puts a key into the session's state at each model call, where the agent's templates and callbacks can
+see it. This one changes no state.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from .adk_trace import Tracer
 from .spans import Trace
 from .usage import Usage, usage_of
 
-# What ADK's evaluation adds to model calls that say nothing of retries themselves. Made once: it costs as much as the
-# rest of what we do in a turn.
+# The retries that ADK's evaluation adds to model calls without retries of their own. Built once, because that takes
+# as long as everything else we do in a turn.
 _RETRIES = types.HttpRetryOptions(
     attempts=7, initial_delay=5.0, max_delay=120, exp_base=2.0, http_status_codes=[408, 429, 500, 502, 503, 504]
 )
@@ -23,28 +23,32 @@ _RETRYING = types.HttpOptions(retry_options=_RETRIES)
 
 
 class Recorder(Tracer):
-    """Comes after the app's own plugins, so it sees the requests that are really sent. A tracer besides: ADK waits for
-    each hook of each plugin, so there is one of ours."""
+    """Runs after the app's own plugins, so it sees the requests that are really sent.
+
+    It is also the tracer: ADK waits for each hook of each plugin, so one plugin does both.
+    """
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace)
         self.usage = Usage()
-        """All model calls so far, those of agents used as tools included."""
+        """All model calls so far, including those of agents used as tools."""
         self._open: Dict[Tuple[str, str], Any] = {}
-        """The newest request of each (invocation, agent) that was not answered yet."""
+        """The newest unanswered request of each (invocation, agent)."""
         self._answered: Dict[str, Dict[str, Any]] = {}
-        """Invocation → agent → its first request that was answered."""
+        """Invocation → agent → its first answered request."""
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
-        """Remembers the request, and has it retried as ADK's evaluation has."""
+        """Store the request, and set the same retries as ADK's evaluation."""
         self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
         _retry(llm_request)
         await super().before_model_callback(callback_context=callback_context, llm_request=llm_request)
         return None
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
-        """Counts the answer, but not the pieces that come before it where it is streamed. A request that is never
-        answered tells nothing about the agent, as in ADK."""
+        """Count the answer, but not the streamed pieces before it.
+
+        As in ADK, an unanswered request says nothing about the agent.
+        """
         if not getattr(llm_response, "partial", None):
             self._count(callback_context, llm_response)
         await super().after_model_callback(callback_context=callback_context, llm_response=llm_response)
@@ -59,7 +63,10 @@ class Recorder(Tracer):
         self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
 
     def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
-        """ADK's AppDetails of a turn: instructions and tools of each of `authors` that asked a model, in that order."""
+        """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.
+
+        They are in the order of `authors`.
+        """
         requests = self._answered.pop(invocation_id, {})
         details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
         return {"agent_details": details}
@@ -92,7 +99,7 @@ def _retry(request: Any) -> None:
     if config is None:
         return
     if config.http_options is None:
-        # A copy: ADK goes on to put headers into it.
+        # A copy, because ADK adds headers to it.
         config.http_options = _RETRYING.model_copy()
     elif config.http_options.retry_options is None:
         config.http_options = config.http_options.model_copy(update={"retry_options": _RETRIES})

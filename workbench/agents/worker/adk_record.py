@@ -1,8 +1,8 @@
 """The events of a turn as ADK's evaluation records them: one invocation, as JSON data.
 
-Rules of google-adk 2.13, also for older versions: the last final response wins, except that one without text does not
-replace one with text; the event it came from is kept without its content (unless it also calls functions), so that
-what it cost is not lost and its text is not counted twice.
+The rules are those of google-adk 2.13, also for older versions. The last final response wins, but one without text does
+not replace one with text. Its event is stored without the content (unless it also calls functions). So its cost is kept
+and its text is not counted twice.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _MORE_TOKENS = "raise max_output_tokens in the agent's generate_content_config"
 
 
 class Turn:
-    """Collects what the agent does after one message of the user."""
+    """Collects the events of an agent after one user message."""
 
     def __init__(self, user: Json, now: float) -> None:
         self._user = user
         self._timestamp = now
         self._recorded: List[Tuple[Any, Json]] = []
-        """The events that count, each with its JSON form."""
+        """The recorded events, each with its JSON form."""
         self._final: Any = None
         self._final_content: Any = None
         self._final_shown: Json = {}
@@ -34,16 +34,16 @@ class Turn:
 
     @property
     def recorded(self) -> int:
-        """How many events count so far."""
+        """Number of events recorded so far."""
         return len(self._recorded)
 
     @property
     def is_empty(self) -> bool:
-        """Did no event come at all?"""
+        """Whether there was no event at all."""
         return not self.authors
 
     def add(self, event: Any) -> Any:
-        """Takes in an event; its JSON form if it is one that is recorded, else None."""
+        """Add an event. Return its JSON form if it is recorded, else None."""
         self.invocation_id = self.invocation_id or event.invocation_id
         self.authors.append(event.author)
         content = event.content
@@ -63,7 +63,7 @@ class Turn:
         return shown
 
     def invocation(self, app_details: Json, durations: Json) -> Json:
-        """The finished turn, keys that have no value left out. `durations` holds the `…duration` fields."""
+        """Return the finished turn without unset keys. `durations` holds the `…duration` fields."""
         events = [
             {key: value for key, value in shown.items() if key != "content" or not self._is_answer(event)}
             for event, shown in self._recorded
@@ -79,7 +79,7 @@ class Turn:
 
     @property
     def note(self) -> str:
-        """What the user should know besides."""
+        """What else the user should know about the turn."""
         notes = list(dict.fromkeys(self.notes))
         if self._final_content is None and not notes:
             notes.append("the agent gave no final answer")
@@ -93,8 +93,8 @@ class Turn:
         reason = getattr(event, "finish_reason", None)
         reason = getattr(reason, "value", reason)
         if code:
-            said = getattr(event, "error_message", None)
-            note = f"the model answered with error code {code}{f': {said}' if said else ''}"
+            message = getattr(event, "error_message", None)
+            note = f"the model answered with error code {code}{f': {message}' if message else ''}"
             self.notes.append(f"{note}; {_MORE_TOKENS}" if getattr(code, "value", code) == _CUT else note)
         elif reason == _CUT and not getattr(event, "partial", None):
             self.notes.append(f"the model's answer was cut ({_CUT}); {_MORE_TOKENS}")
@@ -112,8 +112,10 @@ class Turn:
 
 
 def dump(model: Any) -> Json:
-    """One of google-genai's models with snake_case keys, without those that are not set. Bytes and other values without
-    a JSON form stay as they are: `jsonable` knows how pydantic writes them."""
+    """Return a google-genai model with snake_case keys, without unset fields.
+
+    Bytes and other values without a JSON form stay unchanged; `jsonable` writes them like pydantic.
+    """
     dumped: Json = model.model_dump(exclude_none=True)
     return dumped
 

@@ -1,4 +1,4 @@
-"""A conversation with an ADK agent: session and Runner as ADK's evaluation makes them, one turn at a time."""
+"""A conversation with an ADK agent: a session and Runner as in ADK's evaluation, one turn at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .adk_answers import Answers
 from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
-from .conversation import Conversation, FinishedTurn, Json, Keep, NotGivenWholeError, Shown, Streamed
+from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, OnAnswer, OnStep, OnText
 from .driver import Loaded
 from .spans import Trace
 from .usage import Usage
@@ -37,13 +37,13 @@ except ImportError:  # before google-adk 2.13: a turn has no model_duration and 
     collect_busy_intervals = None
 
 _ONLY_PIECES = (
-    "the model gave its answer in pieces and never as a whole, so nothing of it is in the session; "
-    "from here on it is asked for whole answers: send the message again"
+    "the model streamed its answer but never completed it, so the session does not contain it; "
+    "streaming is now off: send the message again"
 )
 
 
 class AdkConversation(Conversation):
-    """Made by `open`, in the event loop it is used in."""
+    """A session with an ADK agent. `open` makes it, in the event loop that uses it."""
 
     def __init__(self, loaded: Loaded, runner: Any, session: Any, recorder: Recorder) -> None:
         self._loaded = loaded
@@ -52,7 +52,7 @@ class AdkConversation(Conversation):
         self._recorder = recorder
         self._answers: Optional[Answers] = None
         self._seen = Usage()
-        """What the recorded events add up to."""
+        """The sum of the recorded events' usage."""
         self._streaming: Optional[FrozenSet[str]] = None
         self._has_streamed = False
 
@@ -62,7 +62,7 @@ class AdkConversation(Conversation):
         given = session_input or {}
         sessions = InMemorySessionService()
         session = await sessions.create_session(
-            # Old files migrated with an empty session have "" here, which no Runner takes.
+            # Old files migrated with an empty session have "" here, which Runner rejects.
             app_name=given.get("app_name") or "EvaluationGenerator",
             user_id=given.get("user_id") or "test_user_id",
             state=given.get("state") or {},
@@ -77,8 +77,8 @@ class AdkConversation(Conversation):
         runner = _runner(loaded, session.app_name, [recorder], services)
         return cls(loaded, runner, session, recorder)
 
-    async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
-        """Sends one message; `show` is called with each step as it is taken."""
+    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
+        """Send one message. `show` is called with each step."""
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
@@ -109,9 +109,12 @@ class AdkConversation(Conversation):
         return FinishedTurn(turn.invocation(details, durations), turn.note)
 
     @contextlib.contextmanager
-    def _pieces(self, stream: Optional[Streamed]) -> Iterator[Stream]:
-        """What takes the pieces of this turn's texts. Whose models can give any is looked up at the first turn; a model
-        that cannot after all is asked for whole answers from the next turn on."""
+    def _pieces(self, stream: Optional[OnText]) -> Iterator[Stream]:
+        """Provide the receiver of this turn's streamed text.
+
+        The first turn finds out which models can stream. A model that fails to do so gets no streaming requests from
+        the next turn on.
+        """
         if stream is not None and self._streaming is None:
             self._streaming = streaming_agents(self._loaded)
         pieces = Stream(self._streaming or frozenset(), stream)
@@ -127,40 +130,46 @@ class AdkConversation(Conversation):
             raise NotGivenWholeError(_ONLY_PIECES)
 
     async def state(self) -> Any:
-        """As the session service has it, with what belongs to the user and the app."""
+        """Return the state from the session service, including user and app state."""
         session = self._session
         names = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
         return dict((await self._runner.session_service.get_session(**names)).state)
 
-    def keep_answers(self, keep: Keep) -> None:
-        self._answers = Answers(self._recorder, keep)
+    def store_answers(self, on_answer: OnAnswer) -> None:
+        """Call `on_answer` with each model answer."""
+        self._answers = Answers(self._recorder, on_answer)
 
     def recall(self, answer: Json) -> None:
+        """Reuse a stored answer of an interrupted run."""
         if self._answers is not None:
             self._answers.recall(answer)
 
     def spans(self) -> Optional[Json]:
+        """Return the spans since the last call."""
         return self._recorder.trace.take()
 
     @property
     def usage(self) -> Usage:
-        """The recorder counts agents used as tools too; the events also count what an app's plugin answered itself."""
+        """The larger of two counts.
+
+        The recorder also counts agents used as tools. The events also count what an app's plugin answered itself.
+        """
         return self._recorder.usage.at_least(self._seen)
 
     async def close(self) -> None:
-        """Closes the agent's toolsets and the app's plugins."""
+        """Close the agent's toolsets and the app's plugins."""
         await self._runner.close()
 
 
 def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[str, Any]) -> Any:
-    """With an App: a copy of it that has our plugins after its own. Its caching and resumability settings stay."""
+    """Return a Runner. An App is copied with our plugins after its own; its caching and resumability settings stay."""
     if loaded.app is None:
         return Runner(app_name=app_name, agent=loaded.agent, plugins=plugins, **services)
     changes = {"plugins": [*loaded.app.plugins, *plugins], "root_agent": loaded.agent}
     try:
         return Runner(app=loaded.app.model_copy(update=changes), app_name=app_name, **services)
     except ValueError:
-        # google-adk 1.18 and a few after it take either an App or a name.
+        # google-adk 1.18 and the next few versions accept either an App or a name.
         return Runner(app=loaded.app.model_copy(update={**changes, "name": app_name}), **services)
 
 

@@ -1,4 +1,4 @@
-"""Texts of an ADK agent as they grow, for somebody who watches. The turn must become the same as without."""
+"""Streaming of an ADK agent's texts for a viewer, without any effect on the turn."""
 
 from __future__ import annotations
 
@@ -8,35 +8,41 @@ from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-foun
 from google.adk.agents.run_config import RunConfig, StreamingMode  # type: ignore[import-not-found,unused-ignore]
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
-from .conversation import Streamed
+from .conversation import OnText
 from .driver import Loaded
 
 
 class Stream:
-    """The pieces that come in one turn. `agents` are those whose models give any (`streaming_agents`); without `show`
-    nobody is asked for pieces, as in an evaluation."""
+    """The streamed pieces of one turn.
 
-    def __init__(self, agents: FrozenSet[str], show: Optional[Streamed]) -> None:
+    `agents` are those whose models can stream (`streaming_agents`). Without `show`, nothing is streamed, as in an
+    evaluation.
+    """
+
+    def __init__(self, agents: FrozenSet[str], show: Optional[OnText]) -> None:
         self._agents = agents if show is not None else frozenset()
         self._show = show
         self._open: Set[str] = set()
-        """Agents of whose newest text only pieces came."""
+        """Agents whose newest text is still incomplete."""
         self.given = False
         """Whether any piece came."""
 
     @property
     def options(self) -> Dict[str, Any]:
-        """For `Runner.run_async`."""
+        """Arguments for `Runner.run_async`."""
         return {"run_config": RunConfig(streaming_mode=StreamingMode.SSE)} if self._agents else {}
 
     @property
     def unfinished(self) -> bool:
-        """Whether pieces of a text came, and never the text."""
+        """Whether a text was streamed but never completed."""
         return bool(self._open)
 
     def takes(self, event: Any) -> bool:
-        """Whether the event is a piece of a model's answer: it is shown, and is no step. ADK does not keep such events
-        in the session either. What other agents mark as a piece is a step, as in an evaluation."""
+        """Show a streamed piece and return True; return False for any other event.
+
+        A piece is not a step, and ADK does not add it to the session either. Partial events of other agents are steps,
+        as in an evaluation.
+        """
         if event.author not in self._agents:
             return False
         if not event.partial:
@@ -52,10 +58,10 @@ class Stream:
 
 
 def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
-    """The names of the agents whose models can be asked to stream; none where that would change what they do.
+    """Return the names of the agents that can stream; none if streaming would change their behaviour.
 
-    That is so where a callback looks at what models answer, for it would be called with each piece; and with a
-    google-adk that hands on a streamed answer as several events.
+    It would if a callback reads the model's answers, because it would be called with each piece. It would also with a
+    google-adk that returns a streamed answer as several events.
     """
     agents = _tree(loaded.agent)
     plugins = getattr(loaded.app, "plugins", None) or ()
@@ -67,8 +73,10 @@ def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
 
 
 def _given_whole() -> bool:
-    """Whether ADK gives a streamed answer as one event in the end, like one that was not streamed: it does since it has
-    this feature, unless that was switched off."""
+    """Return whether ADK ends a streamed answer with one complete event.
+
+    It does since it has this feature, unless the feature is switched off.
+    """
     try:
         from google.adk.features import (  # type: ignore[import-not-found,unused-ignore]
             FeatureName,
@@ -85,7 +93,7 @@ def _looks_at_answers(plugin: Any) -> bool:
 
 
 def _tree(agent: Any) -> List[Any]:
-    """The agent and all below it."""
+    """Return the agent and all agents below it."""
     found: List[Any] = []
     waiting = [agent]
     while waiting:

@@ -1,8 +1,7 @@
-"""Watches what an ADK agent does: its agents, model calls and tool calls as spans, those of agents that are used as
-tools included.
+"""A plugin that records an ADK agent's agents, model calls and tool calls as spans, including agents used as tools.
 
-A plugin, because ADK hands its plugins on to the runners of such inner agents. It changes nothing, and what goes wrong
-in it is nobody's fault but ours: it is noted, never raised.
+It is a plugin because ADK passes its plugins on to the runners of such inner agents. It changes nothing. Its own errors
+are noted, never raised.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from .faults import sentence
 from .spans import Contents, Span, Trace
 from .usage import usage_of
 
-_SHORT_CUT = "answered by a callback or a plugin: what the model said, if it was asked, is not known"
+_ANSWERED_ELSEWHERE = "answered by a callback or a plugin; any answer of the model is unknown"
 
 
 def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """A hook that never raises: an agent runs on whatever happens to its trace."""
+    """Wrap a hook so that it never raises, because errors of the trace must not stop the agent."""
 
     @functools.wraps(hook)
     async def quiet(self: Tracer, **given: Any) -> None:
@@ -34,29 +33,30 @@ def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None
 
 
 class Tracer(BasePlugin):  # type: ignore[misc]
-    """Stands behind all other plugins, so it sees the requests that are really sent."""
+    """Runs after all other plugins, so it sees the requests that are really sent."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(name="agent_workbench")
         self.trace = trace
         self.troubles: set[str] = set()
-        self.about_to_ask: Optional[Callable[[Any, Any], None]] = None
-        """Called with a callback's context and the request that it is about."""
+        self.on_request: Optional[Callable[[Any, Any], None]] = None
+        """Called with a callback's context and its request."""
         self._contents = Contents(trace)
         self._agents: Dict[Any, list[Span]] = {}
         """The open spans of (invocation, agent, branch)."""
         self._models: Dict[Any, Span] = {}
-        """The newest model call of the same."""
+        """The newest model call of (invocation, agent, branch)."""
         self._requests: Dict[Span, Any] = {}
-        """What was asked, of calls that are not answered yet."""
+        """The requests of calls that are not answered yet."""
         self._tools: Dict[Any, Span] = {}
         self._unclaimed: Dict[Any, list[Span]] = {}
-        """Model calls that were answered, whose event has not come yet."""
+        """Answered model calls whose event has not come yet."""
 
     # Agents
 
     @_quiet
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        """Open a span for the agent."""
         key = _key(callback_context)
         span = self.trace.open("agent", agent.name)
         span.facts["type"] = type(agent).__name__
@@ -64,10 +64,12 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        """Close the agent's span."""
         self._end_agent(_key(callback_context))
 
     @_quiet
     async def on_agent_error_callback(self, *, agent: Any, callback_context: Any, error: Exception) -> None:
+        """Close the agent's span with the error."""
         self._end_agent(_key(callback_context), sentence(error))
 
     def _end_agent(self, key: Any, error: str = "") -> None:
@@ -79,6 +81,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Open a span for a model call."""
         key = _key(callback_context)
         self._end_unanswered(key)
         opened = self._agents.get(key)
@@ -86,13 +89,16 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         span.facts["agent"] = callback_context.agent_name
         self._models[key] = span
         self._requests[span] = llm_request
-        if self.about_to_ask is not None:
-            self.about_to_ask(callback_context, llm_request)
+        if self.on_request is not None:
+            self.on_request(callback_context, llm_request)
 
     def sent(self, request: Any) -> Tuple[Optional[Span], str]:
-        """A request goes to its model now: its span, and a digest of all of it, "" where it is too much to be kept."""
+        """Return the span of a request that now goes to its model, and a digest of the request.
+
+        The digest is "" if the request is too large to be stored.
+        """
         try:
-            span = next(span for span, asked in self._requests.items() if asked is request)
+            span = next(span for span, known in self._requests.items() if known is request)
             return span, self._keep_request(span)
         except Exception as error:
             self.troubles.add(f"sent: {type(error).__name__}: {error}")
@@ -100,6 +106,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Close the span of a model call with its response, or count a streamed piece."""
         key = _key(callback_context)
         span = self._models.get(key)
         if span is None:
@@ -110,8 +117,8 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             span.facts["streamed"] = span.facts.get("streamed", 0) + 1
             return
         first = span.is_open
-        code, said = llm_response.error_code, getattr(llm_response, "error_message", None)
-        self.trace.close(span, error=f"{code}{f': {said}' if said else ''}" if code else "")
+        code, message = llm_response.error_code, getattr(llm_response, "error_message", None)
+        self.trace.close(span, error=f"{code}{f': {message}' if message else ''}" if code else "")
         self._keep_request(span)
         span.facts["response"] = self.trace.piece(_dumped(llm_response))
         if first:
@@ -119,27 +126,28 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> None:
+        """Close the span of a model call with the error."""
         span = self._models.pop(_key(callback_context), None)
         if span is not None:
             self.trace.close(span, error=sentence(error))
             self._keep_request(span)
 
     def _end_unanswered(self, key: Any) -> None:
-        """The call before was answered by somebody else."""
+        """Close the previous model call, which something else answered."""
         span = self._models.pop(key, None)
         if span is not None and span.is_open:
-            self.trace.close(span, note=_SHORT_CUT)
+            self.trace.close(span, note=_ANSWERED_ELSEWHERE)
             self._keep_request(span)
             self._unclaimed.setdefault(key, []).append(span)
 
     def _keep_request(self, span: Span) -> str:
-        """A digest of what was asked, "" where that is not kept (any more)."""
+        """Store a request. Return its digest, or "" if it was not stored."""
         request = self._requests.pop(span, None)
         if request is None or self.trace.is_full:
             return ""
         config = request.config
-        contents = self._contents.names(request.contents or [], _dumped)
-        said: Dict[str, Any] = self._contents.told(span.facts["agent"], span.number, contents)
+        contents = self._contents.digests(request.contents or [], _dumped)
+        delta: Dict[str, Any] = self._contents.delta(span.facts["agent"], span.number, contents)
         parts: Dict[str, str] = {}
         if config is not None:
             instruction = getattr(config, "system_instruction", None)
@@ -148,18 +156,19 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             tools = [_dumped(tool) for tool in getattr(config, "tools", None) or []]
             if tools:
                 parts["tools"] = self.trace.piece(tools)
-            # Not `http_options`: headers can hold keys.
+            # Not `http_options`, because headers may contain keys.
             rest = config.model_dump(exclude_none=True, exclude={"system_instruction", "tools", "http_options"})
             if rest:
                 parts["config"] = self.trace.piece(rest)
-        span.facts["request"] = {**said, **parts}
+        span.facts["request"] = {**delta, **parts}
         before = [str(request.model), getattr(request, "previous_interaction_id", None)]
-        return self.trace.together([*before, *map(parts.get, ("system", "tools", "config")), *contents])
+        return self.trace.combined_digest([*before, *map(parts.get, ("system", "tools", "config")), *contents])
 
     # Tool calls
 
     @_quiet
     async def before_tool_callback(self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any) -> None:
+        """Open a span for a tool call."""
         opened = self._agents.get(_key(tool_context))
         span = self.trace.open("tool", tool.name, opened[-1] if opened else None)
         call = tool_context.function_call_id
@@ -176,6 +185,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     async def after_tool_callback(
         self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any, result: Any
     ) -> None:
+        """Close the span of a tool call with its response."""
         span = self._tools.get(_tool_key(tool_context))
         if span is not None:
             self.trace.close(span)
@@ -185,6 +195,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     async def on_tool_error_callback(
         self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any, error: Any
     ) -> None:
+        """Close the span of a tool call with the error."""
         span = self._tools.get(_tool_key(tool_context))
         if span is not None:
             self.trace.close(span, error=sentence(error))
@@ -192,8 +203,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     # Events
 
     def link(self, event: Any, number: Optional[int]) -> None:
-        """An event of the conversation came, the recorded one of that number (None: it is not recorded). The spans
-        that it came from are told so."""
+        """Add an event's number to the spans that it came from (None: the event is not recorded)."""
         try:
             self._link(event, number)
         except Exception as error:
@@ -223,7 +233,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Everything inside is one turn."""
+        """Record everything inside as one turn."""
         self.trace.begin_turn()
         try:
             yield
@@ -233,13 +243,13 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         self._end_turn("")
 
     def _end_turn(self, error: str) -> None:
-        """What is still open ends with the turn."""
+        """End the turn and everything still open in it."""
         try:
             for key in tuple(self._models):
                 self._end_unanswered(key)
             self.trace.end_turn(error, "; ".join(sorted(self.troubles)))
         except Exception:
-            # Whatever it was, the turn itself has its answer.
+            # The turn itself has its answer, so the error does not matter.
             return
         finally:
             self._agents.clear()
@@ -258,5 +268,5 @@ def _tool_key(context: Any) -> Any:
 
 
 def _dumped(value: Any) -> Any:
-    """A value of google-genai's as data; `jsonable` knows what to do with the rest."""
+    """Return a google-genai value as data; `jsonable` handles other values."""
     return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value

@@ -1,4 +1,4 @@
-"""Which google-adk this interpreter has, found without importing it."""
+"""The version of google-adk in this interpreter, found without importing it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 from typing import Optional, Tuple
 
 OLDEST = "1.18"
-"""The oldest google-adk that agents are run with."""
+"""The oldest supported google-adk."""
 
 
 @functools.lru_cache(maxsize=None)
 def installed_adk() -> Optional[str]:
-    """The version, or None where it is not installed. Looked up once: what is forked from here has it at once."""
+    """Return the version, or None if it is not installed. Cached, so that forks need not look it up."""
     try:
         return importlib.metadata.version("google-adk")
     except importlib.metadata.PackageNotFoundError:
@@ -21,7 +21,7 @@ def installed_adk() -> Optional[str]:
 
 
 def is_supported(version: str) -> bool:
-    """Is it `OLDEST` or later?"""
+    """Return whether the version is `OLDEST` or later."""
     return _numbers(version) >= _numbers(OLDEST)
 
 

@@ -1,4 +1,4 @@
-"""Dummy cases through google-adk: what it imports and builds late is then there before the first fork."""
+"""Dummy cases run with google-adk, so that its lazy imports and caches exist before the first fork."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from .wire import SocketWire
 
 
 class _Model(BaseLlm):  # type: ignore[misc]
-    """Calls the tool, then answers."""
+    """A model that calls the tool, then answers."""
 
     model: str = "warm-up"
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
+        """Yield a tool call, or the answer if the tool was called."""
         called = any(part.function_response for content in llm_request.contents for part in content.parts or [])
         call = types.FunctionCall(name="add", args={"one": 1, "other": 2})
         part = types.Part(text="3") if called else types.Part(function_call=call)
@@ -36,14 +37,15 @@ _MESSAGE = {"role": "user", "parts": [{"text": "1 + 2?"}]}
 
 
 def _add(one: int, other: int) -> Dict[str, int]:
-    """Adds two numbers."""
+    """Add two numbers."""
     return {"sum": one + other}
 
 
 def run_dummy_cases(count: int) -> None:
-    """Runs so many cases of one turn with a tool call, each in an event loop of its own, which is closed.
+    """Run `count` cases of one turn with a tool call, each in its own event loop, which is then closed.
 
-    Raises RuntimeError if one fails.
+    Raises:
+        RuntimeError: a case failed.
     """
     _add.__name__ = "add"
     loaded = Loaded("warm_up", "adk", agent=LlmAgent(name="warm_up", model=_Model(), instruction="Add.", tools=[_add]))
@@ -52,7 +54,7 @@ def run_dummy_cases(count: int) -> None:
 
 
 def _run_case(loaded: Loaded) -> None:
-    """Just as a forked case is run, from the first message to the last."""
+    """Run a case from the first message to the last, exactly like a forked case."""
     ours, theirs = socket.socketpair()
     with ours:
         channel = Channel(ours)
@@ -61,10 +63,10 @@ def _run_case(loaded: Loaded) -> None:
         try:
             asyncio.run(Case(SocketWire(theirs), _SPEC, loaded, shared=False).run())
         finally:
-            # The closing of a case is timed by a signal that would end this process.
+            # A case sets a timer for its teardown, whose signal would end this process.
             signal.setitimer(signal.ITIMER_REAL, 0)
         while channel.fill():
             continue
-        for told in channel.pending:
-            if told["event"] == "Failed":
-                raise RuntimeError(told["error"]["message"])
+        for message in channel.pending:
+            if message["event"] == "Failed":
+                raise RuntimeError(message["error"]["message"])

@@ -16,9 +16,9 @@ from .adk_version import installed_adk
 from .cases import descriptors_of, refuse, run_forked
 from .driver import Loaded, UnusableError
 from .drivers import NoAgentError, driver_of
+from .fork_server import ForkServer, capture, leave
 from .frames import Channel
 from .loading import load
-from .nursery import Nursery, capture, leave
 from .output import route_output
 from .shared import SharedCases
 from .wire import SharedWire
@@ -27,46 +27,46 @@ Spec = Dict[str, Any]
 
 
 def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
-    """Imports the agent, and runs its cases until the workbench lets go. The process is the agent's from here on."""
+    """Import the agent, and run its cases until the workbench disconnects. The process is then the agent's."""
     loaded = _enter(channel, spec)
     if loaded is None:
         return
     why = processes.threads_left()
     gc.freeze()
-    nursery = Nursery(channel, lifeline)
-    nursery.tell(_imported(loaded, why))
+    forks = ForkServer(channel, lifeline)
+    forks.report(_imported(loaded, why))
     started = False
 
     def handle(command: Spec) -> bool:
         nonlocal started
         if (command.get("share") or command.get("here")) and not started:
-            # Back onto the queue it comes, for those who run cases in this process.
+            # Put it back for the loop that runs cases in this process.
             channel.pending.appendleft(command)
             return False
         started = True
-        if command["op"] == "case":  # What follows a case that was refused is dropped.
-            _fork_case(nursery, channel, command, loaded)
+        if command["op"] == "case":  # Other commands belong to a refused case and are dropped.
+            _fork_case(forks, channel, command, loaded)
         return True
 
-    if nursery.serve(handle):
+    if forks.serve(handle):
         return
-    nursery.release()
+    forks.release()
     if channel.pending[0].get("here"):
-        # The only one there will be: our end is its end, and the zygote sees to that.
+        # This is the only case. When it ends, the process ends, and the zygote cleans up.
         _be_case(channel.take_fds(3), channel.pending.popleft(), loaded)
     else:
         SharedCases(channel, lifeline, loaded).run()
 
 
 def run_solo(channel: Channel, lifeline: int) -> None:
-    """A process of its own for one agent, for where nothing can be forked. Ends the process."""
+    """Run one agent in its own process, where forking is impossible. Ends the process."""
     if sys.platform == "linux":
         processes.adopt_orphans()
     try:
         _serve_solo(channel, lifeline)
     finally:
         if sys.platform == "linux":
-            # Elsewhere the workbench, which knows our group, does this.
+            # On other systems the workbench does this, since it knows our group.
             processes.kill_descendants()
         processes.wake_parent()
         leave(0)
@@ -87,7 +87,10 @@ def _serve_solo(channel: Channel, lifeline: int) -> None:
 
 
 def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
-    """Becomes the agent's process: its environment, folder and modules. None: the import failed, and that was told."""
+    """Become the agent's process: set its environment and folder, and import its modules.
+
+    Returns None if the import failed, after reporting it.
+    """
     mark = os.environ.get(processes.MARK)
     os.environ.clear()
     os.environ.update(spec["env"])
@@ -101,10 +104,10 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         os.chdir(spec["cwd"])
         sources.import_from_source(spec["folder"], spec["root"])
         footprint.watch(spec["root"], spec["folder"])
-        footprint.tell_written(_tell_written(channel))
+        footprint.on_written(_written_reporter(channel))
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         loaded = load(spec)
-        # Once here rather than in each fork.
+        # Done once here instead of in each fork.
         driver_of(loaded).prepare(loaded)
     except UnusableError as error:
         fault = error.fault
@@ -113,27 +116,27 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
             "import_failed", str(error), "expose an agent, an App or a callable under one of these names"
         )
     except BaseException as error:
-        # Importing runs the agent's code, and sys.exit is among what it may do.
-        fault = faults.of_import(error, python, (spec["folder"], spec["root"]))
+        # Importing runs the agent's code, which may even call sys.exit.
+        fault = faults.import_fault(error, python, (spec["folder"], spec["root"]))
     else:
         return loaded
-    channel.send({"op": "import_failed", "error": fault, "files": footprint.news()})
+    channel.send({"op": "import_failed", "error": fault, "files": footprint.new_files()})
     return None
 
 
-def _tell_written(channel: Channel) -> Callable[[str], None]:
-    """What tells of files that this process writes, but not of those that a fork of the agent's writes."""
+def _written_reporter(channel: Channel) -> Callable[[str], None]:
+    """Return a function that reports files which this process writes, but not those written by a fork of the agent."""
     own = os.getpid()
 
-    def tell(path: str) -> None:
+    def report(path: str) -> None:
         if os.getpid() == own:
             channel.send({"op": "wrote", "files": [path]})
 
-    return tell
+    return report
 
 
 def _set_log_level(level: Optional[str]) -> None:
-    """What `--log-level` asks for, done as `adk eval` does it: before the agent's modules are imported, to stderr."""
+    """Set the level of `--log-level` like `adk eval`: before the agent's modules are imported, to stderr."""
     if level:
         import logging
 
@@ -142,7 +145,7 @@ def _set_log_level(level: Optional[str]) -> None:
 
 
 def ready(why: str) -> Dict[str, Any]:
-    """The first message of a worker: which interpreter and framework, and why it cannot fork, if so."""
+    """Return a worker's first message: its interpreter and framework, and why it cannot fork, if so."""
     return {
         "op": "ready",
         "python": platform.python_version(),
@@ -156,7 +159,7 @@ def ready(why: str) -> Dict[str, Any]:
 def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     return {
         "op": "imported",
-        "files": footprint.news(),
+        "files": footprint.new_files(),
         "folders": footprint.folders(),
         "framework": loaded.framework,
         "adk": driver_of(loaded).version(),
@@ -165,13 +168,13 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     }
 
 
-def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
+def _fork_case(forks: ForkServer, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
     if command.get("share"):
         refuse(SharedWire(channel.write, command["id"], lambda: True))
-        nursery.tell({"op": "exited", "id": command["id"], "status": 0})
+        forks.report({"op": "exited", "id": command["id"], "status": 0})
         return
     fds = channel.take_fds(descriptors_of(command))
-    nursery.fork(command["id"], lambda: _be_case(fds, command, loaded))
+    forks.fork(command["id"], lambda: _be_case(fds, command, loaded))
     for fd in fds:
         os.close(fd)
 

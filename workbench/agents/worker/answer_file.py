@@ -1,7 +1,7 @@
-"""What models answered, on disk before anything is done with it: a run that is killed at any moment need not ask again.
+"""Model answers, written to disk before they are used, so that a run killed at any moment can reuse them.
 
-The process of a case writes it itself. On the way to the workbench it would be lost if that is killed, and with it all
-that it started.
+The case process writes the file itself. If it sent the answers to the workbench instead, they could be lost when the
+workbench and its child processes are killed.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ from .jsonable import dumps
 Json = Dict[str, Any]
 
 
-class KeptAnswers:
-    """Keeps the answers of one case as `spec` (of the wire's CaseSpec) says: `{"file", "case", "without"}`. Those that
-    hold one of the texts `without`, as ASCII JSON, are not kept: without it, each would be another answer."""
+class AnswerFile:
+    """Stores the answers of one case.
+
+    `spec` (in the wire's CaseSpec) is `{"file", "case", "without"}`. Answers that contain one of the texts in `without`
+    (ASCII JSON) are not stored: they hold secrets, and replacing those would make them other answers.
+    """
 
     def __init__(self, spec: Json) -> None:
         self._file = _file(spec["file"])
         self._case = spec["case"]
         self._without: Sequence[str] = spec["without"]
 
-    def keep(self, answer: Json) -> None:
-        """Writes `{"agent", "asked", "responses"}`. One that cannot be written will be asked again, no more."""
+    def append(self, answer: Json) -> None:
+        """Write `{"agent", "asked", "responses"}`. If that fails, the model is only called again later."""
         text = dumps({"case": self._case, **answer})
         if not any(sign in text for sign in self._without):
             self._file.append(checked_line(text))
 
 
 class _File:
-    """A file that several processes append to, readable by its owner only; made with the first line."""
+    """A file that several processes append to, readable only by its owner. It is created with its first line."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -41,6 +44,7 @@ class _File:
         self._failed = False
 
     def append(self, line: bytes) -> None:
+        """Append one line."""
         if self._failed:
             return
         try:
@@ -48,11 +52,11 @@ class _File:
                 self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             self._failed = os.write(self._descriptor, line) < len(line)
         except OSError:
-            # A full disk is the workbench's to tell: it writes beside us.
+            # The workbench reports a full disk, because it writes there too.
             self._failed = True
 
 
 @functools.lru_cache(maxsize=None)
 def _file(path: str) -> _File:
-    """One for all cases of this process."""
+    """Return the file object of a path, one for all cases of this process."""
     return _File(path)

@@ -1,4 +1,4 @@
-"""How a case of an agent process begins: as what it is asked for, and in a process of its own."""
+"""The start of a case: its kind, and its own process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Dict
 from . import faults
 from .case import Case, Wire
 from .driver import Loaded
-from .whereabouts import stack_of_this_process
+from .stacks import stack_of_this_process
 from .wire import SocketWire
 
 
 def case_of(wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
-    """The case of a spec, or the conversation with somebody who types."""
+    """Return the case of a spec, or a chat with a user."""
     if spec.get("chat"):
         from .chat import Chat
 
@@ -24,7 +24,7 @@ def case_of(wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -
 
 
 def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:
-    """Runs a case in a process that is its own."""
+    """Run a case in its own process."""
     case = case_of(SocketWire(sock), spec, loaded, shared=False)
 
     def on_terminate(number: int, frame: Any) -> None:
@@ -40,17 +40,20 @@ def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> Non
     try:
         loop.run_until_complete(task)
     except BaseException as error:
-        # sys.exit in a task of the agent's comes straight out of the loop, past the task that waits for it.
-        case.failed(faults.of_agent(error))
+        # sys.exit in a task of the agent leaves the loop directly, past the task that awaits it.
+        case.failed(faults.agent_fault(error))
 
 
 def descriptors_of(command: Dict[str, Any]) -> int:
-    """How many file descriptors come with a case: with a process of its own, its socket and two for its output."""
+    """Return how many file descriptors come with a case.
+
+    A case with its own process gets a socket and two descriptors for its output; others get none.
+    """
     return 0 if command.get("share") else 3
 
 
 def refuse(wire: Wire) -> None:
-    """Answers a case that wants to share a process whose cases are forked, or the other way round."""
-    message = "a case was to run in another way than the first one of its process"
+    """Refuse a case that wants to share a process whose cases are forked, or the other way round."""
+    message = "the case needs another process mode than the first case of its process"
     wire.write(wire.encode({"event": "Failed", "turn": 0, "error": faults.fault("internal", message)}))
     wire.close()

@@ -1,5 +1,7 @@
-"""A conversation with somebody who types: a turn can be stopped, one that fails ends nothing, and the state of the
-session is told after each."""
+"""A live conversation with a user.
+
+A turn can be stopped, a failed turn does not end the chat, and the session's state is reported after each turn.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,27 @@ from .frames import FrameTooLargeError
 from .jsonable import dumps
 
 STATE_LIMIT = 256 * 1024
-"""Characters of JSON that a state may have to be told."""
+"""Maximum size of a state that is reported, in characters of JSON."""
 
 
 class Chat(Case):
-    """A case whose messages come one by one, with `stop` in between."""
+    """A case whose messages come one by one, possibly with `stop` in between."""
 
-    _stop_asked = False
+    _stop_requested = False
 
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
-        await self._tell_state()
+        await self._send_state()
         async for content in super()._messages():
             yield content
 
     async def _turn(self, content: Dict[str, Any]) -> bool:
-        """One message and the answer to it, or why there is none; the conversation goes on after either."""
+        """Run one turn, and report the answer or the reason for its absence. The conversation continues either way."""
         number = self._finished_turns
-        self._stop_asked = False
-        outcome = await self._watched(content)
+        self._stop_requested = False
+        outcome = await self._run_turn(content)
         assert self._opened is not None
-        self._tell_spans()
-        await self._tell_state()
+        self._send_spans()
+        await self._send_state()
         if isinstance(outcome, FinishedTurn):
             try:
                 self._send(self._finished(outcome))
@@ -42,41 +44,41 @@ class Chat(Case):
                 return True
             except FrameTooLargeError as error:
                 outcome = faults.fault("too_large", f"the agent's answer has {error}")
-        spent = self._opened.conversation.usage.wire()
-        self._send({"event": "TurnFailed", "turn": number, "error": outcome, "usage": spent})
+        usage = self._opened.conversation.usage.wire()
+        self._send({"event": "TurnFailed", "turn": number, "error": outcome, "usage": usage})
         return True
 
-    async def _watched(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
-        """The turn, while the socket is watched for a word to stop it."""
-        turn = asyncio.ensure_future(self._guarded(content))
+    async def _run_turn(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
+        """Run the turn while watching the socket for a `stop`."""
+        turn = asyncio.ensure_future(self._attempt(content))
         try:
-            # Words that came together with the message; a turn that has not begun cannot tell that it was stopped.
+            # Let the turn begin first, so that it can report a `stop` that came together with the message.
             await asyncio.sleep(0)
-            self._take_words(turn)
+            self._check_stop(turn)
             while not turn.done():
-                word = asyncio.ensure_future(self._wire.arrived())
-                await asyncio.wait({turn, word}, return_when=asyncio.FIRST_COMPLETED)
-                if not word.done():
-                    word.cancel()
-                    await asyncio.wait({word})
+                data = asyncio.ensure_future(self._wire.wait_for_data())
+                await asyncio.wait({turn, data}, return_when=asyncio.FIRST_COMPLETED)
+                if not data.done():
+                    data.cancel()
+                    await asyncio.wait({data})
                     continue
                 if not self._wire.refill():
                     raise WorkbenchGoneError
-                self._take_words(turn)
+                self._check_stop(turn)
         finally:
             turn.cancel()
         return turn.result()
 
-    def _take_words(self, turn: asyncio.Future[Any]) -> None:
-        kept = [message for message in self._wire.pending if message["op"] != "stop"]
-        if len(kept) < len(self._wire.pending) or any(message["op"] == "end" for message in kept):
-            self._stop_asked = True
+    def _check_stop(self, turn: asyncio.Future[Any]) -> None:
+        others = [message for message in self._wire.pending if message["op"] != "stop"]
+        if len(others) < len(self._wire.pending) or any(message["op"] == "end" for message in others):
+            self._stop_requested = True
             turn.cancel()
         self._wire.pending.clear()
-        self._wire.pending.extend(kept)
+        self._wire.pending.extend(others)
 
-    async def _guarded(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
-        """Never raises what the agent raises."""
+    async def _attempt(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
+        """Run the turn. Return the agent's exceptions as faults."""
         number = self._finished_turns
         assert self._opened is not None
         try:
@@ -94,18 +96,18 @@ class Chat(Case):
         except FrameTooLargeError as error:
             return faults.fault("too_large", f"a step of the agent has {error}")
         except BaseException as error:
-            # What an agent raises is its own affair, SystemExit included.
-            if self._stop_asked:
+            # Anything that an agent raises is its error, even SystemExit.
+            if self._stop_requested:
                 return faults.fault("cancelled", "stopped before the agent had answered")
             if self._stopped:
                 raise
-            return faults.of_agent(error)
+            return faults.agent_fault(error)
         if finished is None:
-            return faults.fault("turn_count", "the agent did nothing, not a single event")
+            return faults.fault("turn_count", "the agent produced no event")
         return finished
 
-    async def _tell_state(self) -> None:
-        """What the session remembers now. That it cannot be told must not cost the turn."""
+    async def _send_state(self) -> None:
+        """Report the session's state. Errors are reported instead of the state, because they must not fail the turn."""
         assert self._opened is not None
         try:
             text = dumps(await self._opened.conversation.state())
@@ -113,7 +115,7 @@ class Chat(Case):
             self._send({"event": "State", "state": None, "why": faults.sentence(error)})
             return
         if len(text) > STATE_LIMIT:
-            why = f"the state is {len(text):,} characters of JSON: too much to be shown here"
+            why = f"the state is {len(text):,} characters of JSON, too large to show here"
             self._send({"event": "State", "state": None, "why": why})
         else:
             self._send({"event": "State", "state": json.loads(text), "why": ""})

@@ -1,5 +1,7 @@
-"""Lines that tell whether they are still what was written: `{"crc32": "<8 hex digits>", "data": …}`. All that a run
-leaves on disk has this form, also what the process of a case writes itself."""
+"""Lines with a checksum: `{"crc32": "<8 hex digits>", "data": …}`.
+
+All files of a run on disk have this form, including those that a case process writes itself.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,6 @@ TAIL = b"}"
 
 
 def checked_line(data: str) -> bytes:
-    """The line that holds `data`, a JSON object in ASCII. The checksum is taken over its bytes as they stand there."""
+    """Return the line that holds `data`, a JSON object in ASCII. The checksum covers exactly these bytes."""
     encoded = data.encode("ascii")
     return b"".join((HEAD, b"%08x" % zlib.crc32(encoded), MIDDLE, encoded, TAIL, b"\n"))

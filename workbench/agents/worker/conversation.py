@@ -1,4 +1,4 @@
-"""What a case needs of an agent, whatever framework it is made with."""
+"""The interface of a conversation, whatever framework the agent uses."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 from .usage import Usage
 
 Json = Dict[str, Any]
-Shown = Callable[[Json], None]
-"""Takes one step of the agent, an ADK invocation event, as soon as it is taken."""
-Streamed = Callable[[str, str, bool], None]
-"""Takes a piece of a text whose step is still to come: who says it, the piece, and whether it is a thought."""
-Keep = Callable[[Json], None]
-"""Takes what a model answered, before anything is done with it."""
+OnStep = Callable[[Json], None]
+"""Gets each step of the agent, an ADK invocation event, as soon as it is taken."""
+OnText = Callable[[str, str, bool], None]
+"""Gets a piece of a text whose step is still to come: the author, the piece, and whether it is a thought."""
+OnAnswer = Callable[[Json], None]
+"""Gets a model's answer before it is used."""
 
 
 class NotGivenWholeError(Exception):
-    """The model gave an answer piece by piece and not as a whole, so that nothing of it is in the session."""
+    """The model streamed an answer but never completed it, so the session does not contain it."""
 
 
 class FinishedTurn(NamedTuple):
-    """`actual` is an ADK invocation; `note` what the user should know besides."""
+    """A finished turn. `actual` is an ADK invocation; `note` is what else the user should know."""
 
     actual: Json
     note: str = ""
@@ -31,31 +31,31 @@ class Conversation(abc.ABC):
     """One session with an agent."""
 
     @abc.abstractmethod
-    async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
-        """One message of the user and all the agent does until its answer. None: the agent did nothing at all.
-        `stream` is given texts as they grow, where the agent can do that; the turn is the same with and without it.
+    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
+        """Send one user message. Return the finished turn, or None if the agent did nothing at all.
 
-        Raises whatever the agent raises.
+        `stream` gets texts as they grow, if the agent supports that. The turn is the same with and without it.
+        Exceptions of the agent are passed on.
         """
 
     @abc.abstractmethod
     async def state(self) -> Any:
-        """What the session remembers now: the agent's own objects, not to be changed."""
+        """Return the session's current state: the agent's own objects, not to be changed."""
 
     @property
     @abc.abstractmethod
     def usage(self) -> Usage:
-        """What was spent so far."""
+        """The usage so far."""
 
-    def keep_answers(self, keep: Keep) -> None:  # noqa: B027 (most make no calls that can be seen)
-        """From here on `keep` is given what models answer, where that is known."""
+    def store_answers(self, on_answer: OnAnswer) -> None:  # noqa: B027 (most make no calls that can be seen)
+        """Call `on_answer` with each model answer from now on, if the framework reveals them."""
 
     def recall(self, answer: Json) -> None:  # noqa: B027
-        """Takes such an answer of an interrupted run: it is given in the place of the same call, once."""
+        """Reuse a stored answer of an interrupted run for the same call, once."""
 
     def spans(self) -> Optional[Json]:
-        """What took how long since this was asked last (`spans.Trace.take`); None if that is not known."""
+        """Return the spans since the last call (`spans.Trace.take`), or None if unknown."""
         return None
 
     async def close(self) -> None:  # noqa: B027 (most have nothing to close)
-        """Lets go of what the agent holds. Raises whatever that raises."""
+        """Release the agent's resources. Exceptions are passed on."""

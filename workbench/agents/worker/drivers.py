@@ -1,8 +1,8 @@
-"""The drivers of this process: ours, and those of plugins, which are files.
+"""The drivers of this process: ours, and the driver files of plugins.
 
 A plugin's driver file defines `recognise(found)`, which says whether an object is an agent of its kind, and
-`answer(agent, message, session)`, which is called as a plain-Python agent is (`docs/python-agents.md`). It imports
-nothing but the standard library at its top: the agent's interpreter may have nothing else.
+`answer(agent, message, session)`, which is called like a plain-Python agent (`docs/python-agents.md`). It imports only
+the standard library at its top, because the agent's interpreter may have nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .faults import sentence
 
 
 class NoAgentError(Exception):
-    """The modules were imported, but what they define is no agent; the message says what was found."""
+    """The imported modules define no agent. The message says what was found."""
 
 
 _plugins: Dict[str, Driver] = {}
@@ -26,7 +26,7 @@ _broken: Dict[str, str] = {}
 
 
 def use_plugins(files: Dict[str, str]) -> None:
-    """Load the driver files of plugins, by name. One that cannot be loaded costs only its own agents."""
+    """Load the driver files of plugins, by name. One that cannot be loaded affects only its own agents."""
     for name, file in files.items():
         if name in _plugins:
             continue
@@ -43,34 +43,35 @@ def driver_of(loaded: Loaded) -> Driver:
 
 
 def recognised(found: Any, name: str, place: str) -> Loaded:
-    """Return `found`, which stands at `place`, as the agent `name` of the first driver that knows it.
+    """Return `found`, which is at `place`, as the agent `name` of the first driver that recognises it.
 
     Raises:
-        NoAgentError: none does.
+        NoAgentError: no driver does.
     """
     for driver in _drivers():
         loaded = driver.recognise(found, name)
         if loaded is not None:
             return loaded
-    said = f"{place} is {_article(type(found).__name__)}, neither an ADK agent nor callable"
-    raise NoAgentError("; ".join([said, *_broken.values()]))
+    problem = f"{place} is {_article(type(found).__name__)}, neither an ADK agent nor callable"
+    raise NoAgentError("; ".join([problem, *_broken.values()]))
 
 
 class FileDriver(python_runner.PythonDriver):
-    """A plugin's driver: it turns its agents into plain-Python ones."""
+    """A plugin's driver, which adapts its agents to plain-Python ones."""
 
     def __init__(self, name: str, file: str) -> None:
-        """Raise whatever the file raises; AttributeError if it lacks a function."""
+        """Load the file. Raise its exceptions, or AttributeError if it lacks a function."""
         self.name = name
         spec = importlib.util.spec_from_file_location(f"agent_workbench_driver_{name}", file)
         if spec is None or spec.loader is None:
-            raise ImportError(f"{file} is no Python file")
+            raise ImportError(f"{file} is not a Python file")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         self._recognise = module.recognise
         self._answer = module.answer
 
     def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+        """Return the agent if the plugin recognises it. Its exceptions become warnings."""
         try:
             is_its_own = self._recognise(found)
         except (Exception, SystemExit) as error:

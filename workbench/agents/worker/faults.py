@@ -1,4 +1,4 @@
-"""An exception as the user should read it: the cause in one sentence, their own lines of the traceback, the way out."""
+"""Exceptions in a form for the user: the cause in one sentence, their own lines of the traceback, and a hint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = Tuple[str, int, str]
 """File, line, function."""
 _MOST_FRAMES = 40
 _LONGEST = 2000
-"""Characters that a message may have."""
+"""Maximum length of a message, in characters."""
 _LONGEST_TRACE = 100_000
 _LONGEST_LINE = 200
 _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
@@ -29,7 +29,7 @@ _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) +
 
 
 def fault(kind: str, message: str, hint: str = "", trace: str = "") -> Fault:
-    """Return a fault with these fields, cut to lengths that can be read and sent."""
+    """Return a fault with these fields, cut to a readable length."""
     return {
         "kind": kind,
         "message": _cut(message, _LONGEST),
@@ -42,44 +42,48 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… [{len(text) - longest:,} more characters]"
 
 
-def of_agent(error: BaseException) -> Fault:
-    """What an agent, a tool, a callback or a model raised."""
+def agent_fault(error: BaseException) -> Fault:
+    """Return the fault of an exception from an agent, a tool, a callback or a model."""
     cause = root_cause(error)
-    remedied = remedy(cause)
-    if remedied is not None:
-        return fault(remedied.kind, remedied.message, remedied.hint, explained(error))
-    return fault("agent_raised", sentence(cause), "", explained(error))
+    known = remedy(cause)
+    if known is not None:
+        return fault(known.kind, known.message, known.hint, project_traceback(error))
+    return fault("agent_raised", sentence(cause), "", project_traceback(error))
 
 
-def of_import(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
-    """Why the agent's modules could not be imported by the interpreter `python`. With `project`, the agent's folder and
-    the root, everything else that its imports lack is named too."""
+def import_fault(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
+    """Return why the interpreter `python` could not import the agent's modules.
+
+    With `project`, the agent's folder and the root, everything else that its imports lack is named too.
+    """
     cause = root_cause(error)
     if isinstance(cause, ImportError) and too_old() and "google.adk" in str(cause):
-        return no_framework(python, explained(error))
+        return no_framework(python, project_traceback(error))
     if isinstance(cause, ModuleNotFoundError):
         name = cause.name or ""
         if installed_adk() is None and (name == "google" or name.startswith(("google.adk", "google.genai"))):
-            return no_framework(python, explained(error))
+            return no_framework(python, project_traceback(error))
     if isinstance(cause, ImportError):
         lacking = find_missing(*project, cause) if project else Missing([cause.name or ""], [], [])
         if lacking.modules or lacking.local or isinstance(cause, ModuleNotFoundError):
-            return _of_missing(cause, lacking, python, project, explained(error))
+            return _of_missing(cause, lacking, python, project, project_traceback(error))
     if isinstance(cause, SyntaxError):
         place = f"{cause.filename}, line {cause.lineno}" if cause.filename else f"line {cause.lineno}"
-        return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", explained(error))
+        return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", project_traceback(error))
     if isinstance(cause, SystemExit):
-        return fault("import_failed", f"the agent called {_exit(cause)} while it was imported", "", explained(error))
-    remedied = remedy(cause)
-    if remedied is not None:
-        return fault("import_failed", remedied.message, remedied.hint, explained(error))
-    return fault("import_failed", sentence(cause), "", explained(error))
+        return fault(
+            "import_failed", f"the agent called {_exit(cause)} while it was imported", "", project_traceback(error)
+        )
+    known = remedy(cause)
+    if known is not None:
+        return fault("import_failed", known.message, known.hint, project_traceback(error))
+    return fault("import_failed", sentence(cause), "", project_traceback(error))
 
 
 def _of_missing(
     cause: ImportError, lacking: Missing, python: str, project: Optional[Tuple[str, str]], trace: str
 ) -> Fault:
-    """An import that failed for lack of a module, with all others that are missing."""
+    """Return the fault of an import that lacked a module, together with all other missing ones."""
     named = cause.name if isinstance(cause, ModuleNotFoundError) else None
     others = [name for name in lacking.modules if name != named]
     message = f"{sentence(cause)} (by {python})"
@@ -88,38 +92,40 @@ def _of_missing(
     if lacking.local:
         message += f"; not in the project: {', '.join(lacking.local)}"
     hint = install_command(lacking, *project, python) if project else ""
-    return fault("import_failed", message, hint or _way_to(cause.name or "", python), trace)
+    return fault("import_failed", message, hint or _install_hint(cause.name or "", python), trace)
 
 
-def _way_to(missing: str, python: str) -> str:
-    """What helps where there is no module of that name."""
+def _install_hint(missing: str, python: str) -> str:
+    """Return the hint for a missing module."""
     package = missing.rpartition(".")[0]
     if package in sys.modules:
         place = getattr(sys.modules[package], "__file__", None) or "without an __init__.py"
-        return f"{package} is there ({place}) but has no such module: misspelt, not saved, or of another version"
+        return f"{package} exists ({place}) but has no such module: a typing error, an unsaved file or another version"
     return f"{python} -m pip install …, if the agent needs that package, or name the agent's interpreter with --python"
 
 
 def no_framework(python: str, trace: str = "") -> Fault:
-    """google-adk is not there, or too old, in the interpreter `python`."""
+    """Return the fault that google-adk is missing, or too old, in the interpreter `python`."""
     version = installed_adk()
     if version is None:
         message = f"google-adk is not installed in {python}, the Python that runs this agent"
     else:
-        message = f"google-adk {version} in {python} is too old: {OLDEST} is the oldest that is supported"
+        message = f"google-adk {version} in {python} is too old: {OLDEST} is the oldest supported version"
     hint = f'{python} -m pip install -U "google-adk>={OLDEST}", or name the agent\'s own interpreter with --python'
     return fault("no_framework", message, hint, trace)
 
 
 def too_old() -> bool:
-    """Is google-adk installed, in a version that is not supported?"""
+    """Return whether the installed google-adk is older than supported."""
     version = installed_adk()
     return version is not None and not is_supported(version)
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """The exception to name: what frameworks wrap around the agent's own is taken off, and so are groups of one or more
-    (task groups wrap everything that was raised in them; the first tells most)."""
+    """Return the exception to report, without what frameworks wrapped around it.
+
+    Exception groups are unwrapped too: task groups wrap every exception, and the first one is the most useful.
+    """
     seen: List[BaseException] = []
     while error not in seen:
         seen.append(error)
@@ -132,7 +138,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def _is_wrapper(error: BaseException) -> bool:
-    """Raised by a framework for another exception, which it keeps as the cause."""
+    """Return whether a framework raised this exception for another one, which is its cause."""
     inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if inner is None or isinstance(inner, (StopAsyncIteration, GeneratorExit)):
         return False
@@ -145,7 +151,7 @@ def _touches_project(error: BaseException) -> bool:
 
 
 def sentence(error: BaseException) -> str:
-    """`Type: message (caused by Type: message)`, on as many lines as the message has."""
+    """Return `Type: message (caused by Type: message)`, on as many lines as the message has."""
     text = _named(error)
     cause = error.__cause__
     return f"{text} (caused by {_named(cause)})" if cause is not None and cause is not error else text
@@ -155,20 +161,22 @@ def _named(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the agent called {_exit(error)}"
     try:
-        said = str(error)
+        message = str(error)
     except Exception as second:
-        said = f"its message cannot be shown, {type(second).__name__}"
+        message = f"its message cannot be shown, {type(second).__name__}"
     name = type(error).__name__
-    return f"{name}: {said}" if said.strip() else name
+    return f"{name}: {message}" if message.strip() else name
 
 
 def _exit(error: SystemExit) -> str:
     return f"sys.exit({'' if error.code is None else shown(error.code)})"
 
 
-def explained(error: BaseException) -> str:
-    """A traceback made of the project's own lines, innermost last, with runs of other people's lines counted; where no
-    line is the project's, the innermost ones."""
+def project_traceback(error: BaseException) -> str:
+    """Return a traceback of the project's own lines, innermost last. Runs of library lines are counted.
+
+    If no line is the project's, it has the innermost lines.
+    """
     parts: List[str] = []
     for raised in _chain(error):
         walked = traceback.walk_tb(raised.__traceback__)
@@ -186,7 +194,7 @@ def explained(error: BaseException) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The root cause, after what led to it as far as the project had a part in that."""
+    """Yield the exceptions that led to the root cause, as far as the project was involved, then the root cause."""
     raised: List[BaseException] = []
     current: Optional[BaseException] = root_cause(error)
     while current is not None and current not in raised:
@@ -197,16 +205,19 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def place_lines(places: List[Place]) -> List[str]:
-    """Lines of a traceback. Places outside of the project are counted instead of shown, apart from the innermost; where
-    none is the project's, the innermost few are shown."""
+    """Return the lines of a traceback.
+
+    Places outside the project are counted instead of shown, except the innermost. If none is the project's, the
+    innermost few are shown.
+    """
     last = len(places) - 1
     own = [index for index, place in enumerate(places) if is_project_file(place[0])][-_MOST_FRAMES:]
-    kept = sorted({*own, last}) if own else list(range(max(0, last - 5), last + 1))
+    shown_indices = sorted({*own, last}) if own else list(range(max(0, last - 5), last + 1))
     lines: List[str] = []
-    for position, index in enumerate(kept):
-        hidden = index - kept[position - 1] - 1 if position else 0
-        if hidden:
-            lines.append(f"  … {hidden} {'call' if hidden == 1 else 'calls'} inside libraries\n")
+    for position, index in enumerate(shown_indices):
+        skipped = index - shown_indices[position - 1] - 1 if position else 0
+        if skipped:
+            lines.append(f"  … {skipped} {'call' if skipped == 1 else 'calls'} inside libraries\n")
         lines.append(_place(*places[index]))
     return lines
 
@@ -217,10 +228,10 @@ def _place(file: str, line: int, function: str) -> str:
 
 
 def interpreter() -> str:
-    """The path of the Python that runs us, as it was called."""
+    """Return the path of the Python that runs us, as it was called."""
     return sys.executable or "python"
 
 
 def wrong_type(what: str, value: Any) -> TypeError:
-    """The complaint about something that an agent yielded."""
+    """Return the TypeError for an invalid value that an agent yielded."""
     return TypeError(f"{what}, not {type(value).__name__}: {shown(value)[:200]}")

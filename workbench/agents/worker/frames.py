@@ -1,7 +1,7 @@
-"""What travels on the sockets: 4 bytes of length, big-endian, then so many bytes of JSON in ASCII.
+"""The frames on the sockets: 4 bytes of length, big-endian, then that many bytes of JSON in ASCII.
 
-ASCII keeps lone surrogates intact; NaN and infinities are written as Python's json writes them. File descriptors
-travel with the first byte of a frame. Both ends use this module, so it must stay importable by either.
+ASCII keeps lone surrogates intact. NaN and infinities are written as Python's json writes them. File descriptors travel
+with the first byte of a frame. Both ends use this module, so both must be able to import it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence
 from .jsonable import dumps
 
 MAX_FRAME = 16 * 1024 * 1024
-"""Bytes of JSON that a frame may have."""
+"""Maximum number of bytes of JSON in a frame."""
 _LENGTH = struct.Struct(">I")
 _READ = 1 << 16
 _MAX_FDS = 16
-# Plain numbers: to combine members of an enumeration takes longer than to read.
+# Plain numbers, because combining enumeration members takes longer than reading.
 _WAITING = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 _AT_ONCE = _WAITING | int(getattr(socket, "MSG_DONTWAIT", 0))
 
 
 class FrameTooLargeError(Exception):
-    """`size` bytes of JSON are more than a frame may have."""
+    """A message has more bytes of JSON (`size`) than a frame may have."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"{size:,} bytes in one message; at most {MAX_FRAME:,} are allowed")
@@ -36,7 +36,7 @@ class FrameTooLargeError(Exception):
 
 
 def encode(message: Any) -> bytes:
-    """The frame for a message.
+    """Return the frame of a message.
 
     Raises:
         FrameTooLargeError: it would have more than `MAX_FRAME` bytes of JSON.
@@ -48,16 +48,16 @@ def encode(message: Any) -> bytes:
 
 
 class Decoder:
-    """Cuts a stream of bytes into messages."""
+    """Splits a stream of bytes into messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The JSON of each message that `data` completes, not yet decoded.
+        """Yield the undecoded JSON of each message that `data` completes.
 
         Raises:
-            FrameTooLargeError: a frame announces more than `MAX_FRAME` bytes; the stream cannot be read any further.
+            FrameTooLargeError: a frame announces more than `MAX_FRAME` bytes; the stream is unusable from there on.
         """
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
@@ -73,46 +73,50 @@ class Decoder:
 
 
 def send(sock: socket.socket, message: Any, fds: Sequence[int] = ()) -> None:
-    """Sends one message, with open file descriptors of ours if wanted, on a blocking socket."""
+    """Send one message, optionally with open file descriptors, on a blocking socket."""
     send_encoded(sock, encode(message), fds)
 
 
 def send_encoded(sock: socket.socket, data: bytes, fds: Sequence[int] = ()) -> None:
-    """Sends frames that are made already."""
+    """Send encoded frames."""
     if fds:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
         sent = sock.sendmsg([data], rights)
         data = data[sent:]
     if data:
-        # Not for nothing: even an empty send fails once the other side has taken the message and gone.
+        # Only if bytes are left: even an empty send fails once the other side has the message and has closed.
         sock.sendall(data)
 
 
 class Channel:
-    """One end of a socket: messages out, messages and file descriptors in."""
+    """One end of a socket: sends messages, receives messages and file descriptors."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.pending: Deque[Dict[str, Any]] = collections.deque()
-        """What has arrived and was not taken yet."""
+        """Messages that arrived and were not taken yet."""
         self._fds: Deque[int] = collections.deque()
         self._decoder = Decoder()
         self._one_at_a_time = threading.RLock()
 
     def fileno(self) -> int:
+        """Return the socket's descriptor."""
         return self.sock.fileno()
 
     def send(self, message: Dict[str, Any]) -> None:
+        """Send a message."""
         self.write(encode(message))
 
     def write(self, data: bytes) -> None:
-        """Sends frames that are made already; threads may do so at the same time."""
+        """Send encoded frames. Several threads may do so at the same time."""
         with self._one_at_a_time:
             self.sock.sendall(data)
 
     def fill(self, *, wait: bool = True) -> bool:
-        """Reads once, after waiting for data if wanted, and appends what that completes to `pending`; False at the end
-        of the stream."""
+        """Read once and append completed messages to `pending`. Return False at the end of the stream.
+
+        Without `wait`, nothing is read if no data is there.
+        """
         space = socket.CMSG_LEN(_MAX_FDS * array.array("i").itemsize)
         try:
             data, ancillary, _, _ = self.sock.recvmsg(_READ, space, _WAITING if wait else _AT_ONCE)
@@ -131,14 +135,14 @@ class Channel:
         return bool(data)
 
     def receive(self) -> Optional[Dict[str, Any]]:
-        """The next message; None at the end of the stream."""
+        """Return the next message, or None at the end of the stream."""
         while not self.pending:
             if not self.fill():
                 return None
         return self.pending.popleft()
 
     def take_fds(self, count: int) -> List[int]:
-        """The file descriptors that came with the message taken last.
+        """Return the file descriptors that came with the message taken last.
 
         Raises:
             ValueError: fewer came than the message should have had.
@@ -148,6 +152,7 @@ class Channel:
         return [self._fds.popleft() for _ in range(count)]
 
     def close(self) -> None:
+        """Close the socket and all descriptors not taken."""
         self.sock.close()
         while self._fds:
             os.close(self._fds.popleft())

@@ -1,8 +1,8 @@
-"""The user's own functions, judges and metrics, called in the agent's interpreter by their dotted path.
+"""The user's own functions (judges and metrics), called in the agent's interpreter by their dotted path.
 
-A path is `package.module.function`, or `package.module:function`. It is found as Python finds modules, with the folder
-that holds the agent's folder first on the path, the root and the agent's own folder last, where they shadow nothing.
-As under `adk eval`, the agent's package is also there under the name `agent`.
+A path is `package.module.function` or `package.module:function`. It is found as Python finds modules. The parent of the
+agent's folder comes first on the path. The root and the agent's own folder come last, where they shadow nothing. As
+under `adk eval`, the agent's package is also available under the name `agent`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .loading import extend_path
 from .output import keep_output, route_output
 
 _PRINTED = 4000
-"""Characters kept of what one call prints."""
+"""Characters of one call's output that are stored."""
 _AGENT = "agent"
 """The name under which `adk eval` imports an agent's package."""
 
@@ -31,7 +31,7 @@ Stamp = Tuple[int, int]
 
 
 def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoReturn:
-    """Calls functions until the other side lets go; ends the process."""
+    """Answer calls until the other side disconnects; ends the process."""
     sys.argv = ["agent-workbench"]
     route_output()
     sources.import_from_source(folder, root)
@@ -42,7 +42,7 @@ def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoRe
 
 
 class UserFunctions:
-    """Functions of the agent in `folder`, as modules were when they were first imported."""
+    """Functions of the agent in `folder`, in the state of their modules when first imported."""
 
     def __init__(self, folder: str, root: str) -> None:
         self._folder = folder
@@ -50,11 +50,12 @@ class UserFunctions:
         self._seen: Dict[str, Optional[Stamp]] = {}
 
     async def answer(self, payload: Dict[str, Any]) -> Dict[str, Any]:
-        """`{"kind", "path", "data"}` → `{"value", "printed"}`: what the function returns, as JSON data, and the end of
-        what it printed.
+        """Answer `{"kind", "path", "data"}` with `{"value", "printed"}`.
+
+        `value` is the function's result as JSON data, `printed` the end of its output.
 
         Raises:
-            CallFailedError: with the fields of a fault; kind `stale` where a module has been changed since.
+            CallFailedError: with the fields of a fault; kind `stale` if a module changed since its import.
         """
         self._refuse_if_stale()
         printed = keep_output(_PRINTED)
@@ -65,11 +66,11 @@ class UserFunctions:
             error.error["printed"] = printed.text
             raise
         finally:
-            self._look_at_modules()
+            self._note_modules()
         return {"value": value, "printed": printed.text}
 
     def find(self, path: str) -> Callable[..., Any]:
-        """The function with this dotted path.
+        """Return the function with this dotted path.
 
         Raises:
             CallFailedError: its module cannot be imported, or has no such function.
@@ -80,7 +81,7 @@ class UserFunctions:
         except serving.CallFailedError:
             raise
         except BaseException as error:
-            # Importing runs the user's code, and sys.exit is among what it may do.
+            # Importing runs the user's code, which may even call sys.exit.
             raise _failed(_of_import(error, path)) from None
         if not callable(found):
             raise _failed(faults.fault("import_failed", f"{path} is {type(found).__name__}, not a function"))
@@ -88,7 +89,7 @@ class UserFunctions:
         return function
 
     def _attribute(self, module_name: str, name: str) -> Any:
-        """What `name` is in the first module that can be meant."""
+        """Return the attribute `name` of the first module that fits."""
         candidates = self._candidates(module_name)
         problem: Optional[faults.Fault] = None
         for candidate in candidates:
@@ -110,23 +111,26 @@ class UserFunctions:
         raise _failed(problem)
 
     def _candidates(self, module_name: str) -> List[str]:
-        """The modules that may be meant, ADK's reading first: a module of the agent's folder may be named without its
-        package, and still import its neighbours as a part of that."""
+        """Return the possible modules, ADK's interpretation first.
+
+        A module of the agent's folder may be named without its package. It is then imported as a part of the package,
+        so that it can import its neighbours.
+        """
         if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
             sources.package(_AGENT, self._folder)
         return [module_name, f"{os.path.basename(self._folder)}.{module_name}"]
 
     def _no_module(self, module_name: str) -> faults.Fault:
         places = ", ".join(dict.fromkeys((os.path.dirname(self._folder), self._root, self._folder)))
-        hint = f"modules are looked for in {places}, and where {faults.interpreter()} has its packages"
+        hint = f"searched in {places} and in the packages of {faults.interpreter()}"
         return faults.fault("import_failed", f"there is no module {module_name}", hint)
 
     def _refuse_if_stale(self) -> None:
         if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
-            raise _failed(faults.fault("stale", "a module has been changed since it was imported"))
+            raise _failed(faults.fault("stale", "a module changed after it was imported"))
 
-    def _look_at_modules(self) -> None:
-        """Notes how the files of the project's modules look, each when it is first seen."""
+    def _note_modules(self) -> None:
+        """Record size and time of each of the project's modules, when it is first seen."""
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and file not in self._seen and sources.is_project_file(file):
@@ -147,17 +151,17 @@ def _split(path: str) -> Tuple[str, str]:
 
 
 def _is_part(missing: Optional[str], module_name: str) -> bool:
-    """Is it the module asked for that is missing, or a package above it, rather than one that it imports?"""
+    """Return whether the requested module is missing, or a package above it, and not a module that it imports."""
     return missing is not None and (module_name == missing or module_name.startswith(f"{missing}."))
 
 
 def _lacks_package(error: ImportError) -> bool:
-    """Does a module import its neighbours by a dot, imported as no part of a package?"""
+    """Return whether a module with relative imports was imported outside a package."""
     return "no known parent package" in str(error)
 
 
 async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
-    """What the function returns, as JSON data."""
+    """Return the function's result as JSON data."""
     data = payload["data"]
     if payload["kind"] == "metric":
         if installed_adk() is None or faults.too_old():
@@ -167,7 +171,7 @@ async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
         return adk_metric.plain(await _result(function, arguments), payload["path"])
     value = await _result(function, (data,))
     if value is None:
-        raise _failed(faults.fault("wrong_result", f"{payload['path']} returned None, no answer"))
+        raise _failed(faults.fault("wrong_result", f"{payload['path']} returned None instead of an answer"))
     return value if isinstance(value, str) else jsonable.simplified(value)
 
 
@@ -181,7 +185,7 @@ def _adk_metric() -> types.ModuleType:
 
 
 async def _result(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
-    """What it returns or raises. A synchronous function runs in a thread of its own, so that others go on."""
+    """Return or raise the function's outcome. A synchronous function runs in its own thread."""
     try:
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
             value = function(*arguments)
@@ -192,10 +196,12 @@ async def _result(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> A
         raise
     except SystemExit as error:
         code = "" if error.code is None else jsonable.shown(error.code)
-        raise _failed(faults.fault("raised", f"it called sys.exit({code})", "", faults.explained(error))) from None
+        raise _failed(
+            faults.fault("raised", f"it called sys.exit({code})", "", faults.project_traceback(error))
+        ) from None
     except BaseException as error:
         raise _failed(
-            faults.fault("raised", faults.sentence(faults.root_cause(error)), "", faults.explained(error))
+            faults.fault("raised", faults.sentence(faults.root_cause(error)), "", faults.project_traceback(error))
         ) from None
 
 
@@ -204,7 +210,7 @@ async def _in_thread(function: Callable[..., Any], arguments: Tuple[Any, ...]) -
     outcome: asyncio.Future[Tuple[Any, Optional[BaseException]]] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(value: Any, error: Optional[BaseException]) -> None:
+    def finish(value: Any, error: Optional[BaseException]) -> None:
         if not outcome.done():
             outcome.set_result((value, error))
 
@@ -213,9 +219,9 @@ async def _in_thread(function: Callable[..., Any], arguments: Tuple[Any, ...]) -
             value, error = context.run(function, *arguments), None
         except BaseException as raised:
             value, error = None, raised
-        loop.call_soon_threadsafe(settle, value, error)
+        loop.call_soon_threadsafe(finish, value, error)
 
-    # One that never returns must not take away the place of another.
+    # Its own thread, because a function that never returns must not block others.
     threading.Thread(target=run, daemon=True, name="function").start()
     value, error = await outcome
     if error is not None:
@@ -225,9 +231,9 @@ async def _in_thread(function: Callable[..., Any], arguments: Tuple[Any, ...]) -
 
 def _of_import(error: BaseException, path: str) -> faults.Fault:
     if isinstance(error, SystemExit):
-        return faults.fault("import_failed", f"{path}: its module called sys.exit", "", faults.explained(error))
-    told = faults.of_import(error, faults.interpreter())
-    return {**told, "message": f"{path} cannot be imported: {told['message']}"}
+        return faults.fault("import_failed", f"{path}: its module called sys.exit", "", faults.project_traceback(error))
+    fault = faults.import_fault(error, faults.interpreter())
+    return {**fault, "message": f"{path} cannot be imported: {fault['message']}"}
 
 
 def _failed(fault: faults.Fault) -> serving.CallFailedError:

@@ -1,6 +1,6 @@
-"""The modules of a project that an agent imports, and what they import, read from their sources.
+"""The modules of a project that an agent imports, directly and indirectly, read from their sources.
 
-Nothing is executed. `check` reads them in the workbench's own process, and the agent's process does so after a failed
+Nothing is executed. `check` uses this in the workbench's own process. The agent's process uses it after a failed
 import, to name everything that is missing at once.
 """
 
@@ -15,20 +15,19 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 MOST_FILES = 500
 LARGEST = 1 << 19
-"""Bytes of a source file that is still read."""
+"""Maximum size in bytes of a source file that is read."""
 _INIT = "__init__.py"
 _PARSING = threading.Lock()
-"""Python raises SystemError when two threads make syntax trees at once (https://github.com/python/cpython/issues/106905).
-"""
+"""Python raises SystemError if two threads parse at once (https://github.com/python/cpython/issues/106905)."""
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)
 
 
 class Import(NamedTuple):
-    """One import statement that leads out of the project, or to a module that the project lacks.
+    """An import statement that leads out of the project, or to a module that the project lacks.
 
-    `module` is the dotted name, `names` what is taken from it (empty for `import module`), `level` the number of
-    leading dots. `certain` is false where the module may never be imported: inside a function, under a condition, or in
-    a `try` that handles a failure.
+    `module` is the dotted name, `names` the imported names (empty for `import module`), `level` the number of leading
+    dots. `certain` is false if the module may never be imported: inside a function, under a condition, or in a `try`
+    that handles a failure.
     """
 
     module: str
@@ -40,7 +39,7 @@ class Import(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A module's file. `error` says why it is not valid Python; `certain` is as in `Import`."""
+    """A module's file. `error` says why it is not valid Python. `certain` is as in `Import`."""
 
     file: str
     error: Optional[Exception]
@@ -48,17 +47,17 @@ class Source(NamedTuple):
 
 
 class Imports(NamedTuple):
-    """All source files that were reached, and all imports that no file of the project answers."""
+    """All source files that were reached, and all imports that no file of the project resolves."""
 
     sources: List[Source]
     outside: List[Import]
 
 
 def search_path(folder: str, root: str) -> Tuple[List[str], List[str]]:
-    """Return the folders that an agent's modules are searched in: those before `sys.path`, and those after it.
+    """Return the folders to search for an agent's modules: those before `sys.path`, and those after it.
 
-    First the parent of the agent's folder, then the folder above the whole package if it is part of one; last, where
-    they shadow nothing, the root and its `src`.
+    The first are the parent of the agent's folder and, if that is part of a package, the folder above the whole
+    package. The last are the root and its `src`, where they shadow nothing.
     """
     parent = os.path.dirname(folder)
     top = parent
@@ -74,20 +73,20 @@ def read_imports(folder: str, root: str) -> Imports:
 
 
 def imports_of(start: Sequence[str], folder: str, root: str) -> Imports:
-    """Follow the imports of these files, which are searched for as those of the agent in `folder`."""
+    """Follow the imports of these files, using the search path of the agent in `folder`."""
     first, last = search_path(folder, root)
     return _Reading(list(dict.fromkeys((*first, *last)))).read([file for file in start if os.path.isfile(file)])
 
 
 def syntax_tree(source: Union[bytes, str], name: str = "<unknown>", mode: str = "exec") -> Any:
-    """Parse somebody else's Python, from any thread.
+    """Parse other people's Python, from any thread.
 
     Raises:
         SyntaxError, ValueError: it is not Python.
         RecursionError, MemoryError: an expression in it is nested too deeply.
     """
     with _PARSING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # An invalid escape sequence is for the agent's author to hear of.
+        warnings.simplefilter("ignore")  # Warnings, such as invalid escapes, concern the agent's author.
         return ast.parse(source, name, mode)
 
 
@@ -109,7 +108,7 @@ class _Reading:
         return found
 
     def _reach(self, files: Sequence[str], *, certain: bool) -> None:
-        """Queue files. One that is certain after all is read again only for its flag, which is kept."""
+        """Queue files. A file that turns out to be certain only has its flag updated."""
         for file in files:
             if file not in self._certain:
                 self._queue.append(file)
@@ -174,7 +173,7 @@ def _imports(statement: ast.stmt, file: str, certain: bool) -> Iterator[Import]:
 
 
 def _statements(body: Sequence[ast.stmt], certain: bool) -> Iterator[Tuple[ast.stmt, bool]]:
-    """Yield every statement of a module, also inner ones, and whether importing the module surely executes it."""
+    """Yield every statement of a module, also nested ones, and whether an import surely executes it."""
     for statement in body:
         yield statement, certain
         if isinstance(statement, _TRIES):

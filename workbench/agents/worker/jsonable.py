@@ -1,7 +1,7 @@
-"""Anything an agent can put into an argument or a result, as JSON text.
+"""Conversion of any argument or result of an agent to JSON text.
 
-What pydantic writes for a value is what we write (bytes as URL-safe base64, dates in ISO form, sets as lists); what has
-no JSON form at all is shown by its `repr`, so that a strange value never costs a case.
+Values are written like pydantic does (bytes as URL-safe base64, dates in ISO form, sets as lists). A value without a
+JSON form becomes its `repr`, so that a strange value never fails a case.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import json
 from typing import Any, Dict, Mapping, Tuple
 
 _DEEPEST = 100
-"""Levels of nesting that a value keeps once it could not be written as it stands."""
+"""Levels of nesting that remain in a value that could not be written unchanged."""
 
 
 def dumps(value: Any) -> str:
-    """ASCII JSON without blanks. Never raises for a strange value."""
+    """Return ASCII JSON without blanks. Never raises for a strange value."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
-        # Keys that are no strings, circular or bottomless values: the slow way finds and replaces them.
+        # The slow way replaces non-string keys, circular references and extreme nesting.
         return _ENCODER.encode(simplified(value))
 
 
 def simplified(value: Any, above: Tuple[int, ...] = ()) -> Any:
-    """`value` with string keys only, no circles, and nothing below `_DEEPEST` levels."""
+    """Return `value` with string keys only, no circular references, and at most `_DEEPEST` levels."""
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
     if id(value) in above:
-        return "<the value it is inside of>"
+        return "<circular reference>"
     if len(above) >= _DEEPEST:
         return "<nested too deeply>"
     inside = (*above, id(value))
@@ -52,7 +52,7 @@ def _key(key: Any) -> str:
 
 
 def _replacement(value: Any) -> Any:
-    """A simpler value for one that json does not know."""
+    """Return a simpler value for one that json does not know."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.urlsafe_b64encode(bytes(value)).decode("ascii")
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
@@ -78,18 +78,18 @@ def _attempt(dump: Any, value: Any) -> Any:
     try:
         dumped: Dict[str, Any] = dump()
     except Exception:
-        # A model that cannot dump itself is still worth showing.
+        # The model cannot be dumped, but its repr is still useful.
         return shown(value)
     return dumped
 
 
 def shown(value: Any) -> str:
-    """`repr(value)`, or the type's name where even that fails."""
+    """Return `repr(value)`, or the type's name if even that fails."""
     try:
         return repr(value)
     except Exception as error:
         return f"<{type(value).__name__}; its repr raises {type(error).__name__}>"
 
 
-# Circles end in a RecursionError, and are found then: nearly nothing has one.
+# Circular references are rare. They raise RecursionError and are handled then.
 _ENCODER = json.JSONEncoder(default=_replacement, separators=(",", ":"), check_circular=False)

@@ -1,9 +1,9 @@
-"""Imports an agent: the names it may have, the order they are looked for, and the path it may count on.
+"""The import of an agent: its possible names, their order, and the module search path.
 
-Order as in ADK's `adk eval`: in the package's submodule `agent`, then in the package itself, first `app`, then
-`root_agent`, then `get_agent_async`. The package is imported under its folder's name with its parent first on
-`sys.path`, as ADK's loader does, so absolute imports of the agent's own package work; unlike there, the folder's name
-need not be an identifier, nor be free of a clash with an installed package.
+The order is that of `adk eval`: first the package's submodule `agent`, then the package itself; in each first `app`,
+then `root_agent`, then `get_agent_async`. As in ADK's loader, the package is imported under its folder's name with its
+parent first on `sys.path`, so absolute imports of the agent's own package work. Unlike in ADK, the folder's name need
+not be an identifier and may clash with an installed package.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .imports import search_path
 
 
 def load(spec: Dict[str, Any]) -> Loaded:
-    """Imports the agent of an AgentSpec.
+    """Import the agent of an AgentSpec.
 
     Raises:
-        NoAgentError: there is nothing that could be run.
+        NoAgentError: there is nothing to run.
         UnusableError: the interpreter lacks what the agent needs.
-        BaseException: whatever the agent's modules raise.
+        BaseException: any exception from the agent's modules.
     """
     folder = spec["folder"]
     use_plugins(spec.get("drivers") or {})
@@ -39,12 +39,12 @@ def load(spec: Dict[str, Any]) -> Loaded:
     except ImportError as error:
         if "beyond top-level package" not in str(error) or not os.path.isfile(_init(os.path.dirname(folder))):
             raise
-    # The agent reaches for its siblings (`from ..shared import …`), so its folder is a part of a larger package.
+    # The agent imports its siblings (`from ..shared import …`), so its folder is part of a larger package.
     return _first(_modules(_inner_package(folder), folder), spec["name"])
 
 
 def extend_path(folder: str, root: str) -> None:
-    """Let `sys.path` have the folders of `imports.search_path`."""
+    """Add the folders of `imports.search_path` to `sys.path`."""
     first, last = search_path(folder, root)
     sys.path[:0] = [path for path in first if path not in sys.path]
     sys.path.extend(path for path in last if path not in sys.path)
@@ -55,7 +55,7 @@ def _init(folder: str) -> str:
 
 
 def _free_name(folder: str) -> str:
-    """The folder's name, unless a module has it that was imported from elsewhere and is in use."""
+    """Return the folder's name, with a suffix if a module imported from elsewhere already uses it."""
     name = os.path.basename(folder).replace(".", "_")
     while name in sys.modules:
         name += "_agent"
@@ -63,7 +63,7 @@ def _free_name(folder: str) -> str:
 
 
 def _inner_package(folder: str) -> types.ModuleType:
-    """The package in `folder` under its full name, after those that it is inside of."""
+    """Import the packages around `folder`, and return its package under the full name."""
     parts = [os.path.basename(folder)]
     above = os.path.dirname(folder)
     while os.path.isfile(_init(above)) and os.path.dirname(above) != above:
@@ -75,8 +75,10 @@ def _inner_package(folder: str) -> types.ModuleType:
 
 
 def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:
-    """The modules that may define the agent, in the order they are to be asked; the last is only imported if those
-    before it do not."""
+    """Yield the modules that may define the agent, in order.
+
+    The last one is imported only if the earlier ones define none.
+    """
     own = getattr(package, "agent", None)
     if isinstance(own, types.ModuleType):
         yield own
@@ -86,14 +88,14 @@ def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleTyp
 
 
 def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
-    """What the first module defines that defines an agent."""
-    asked = []
+    """Return the agent of the first module that defines one."""
+    tried = []
     for module in modules:
         loaded = _defined_in(module, name)
         if loaded is not None:
             return loaded
-        asked.append(getattr(module, "__file__", None) or module.__name__)
-    raise NoAgentError(f"{' and '.join(asked)}: no root_agent, app or get_agent_async")
+        tried.append(getattr(module, "__file__", None) or module.__name__)
+    raise NoAgentError(f"{' and '.join(tried)}: no root_agent, app or get_agent_async")
 
 
 def _defined_in(module: types.ModuleType, name: str) -> Optional[Loaded]:

@@ -1,4 +1,4 @@
-"""Everything that an agent's imports lack, found after one of them failed, and the project's own way to install it."""
+"""Everything that an agent's imports lack, found after one failed, and how the project installs it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _EXTRAS_OF_ALL = ("all", "test", "dev", "docs", "benchmark")
 
 
 class Missing(NamedTuple):
-    """`modules` are absent from the interpreter, those in `adk` because a part of google-adk needs them; `local` are
-    absent from the project (relative imports, with their dots)."""
+    """What an agent's imports lack.
+
+    `modules` are missing in the interpreter; those in `adk` are needed by a part of google-adk. `local` are missing in
+    the project (relative imports, with their dots).
+    """
 
     modules: List[str]
     adk: List[str]
@@ -31,10 +34,10 @@ class Missing(NamedTuple):
 
 
 def find_missing(folder: str, root: str, error: ImportError) -> Missing:
-    """Return what the agent in `folder` cannot import; `error` is the failure that was met first.
+    """Return what the agent in `folder` cannot import. `error` is the first failure.
 
-    The project's imports are looked up without executing them. Only google-adk's own modules are imported, to learn
-    which of its optional packages they need.
+    The project's imports are resolved without executing them. Only google-adk's own modules are imported, to find out
+    which optional packages they need.
     """
     modules: Dict[str, None] = {}
     adk: Dict[str, None] = {}
@@ -58,7 +61,7 @@ def find_missing(folder: str, root: str, error: ImportError) -> Missing:
 
 
 def install_command(missing: Missing, folder: str, root: str, python: str) -> str:
-    """Return the commands that would install what is missing, as this project installs things; "" if nothing is."""
+    """Return the commands that install what is missing in the way of this project; "" if nothing is missing."""
     if not missing.modules:
         return ""
     extras = {name: extra for name in missing.adk if (extra := _extra(name))}
@@ -66,7 +69,7 @@ def install_command(missing: Missing, folder: str, root: str, python: str) -> st
     adk = f'"google-adk[{",".join(sorted(set(extras.values())))}]"' if extras else ""
     place, how = _project(folder, root)
     if how == "uv.lock":
-        # A lock file that has a package installs it; one that has not needs it added.
+        # `uv sync` installs what is in the lock file. Anything else must be added first.
         locked = _locked(os.path.join(place, how))
         added = [adk] if extras and not all(_distribution(name) in locked for name in extras) else []
         ways = [f"uv add {' '.join(added)}"] if added else []
@@ -83,12 +86,12 @@ def install_command(missing: Missing, folder: str, root: str, python: str) -> st
 
 
 def _named(error: BaseException) -> Iterator[str]:
-    """Yield the module that an import error is about; for a name that google-adk hides, the package it needs."""
+    """Yield the module that an import error is about, or the package behind a name that google-adk hides."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         yield error.name
     elif isinstance(error, ImportError) and (error.name or "").startswith(_ADK):
         taken = re.match(r"cannot import name '([^']+)'", str(error))
-        yield from _hidden(error.name or "", taken[1]) if taken else ()
+        yield from _package_behind(error.name or "", taken[1]) if taken else ()
 
 
 def _raised_in_adk(error: BaseException) -> bool:
@@ -104,7 +107,7 @@ def _missing_for_adk(module: str, names: Sequence[str]) -> Iterator[str]:
         yield from _named(error)
         return
     except Exception:
-        return  # Not a matter of packages: the agent's own import says what it is.
+        return  # Not a missing package; the agent's own import reports it.
     for name in names:
         if name == "*":
             continue
@@ -116,11 +119,11 @@ def _missing_for_adk(module: str, names: Sequence[str]) -> Iterator[str]:
         except Exception:
             continue
         if missing:
-            yield from _hidden(module, name)
+            yield from _package_behind(module, name)
 
 
-def _hidden(module: str, name: str) -> Iterator[str]:
-    """Yield the package for lack of which `module` has no `name`: its import of it is in a `try` that hides why."""
+def _package_behind(module: str, name: str) -> Iterator[str]:
+    """Yield the package without which `module` lacks `name`, because a `try` around its import hides the reason."""
     try:
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     except (ImportError, OSError, TypeError, SyntaxError):
@@ -138,12 +141,12 @@ def _hidden(module: str, name: str) -> Iterator[str]:
 
 
 def _absent(module: str) -> Optional[str]:
-    """Return the shortest part of a dotted name that cannot be imported, None if all of it can. Executes nothing."""
+    """Return the shortest prefix of a dotted name that cannot be imported, or None. Executes nothing."""
     parts = module.split(".")
     try:
         spec = importlib.util.find_spec(parts[0])
     except (ImportError, ValueError, AttributeError):
-        return None  # Something is there, though it cannot say what.
+        return None  # The module exists but cannot be examined.
     for count in range(1, len(parts) + 1):
         if spec is None:
             return ".".join(parts[:count])
@@ -155,7 +158,7 @@ def _absent(module: str) -> Optional[str]:
 
 
 def _extra(module: str) -> str:
-    """Return the extra of google-adk that brings a module, the smallest of several; "" if none does."""
+    """Return the extra of google-adk that installs a module, the smallest of several; "" if none does."""
     try:
         requirements = importlib.metadata.requires("google-adk") or []
     except importlib.metadata.PackageNotFoundError:
@@ -183,8 +186,10 @@ def _normal(name: str) -> str:
 
 
 def _project(folder: str, root: str) -> Tuple[str, str]:
-    """Return the nearest folder, from the agent's up to the root, with a file that says how to install it, and the
-    file's name."""
+    """Return the nearest folder with an installation file, and the file's name.
+
+    The search goes from the agent's folder up to the root.
+    """
     place = folder
     while True:
         for name in ("uv.lock", "pyproject.toml", "setup.py", "requirements.txt"):
@@ -196,7 +201,7 @@ def _project(folder: str, root: str) -> Tuple[str, str]:
 
 
 def _is_package(place: str) -> bool:
-    """Whether a `pyproject.toml` describes a package, and does not only hold the settings of tools."""
+    """Return whether a `pyproject.toml` describes a package and not only the settings of tools."""
     try:
         with open(os.path.join(place, "pyproject.toml"), encoding="utf-8", errors="replace") as file:
             return bool(re.search(r"^\[(project|build-system|tool\.poetry)\]", file.read(), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Conversations as a case holds them: opened by the agent's driver, and closed with what its factory made."""
+"""Conversations as a case uses them: opened by the agent's driver, closed with their factory's resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .drivers import driver_of, recognised
 
 
 class Opened:
-    """A conversation together with what its agent's factory wants closed after it."""
+    """A conversation together with the exit stack of the agent's factory."""
 
     def __init__(self, conversation: Conversation, stack: Any, *, closing: bool) -> None:
         self.conversation = conversation
@@ -19,12 +19,12 @@ class Opened:
         self._closing = closing
 
     @property
-    def holds_something(self) -> bool:
-        """Is there anything for `close` to do?"""
+    def needs_closing(self) -> bool:
+        """Whether `close` has anything to do."""
         return self._stack is not None or self._closing
 
     async def close(self) -> List[str]:
-        """Closes what belongs to this conversation alone; what could not be closed, in words."""
+        """Close what belongs to this conversation alone. Return failures in words."""
         warnings = []
         if self._closing:
             warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)
@@ -34,17 +34,17 @@ class Opened:
 
 
 async def open_conversation(loaded: Loaded, session_input: Optional[Json], *, shared: bool) -> Opened:
-    """Starts a session; `get_agent_async` is awaited here, in the event loop of the case.
+    """Start a session. `get_agent_async` is awaited here, in the event loop of the case.
 
-    `shared`: other cases use the same process, and the same agent object unless a factory made it for this one; its
-    toolsets then stay open.
+    With `shared`, other cases use the same process and, unless a factory made it for this case, the same agent object.
+    Its toolsets then stay open.
     """
     stack, closing = None, not shared
     if loaded.factory is not None:
         made = loaded.factory()
         made = await made if inspect.isawaitable(made) else made
         made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        loaded = recognised(made, loaded.name, "what get_agent_async gives")
+        loaded = recognised(made, loaded.name, "the result of get_agent_async")
         closing = True
     conversation = await driver_of(loaded).open(loaded, session_input, threads=shared)
     return Opened(conversation, stack if hasattr(stack, "aclose") else None, closing=closing)

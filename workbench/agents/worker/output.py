@@ -1,7 +1,7 @@
-"""Where prints go while several cases share a process: each case tells its own.
+"""Output of several cases that share a process, separated by case.
 
-What is written through `sys.stdout` and `sys.stderr` is told apart by the task it comes from. What goes past them, from
-C code or child processes, lands in the agent process's own output.
+Text written through `sys.stdout` and `sys.stderr` is separated by the task that wrote it. Output that bypasses them,
+from C code or child processes, goes to the agent process's own output.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import sys
 from typing import Any, Callable, Dict, Optional, TextIO, cast
 
 _PIECE = 64 * 1024
-"""Bytes that are told at once."""
+"""Maximum number of bytes reported at once."""
 
-Tell = Callable[[str, str], bool]
-"""Takes "stdout" or "stderr" and what was printed there; False if it cannot, or not any more."""
+OnOutput = Callable[[str, str], bool]
+"""Gets "stdout" or "stderr" and the printed text. Returns False if it can no longer report it."""
 
 _current: contextvars.ContextVar[Optional[Dict[str, TextIO]]] = contextvars.ContextVar(
     "agent_workbench_output", default=None
@@ -25,7 +25,7 @@ _of_process: Dict[str, TextIO] = {}
 
 
 class _Routed:
-    """Stands for `sys.stdout` or `sys.stderr`: all that is asked of it is asked of the stream of the current case."""
+    """Stands in for `sys.stdout` or `sys.stderr` and forwards everything to the current case's stream."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,71 +36,76 @@ class _Routed:
 
 
 def route_output() -> None:
-    """Puts the routed streams in place, before anybody has kept a reference to the real ones."""
+    """Install the routed streams, before anybody stores a reference to the real ones."""
     _of_process.update(stdout=sys.stdout, stderr=sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, _Routed("stdout")), cast(TextIO, _Routed("stderr"))
 
 
-def use_output(tell: Tell) -> None:
-    """From now on what the current task, and those it starts, write is told."""
-    _current.set(_Streams(tell))
+def use_output(on_output: OnOutput) -> None:
+    """Report all further output of the current task and its subtasks to `on_output`."""
+    _current.set(_Streams(on_output))
 
 
 class _Streams(Dict[str, TextIO]):
-    """The streams of one case, each made when it is used first: most cases print nothing."""
+    """The streams of one case, each created on first use, because most cases print nothing."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, on_output: OnOutput) -> None:
         super().__init__()
-        self._tell = tell
+        self._on_output = on_output
 
     def __missing__(self, name: str) -> TextIO:
-        raw: Any = _Told(name, self._tell)
+        raw: Any = _CaseStream(name, self._on_output)
         stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)
         return self.setdefault(name, stream)
 
 
-class _Told(io.RawIOBase):
-    """Tells what is written to it. What cannot be told, and what is done with its descriptor, goes to the process."""
+class _CaseStream(io.RawIOBase):
+    """Reports written text. Text that cannot be reported, and use of the descriptor, goes to the process's stream."""
 
-    def __init__(self, name: str, tell: Tell) -> None:
+    def __init__(self, name: str, on_output: OnOutput) -> None:
         super().__init__()
         self.name = f"<{name}>"
         self._stream = name
-        self._tell = tell
+        self._on_output = on_output
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def writable(self) -> bool:
+        """Return True."""
         return True
 
     def fileno(self) -> int:
+        """Return the descriptor of the process's stream."""
         return _of_process[self._stream].fileno()
 
     def write(self, data: Any) -> int:
+        """Report the text, in pieces."""
         everything = bytes(data)
         for start in range(0, len(everything), _PIECE):
             text = self._decode(everything[start : start + _PIECE])
-            if text and not self._tell(self._stream, text):
+            if text and not self._on_output(self._stream, text):
                 _of_process[self._stream].write(text)
         return len(everything)
 
 
 class Printed(io.TextIOBase):
-    """Keeps the end of what is written."""
+    """Stores the end of the written text."""
 
     def __init__(self, most: int) -> None:
         self.text = ""
         self._most = most
 
     def writable(self) -> bool:
+        """Return True."""
         return True
 
     def write(self, text: str) -> int:
+        """Append the text, and store the last `most` characters."""
         self.text = (self.text + text)[-self._most :]
         return len(text)
 
 
 def keep_output(most: int) -> Printed:
-    """From now on what the current task, and those it starts, write is kept: its last `most` characters."""
+    """Store the last `most` characters of all further output of the current task and its subtasks."""
     printed = Printed(most)
     _current.set({"stdout": cast(TextIO, printed), "stderr": cast(TextIO, printed)})
     return printed

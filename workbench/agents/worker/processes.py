@@ -1,6 +1,6 @@
-"""What the operating system does for us: who dies with whom, which processes are ours, and which threads are left.
+"""Operating system services: parent-death signals, our descendants, and remaining threads.
 
-Linux only, apart from `kill_group` and `die_at_end_of`: elsewhere nothing is forked (`cannot_fork`).
+Linux only, except `kill_group` and `die_at_end_of`. On other systems nothing is forked (`cannot_fork`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import time
 from typing import Dict, List, Set
 
 MARK = "AGENT_WORKBENCH_STARTED_BY"
-"""Variable in the environment of all that a workbench has started; it is found by that (`agents/orphans.py`)."""
+"""Environment variable of everything that a workbench starts; `agents/orphans.py` finds processes by it."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-# Libraries of number crunching that keep a pool of threads and know how to live through a fork.
+# Numeric libraries whose thread pools survive a fork.
 _FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp")
 
 
 def cannot_fork() -> str:
-    """Why this platform cannot fork safely, as the rest of a sentence; "" if it can."""
+    """Return why this platform cannot fork safely, as the rest of a sentence; "" if it can."""
     if not hasattr(os, "fork"):
         return "this system has no fork"
     if sys.platform != "linux":
@@ -53,21 +53,23 @@ def threads_left() -> str:
 
 
 def die_with(parent: int) -> None:
-    """Asks for SIGKILL when `parent`, which must be the process that forked us, ends."""
+    """Request SIGKILL for when `parent` ends, which must be the process that forked us."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        # It ended before we could ask.
+        # The parent ended before the call.
         os._exit(1)
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of every descendant whose own parent ends."""
+    """Make this process the parent of every descendant whose own parent ends."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def stand_between(control: int) -> None:
-    """Fork, and go on in the child. This process only waits, and ends as the child did: an agent that stops or kills
-    its parent hits this one, and not the workbench. `control` is left to the child."""
+def shield_parent(control: int) -> None:
+    """Fork and continue in the child, while this process only waits and then ends as the child did.
+
+    An agent that stops or kills its parent hits this process, and not the workbench. `control` is left to the child.
+    """
     child = os.fork()
     if not child:
         return
@@ -86,34 +88,34 @@ def stand_between(control: int) -> None:
 
 
 def wake_parent() -> None:
-    """Let the process that stands between us and the workbench go on, where the agent has stopped it."""
+    """Resume the process between us and the workbench, in case the agent has stopped it."""
     if os.getppid() == os.getpgrp():
         kill(os.getppid(), signal.SIGCONT)
 
 
 def children() -> List[int]:
-    """The processes whose parent we are."""
+    """Return the IDs of our child processes."""
     files = [f"/proc/self/task/{tid}/children" for tid in os.listdir("/proc/self/task")]
     if os.path.exists(files[0]):
         return [int(pid) for file in files for pid in _text(file).split()]
-    # A kernel without that file: look at everybody.
+    # A kernel without that file: check every process.
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [pid for pid in pids if _parent_of(pid) == str(os.getpid())]
 
 
 def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
-    """Signals the process group of `leader`, or at least `leader` where it has none yet."""
+    """Signal the process group of `leader`, or only `leader` if it has none yet."""
     try:
         os.killpg(leader, number)
     except ProcessLookupError:
         kill(leader, number)
     except PermissionError:
-        # macOS says this of a group in which only zombies are left.
+        # macOS raises this for a group that has only zombies.
         kill(leader, number)
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:
-    """Signals one process, if it is still there and ours."""
+    """Signal one process, if it still exists and is ours."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -124,7 +126,7 @@ _KILL_WITHIN = 2.0
 
 
 def kill_descendants() -> None:
-    """Kills all children, the groups they lead, and what they orphan by that, until none is left or time is up."""
+    """Kill all children, the groups they lead, and the orphans this makes, until none is left or time is up."""
     deadline = time.monotonic() + _KILL_WITHIN
     seen: Set[int] = set()
     while time.monotonic() < deadline:
@@ -142,11 +144,13 @@ def kill_descendants() -> None:
 
 
 def die_at_end_of(lifeline: int) -> None:
-    """Ends this process with all it started when nobody holds the other end of the lifeline any more; for a thread of
-    its own."""
+    """End this process and all it started when nobody holds the other end of the lifeline.
+
+    Run this in its own thread.
+    """
     os.read(lifeline, 1)
     if sys.platform == "linux":
-        # Some may have made sessions of their own, which our group's end does not reach.
+        # Some may have their own sessions, so killing our group does not reach them.
         kill_descendants()
     if os.getpgrp() in (os.getpid(), os.getppid()):
         kill_group(os.getpgrp())
@@ -155,9 +159,9 @@ def die_at_end_of(lifeline: int) -> None:
 
 def _prctl(option: int, value: int) -> None:
     if "libc" not in _libc:
-        # Once, and not in each fork: it makes a class, which is new memory for a good many pages.
+        # Loaded once and not in each fork, because it creates a class and so touches many memory pages.
         _libc["libc"] = ctypes.CDLL(None, use_errno=True)
-    # A kernel that refuses leaves us with the lifeline, which is enough unless somebody kills -9 a parent.
+    # If the kernel refuses, the lifeline remains. That is enough unless a parent gets kill -9.
     _libc["libc"].prctl(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
@@ -165,13 +169,13 @@ _libc: Dict[str, ctypes.CDLL] = {}
 
 
 def _parent_of(pid: int) -> str:
-    # In /proc/PID/stat the name stands in parentheses and may hold anything, blanks and parentheses included.
+    # In /proc/PID/stat the name is in parentheses and may contain anything, even blanks and parentheses.
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[1] if fields else ""
 
 
 def _text(path: str) -> str:
-    """What the kernel tells there; "" if it does not. By the shortest way, as this is asked after each case."""
+    """Return the text of a file in /proc, or "". Uses the fastest way, because this runs after each case."""
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:

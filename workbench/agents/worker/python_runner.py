@@ -1,6 +1,6 @@
 """A conversation with a plain-Python agent: `root_agent(message, session)` and what it returns or yields.
 
-The protocol is described for users in `docs/python-agents.md`.
+`docs/python-agents.md` describes the protocol for users.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import uuid
 from typing import Any, Callable, Dict, List, Optional
 
-from .conversation import Conversation, FinishedTurn, Json, Shown, Streamed
+from .conversation import Conversation, FinishedTurn, Json, OnStep, OnText
 from .driver import Driver, Loaded
 from .faults import wrong_type
 from .jsonable import dumps
@@ -27,20 +27,24 @@ _END = object()
 
 
 class Message(str):
-    """The text of the user's message, as a str with one thing more: `content`, the whole of it as ADK's Content."""
+    """The text of the user's message, as a str. `content` is the whole message as ADK's Content."""
 
     content: Json
 
     @classmethod
     def of(cls, content: Json) -> Message:
+        """Return the message for a Content."""
         message = cls(_text(content))
         message.content = content
         return message
 
 
 class Session:
-    """What lasts for the conversation. `state` is the agent's to change; `history` has a dict for each earlier turn,
-    with `user` and `answer` as text and `invocation` as ADK records it."""
+    """Data that lasts for the conversation.
+
+    The agent may change `state`. `history` has a dict for each past turn, with `user` and `answer` as text and
+    `invocation` as ADK records it.
+    """
 
     def __init__(self, given: Json, agent: str) -> None:
         self.id: str = given.get("session_id") or str(uuid.uuid4())
@@ -62,16 +66,20 @@ class PythonConversation(Conversation):
         self._usage = Usage()
 
     async def state(self) -> Any:
+        """Return the session's state."""
         return self._session.state
 
     def spans(self) -> Optional[Json]:
+        """Return the spans since the last call."""
         return self._trace.take()
 
     @property
     def usage(self) -> Usage:
+        """The usage that the agent reported so far."""
         return self._usage
 
-    async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
+    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
+        """Call the agent with one message and record what it returns or yields."""
         steps = Steps(self._trace, self._name)
         recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()
@@ -94,7 +102,7 @@ class PythonConversation(Conversation):
         return FinishedTurn(actual, "" if recorded.answer is not None else "the agent gave no final answer")
 
     async def _run(self, message: Message, take: Callable[[Any], None]) -> None:
-        """Calls the agent, and hands on what it returns or yields, one by one."""
+        """Call the agent, and pass on each item that it returns or yields."""
         given = await self._call(self._agent, message, self._session)
         if inspect.isawaitable(given):
             given = await given
@@ -122,9 +130,9 @@ class PythonConversation(Conversation):
 
 
 class _Recorded:
-    """What the agent did in one turn; its steps are shown as they come in."""
+    """The record of one turn. Steps are shown as they come."""
 
-    def __init__(self, author: str, show: Shown, steps: Steps, stream: Optional[Streamed]) -> None:
+    def __init__(self, author: str, show: OnStep, steps: Steps, stream: Optional[OnText]) -> None:
         self._author = author
         self._show = show
         self._steps = steps
@@ -135,13 +143,14 @@ class _Recorded:
 
     @property
     def is_empty(self) -> bool:
+        """Whether the agent did nothing."""
         return self.answer is None and not self.events
 
     def take(self, item: Any) -> None:
-        """Takes in what the agent yielded.
+        """Record an item that the agent yielded.
 
         Raises:
-            TypeError: it is nothing that the protocol knows.
+            TypeError: the protocol does not know it.
         """
         if isinstance(item, dict) and "text" in item and not item.get("author"):
             item = _typed(item["text"], str, "text")
@@ -153,14 +162,14 @@ class _Recorded:
         if not isinstance(item, dict):
             raise wrong_type(_ITEM, item)
         event: Json = {"author": _typed(item.get("author") or self._author, str, "author"), **self._step(item)}
-        # As it is now: the agent may go on to change what it yielded.
+        # A copy, because the agent may change the item later.
         event = json.loads(dumps(event))
         self._steps.take(event, len(self.events))
         self.events.append(event)
         self._show(event)
 
     def show_answer(self) -> None:
-        """Shows the answer, if there is one, as the last step."""
+        """Show the answer, if there is one, as the last step."""
         if self.answer is not None:
             self._show({"author": self._author, "content": _content("model", {"text": self.answer})})
 
@@ -191,7 +200,7 @@ def _call(item: Json) -> Json:
 def _response(item: Json) -> Json:
     given = _typed(item.get("tool_response", item.get("function_response")), dict, "tool_response")
     response = given.get("response")
-    # As ADK does with what a tool returns.
+    # ADK wraps the results of tools the same way.
     answer = response if isinstance(response, dict) else {"result": response}
     return _with_id({"name": _typed(given.get("name"), str, "tool_response.name"), "response": answer}, given)
 
@@ -215,8 +224,7 @@ def _text(content: Json) -> str:
 
 
 def _without_stop(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls `function`; a StopIteration that it lets out, which no future can carry, becomes what Python makes of it
-    in a coroutine."""
+    """Call `function`. A StopIteration becomes a RuntimeError, as in a coroutine, because no future can carry it."""
     try:
         return function(*arguments)
     except StopIteration as error:
@@ -231,14 +239,16 @@ def _is_async(function: Any) -> bool:
 
 
 class PythonDriver(Driver):
-    """Whatever can be called."""
+    """The driver for anything callable."""
 
     name = "python"
 
     def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+        """Return `found` as an agent if it can be called."""
         return Loaded(name, self.name, agent=found) if callable(found) else None
 
     async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+        """Start a session with ADK's defaults for missing fields."""
         return PythonConversation(loaded, session_input, threads)
 
 

@@ -1,7 +1,7 @@
-"""Spans of a plain-Python agent, as far as what it yields tells of them.
+"""Spans of a plain-Python agent, as far as its items reveal them.
 
-A call lasts from the item that tells of it to the one with its result; a model call ends when its `usage` is yielded,
-and began, for all we know, after the item before.
+A tool call lasts from the item that starts it to the item with its result. A model call ends when its `usage` is
+yielded. It is assumed to start after the previous item.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .faults import sentence
 from .spans import Span, Trace
 from .usage import Usage
 
-_SINCE = "from the item before on: the agent says only when a model call has ended"
+_START_UNKNOWN = "start assumed at the previous item, because the agent reports only the end of a model call"
 
 
 class Steps:
@@ -27,7 +27,7 @@ class Steps:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Everything inside is the turn."""
+        """Record everything inside as the turn."""
         self._trace.begin_turn()
         self._agent = self._trace.open("agent", self._name)
         self._reached = self._agent.start
@@ -42,7 +42,7 @@ class Steps:
             self._trace.end_turn(error)
 
     def take(self, event: Dict[str, Any], number: int) -> None:
-        """The agent yielded what became the recorded event of this number."""
+        """Record an item that became the recorded event of this number."""
         if self._agent is None:
             return
         parts = (event.get("content") or {}).get("parts") or ()
@@ -64,7 +64,7 @@ class Steps:
         self._calls.append(span)
 
     def _end(self, response: Dict[str, Any], number: int) -> None:
-        """The result of the call with its id, else of the oldest one of that name."""
+        """Close the call with the response's ID, or else the oldest one with its name."""
         found = [
             span
             for span in self._calls
@@ -82,4 +82,4 @@ class Steps:
         tokens = Usage(1, usage.get("prompt_token_count") or 0, usage.get("candidates_token_count") or 0)
         self._trace.spend(span, tokens)
         span.facts.update({"agent": self._name, "events": [number]})
-        self._trace.close(span, note=_SINCE)
+        self._trace.close(span, note=_START_UNKNOWN)

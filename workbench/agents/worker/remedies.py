@@ -1,6 +1,6 @@
-"""Well-known ways for an agent to fail that are not its author's bugs, and the way out of each.
+"""Well-known failures of agents that are not their author's bugs, each with a hint.
 
-Recognised by class names, codes and words of the message, so that no client library has to be imported.
+They are recognised by class names, codes and words of the message, so no client library is imported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .sources import is_project_file
 
 
 class Remedy(NamedTuple):
-    """`kind` is `quota` or `agent_raised`; `message` names the cause first."""
+    """A known failure. `kind` is `quota` or `agent_raised`. `message` names the cause first."""
 
     kind: str
     message: str
@@ -26,11 +26,11 @@ class _Rule(NamedTuple):
     cause: str
     hint: str
     libraries_only: bool = False
-    """Says too little about what the project's own code raises: that has a message of its own."""
+    """Whether the rule is too vague for the project's own exceptions, which have their own messages."""
 
 
-_LOOKED_AT = 4000
-"""Characters of a message in which the words of a rule are looked for."""
+_MOST_CHARACTERS = 4000
+"""Characters of a message that are searched."""
 _GEMINI_KEY = (
     "put GOOGLE_API_KEY=… into a .env beside the agent or into the environment, or, for Vertex AI, "
     "set GOOGLE_GENAI_USE_VERTEXAI=TRUE with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
@@ -38,13 +38,13 @@ _GEMINI_KEY = (
 
 
 def remedy(error: BaseException) -> Optional[Remedy]:
-    """What to say about `error` or what caused it; None for what only its own message explains."""
-    own_words = _raised_by_project(error)
+    """Return the remedy for `error` or its causes, or None if only its own message explains it."""
+    is_own = _raised_by_project(error)
     for cause in _causes(error):
-        said = _said(cause)
+        message = _message(cause)
         for rule in _RULES:
-            if rule.applies(cause, said) and not (rule.libraries_only and own_words):
-                detail = f" ({type(cause).__name__}: {_short(said)})" if said else f" ({type(cause).__name__})"
+            if rule.applies(cause, message) and not (rule.libraries_only and is_own):
+                detail = f" ({type(cause).__name__}: {_short(message)})" if message else f" ({type(cause).__name__})"
                 return Remedy(rule.kind, rule.cause + detail, rule.hint)
     return None
 
@@ -63,16 +63,16 @@ def _raised_by_project(error: BaseException) -> bool:
     return bool(files) and is_project_file(files[-1])
 
 
-def _said(error: BaseException) -> str:
-    """What it says, as far as it is looked at: some patterns take the square of its length."""
+def _message(error: BaseException) -> str:
+    """Return the message, cut because some patterns take time proportional to its squared length."""
     try:
-        return str(error)[:_LOOKED_AT].strip()
+        return str(error)[:_MOST_CHARACTERS].strip()
     except Exception as second:
         return f"its message cannot be shown, {type(second).__name__}"
 
 
 def _short(text: str) -> str:
-    """The message on one line, without the links that ADK puts in front of a quota error."""
+    """Return the message on one line, without the link that ADK puts before a quota error."""
     line = " ".join(text.split())
     line = re.sub(r"^On how to mitigate this issue, please refer to: \S+ ", "", line)
     return line if len(line) <= 300 else line[:299] + "…"
@@ -83,7 +83,7 @@ def _families(error: BaseException) -> Tuple[str, ...]:
 
 
 def _status(error: BaseException) -> Optional[int]:
-    """The HTTP status that a client library's exception carries, google-genai's, openai's, anthropic's and httpx's."""
+    """Return the HTTP status of a client library's exception (google-genai, openai, anthropic, httpx)."""
     if isinstance(error, SystemExit):
         return None
     places = (error, getattr(error, "response", None))
@@ -96,16 +96,16 @@ def _status(error: BaseException) -> Optional[int]:
 
 
 def _named(*names: str) -> Callable[[BaseException, str], bool]:
-    return lambda error, said: any(name in _families(error) for name in names)
+    return lambda error, message: any(name in _families(error) for name in names)
 
 
 def _says(pattern: str, *, status: Tuple[int, ...] = ()) -> Callable[[BaseException, str], bool]:
     words = re.compile(pattern, re.IGNORECASE)
-    return lambda error, said: (not status or _status(error) in status) and bool(words.search(said))
+    return lambda error, message: (not status or _status(error) in status) and bool(words.search(message))
 
 
 def _has_status(*statuses: int) -> Callable[[BaseException, str], bool]:
-    return lambda error, said: _status(error) in statuses
+    return lambda error, message: _status(error) in statuses
 
 
 _RULES = (
@@ -156,13 +156,13 @@ _RULES = (
         _named("McpError", "MCPError"),
         "agent_raised",
         "an MCP server failed",
-        "start the server's command by hand to see what it says; its output also stands in the case's log",
+        "start the server by hand to see its output, which is also in the case's log",
     ),
     _Rule(
         _says(r"\bMCP\b.*(?:session|server|connect)|(?:session|connect).*\bMCP\b"),
         "agent_raised",
         "an MCP server could not be reached",
-        "start the server's command by hand to see what it says; its output also stands in the case's log",
+        "start the server by hand to see its output, which is also in the case's log",
     ),
     _Rule(
         _named("ConnectError", "ConnectionError", "APIConnectionError", "gaierror", "ClientConnectorError"),
@@ -174,14 +174,14 @@ _RULES = (
     _Rule(
         _named("TimeoutError", "TimeoutException", "APITimeoutError", "Timeout", "ReadTimeout"),
         "agent_raised",
-        "something the agent waited for took too long",
+        "the agent waited too long for something",
         "",
         libraries_only=True,
     ),
     _Rule(
         _says(r"^EOF when reading a line$"),
         "agent_raised",
-        "the agent asked for input, and nobody is there to type it",
+        "the agent asked for keyboard input, but nobody can type it",
         "",
     ),
 )

@@ -1,6 +1,6 @@
-"""A child that answers calls: many at once, each told apart by its number.
+"""A child that answers many calls at once, each identified by a number.
 
-→ `{"op": "call", "id", "payload"}`; a payload too large for a frame comes before it, as JSON text cut into
+→ `{"op": "call", "id", "payload"}`; a payload too large for one frame is sent before it, as JSON text split into
    `{"op": "part", "id", "text"}`
 → `{"op": "cancel", "id"}`; `{"op": "quit"}`, or the end of the socket
 ← `{"op": "ready"}` once; then for each call one of `{"op": "returned", "id", "value"}`, `{"op": "failed", "id",
@@ -24,7 +24,7 @@ Answer = Callable[[Any], Awaitable[Any]]
 
 
 class CallFailedError(Exception):
-    """A call that brought nothing; `error` is what the other side is told, JSON data."""
+    """A call failed; `error` is the JSON data sent to the other side."""
 
     def __init__(self, error: Dict[str, Any]) -> None:
         super().__init__(str(error.get("message", "")))
@@ -32,15 +32,17 @@ class CallFailedError(Exception):
 
 
 def serve(control: int, lifeline: int, answer: Answer) -> NoReturn:
-    """Answers the calls that come through the socket `control` until the other side lets go, then ends the process with
-    all that it has started. `answer(payload)` raises CallFailedError where it fails."""
+    """Answer calls from the socket `control` until the other side disconnects, then end the process and all it started.
+
+    `answer(payload)` raises CallFailedError if it fails.
+    """
     for descriptor in (control, lifeline):
         os.set_inheritable(descriptor, False)
     if sys.platform == "linux":
         processes.adopt_orphans()
     threading.Thread(target=processes.die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
     channel = Channel(socket.socket(fileno=control))
-    # A fork of ours that lives on must not keep up the impression that we do.
+    # A surviving fork must not keep the socket open, or we would seem alive.
     os.register_at_fork(after_in_child=channel.sock.close)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -49,11 +51,11 @@ def serve(control: int, lifeline: int, answer: Answer) -> NoReturn:
         try:
             loop.run_until_complete(serving)
         except (SystemExit, KeyboardInterrupt):
-            # Raised in a task that somebody else's code has started, these leave the loop; it is as good as before.
+            # These leave the loop if foreign code raises them in a task. The loop can continue.
             continue
     if sys.platform == "linux":
         processes.kill_descendants()
-    # Threads that never end, and what else would be waited for, are of no interest any more.
+    # A normal exit would wait for threads that never end.
     os._exit(0)
 
 
@@ -100,23 +102,23 @@ class _Server:
 
     async def _call(self, number: int, payload: Any) -> None:
         try:
-            self._tell({"op": "returned", "id": number, "value": await self._answer(payload)})
+            self._send({"op": "returned", "id": number, "value": await self._answer(payload)})
         except CallFailedError as error:
-            self._tell({"op": "failed", "id": number, "error": error.error})
+            self._send({"op": "failed", "id": number, "error": error.error})
         except asyncio.CancelledError:
-            self._tell({"op": "cancelled", "id": number})
+            self._send({"op": "cancelled", "id": number})
         except Exception as error:
-            told = {"kind": "internal", "message": f"{type(error).__name__}: {error}"}
-            self._tell({"op": "failed", "id": number, "error": told})
+            error_data = {"kind": "internal", "message": f"{type(error).__name__}: {error}"}
+            self._send({"op": "failed", "id": number, "error": error_data})
         finally:
             self._tasks.pop(number, None)
 
-    def _tell(self, message: Dict[str, Any]) -> None:
+    def _send(self, message: Dict[str, Any]) -> None:
         try:
             self._channel.send(message)
         except FrameTooLargeError as error:
-            told = {"kind": "too_large", "message": f"the answer is too large: {error}"}
-            self._channel.send({"op": "failed", "id": message["id"], "error": told})
+            error_data = {"kind": "too_large", "message": f"the answer is too large: {error}"}
+            self._channel.send({"op": "failed", "id": message["id"], "error": error_data})
         except OSError:
-            # The other side is gone; reading will say so.
+            # The other side is gone; the reader notices.
             return

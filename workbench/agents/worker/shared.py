@@ -1,6 +1,6 @@
-"""Cases as tasks of one event loop, for where a fork is unsafe, impossible or unwanted.
+"""Cases as tasks of one event loop, for where forking is unsafe, impossible or unwanted.
 
-They share the agent's modules, and one that never gives the loop back stops them all; that is the price.
+They share the agent's modules. A case that blocks the loop stops them all.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from .cases import case_of, descriptors_of, refuse
 from .driver import Loaded
 from .frames import Channel
 from .output import use_output
-from .whereabouts import stack_of_tasks
+from .stacks import stack_of_tasks
 from .wire import SharedWire, SocketWire
 
 _THREADS = 64
-"""Cases of a synchronous agent that run at the same time."""
+"""Maximum number of concurrent cases of a synchronous agent."""
 _CANCEL_SECONDS = 5.0
-"""How long a cancelled case may take to give up."""
+"""Seconds that a cancelled case has to end."""
 
 
 class SharedCases:
-    """Runs the cases that `channel` asks for until it ends."""
+    """Runs the cases that `channel` requests until it ends."""
 
     def __init__(self, channel: Channel, lifeline: int, loaded: Loaded) -> None:
         self._channel = channel
@@ -38,7 +38,7 @@ class SharedCases:
         self._stopping: Set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Returns when the workbench lets go; cases still running are dropped."""
+        """Run until the workbench disconnects. Cases still running are dropped."""
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(_THREADS, thread_name_prefix="agent"))
@@ -47,31 +47,31 @@ class SharedCases:
             try:
                 loop.run_until_complete(task)
             except (SystemExit, KeyboardInterrupt):
-                # Raised in a task of an agent's, these leave the loop at once; it is as good as before, and the case
-                # that waits for that task is about to hear of it.
+                # These leave the loop if an agent's task raises them. The loop can continue, and the case
+                # that awaits the task gets the exception.
                 continue
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         over: asyncio.Future[None] = loop.create_future()
         loop.add_reader(self._channel.fileno(), self._read, over)
-        loop.add_reader(self._lifeline, _settle, over)
-        # What came together with the command that brought us here.
+        loop.add_reader(self._lifeline, _finish, over)
+        # Commands that came together with the first one.
         self._take(over)
         await over
 
     def _read(self, over: asyncio.Future[None]) -> None:
-        # Never waits: after a SystemExit the loop may call this once more for what has been read already.
+        # Never waits: after a SystemExit the loop may call this again for data already read.
         if self._channel.fill(wait=False):
             self._take(over)
         else:
-            _settle(over)
+            _finish(over)
 
     def _take(self, over: asyncio.Future[None]) -> None:
         while self._channel.pending:
             command = self._channel.pending.popleft()
             if command["op"] == "quit":
-                _settle(over)
+                _finish(over)
             else:
                 self._handle(command)
 
@@ -90,17 +90,17 @@ class SharedCases:
             refuse(SocketWire(socket.socket(fileno=control)))
             for descriptor in output:
                 os.close(descriptor)
-            self._tell_exited(number)
+            self._send_exited(number)
             return
         wire = self._wires[number] = SharedWire(self._channel.write, number, lambda: len(self._running) > 1)
         case = case_of(wire, command["case"], self._loaded, shared=True)
         task = asyncio.get_running_loop().create_task(self._run(number, case))
         self._running[number], self._cases[number] = task, case
-        # For one that is cancelled before it begins.
+        # For a task that is cancelled before it begins.
         task.add_done_callback(lambda _: self._ended(number))
 
     async def _run(self, number: int, case: Case) -> None:
-        """A case with its own output."""
+        """Run a case with its own output."""
         use_output(case.printed)
         try:
             await case.run()
@@ -114,7 +114,7 @@ class SharedCases:
         self._stopping.add(task)
         self._cases[number].stopped(stack_of_tasks([task]))
         task.cancel()
-        # A case that will not be cancelled is given up: its task stays, its number is free.
+        # A case that ignores the cancellation is abandoned: its task stays, its number is free.
         asyncio.get_running_loop().call_later(_CANCEL_SECONDS, self._ended, number)
 
     def _ended(self, number: int) -> None:
@@ -123,13 +123,13 @@ class SharedCases:
         self._wires.pop(number, None)
         if task is not None and case is not None:
             self._stopping.discard(task)
-            if not case.told_end:
-                self._tell_exited(number)
+            if not case.end_sent:
+                self._send_exited(number)
 
-    def _tell_exited(self, number: int) -> None:
+    def _send_exited(self, number: int) -> None:
         self._channel.send({"op": "exited", "id": number, "status": 0})
 
 
-def _settle(over: asyncio.Future[None]) -> None:
+def _finish(over: asyncio.Future[None]) -> None:
     if not over.done():
         over.set_result(None)

@@ -1,8 +1,8 @@
-"""Whose file is it, and how it is imported: the project's own modules always come from their source.
+"""Ownership and import of source files: the project's own modules are always compiled from source.
 
-Python trusts a cached .pyc if the source's size and its time in whole seconds match, so a file saved twice within a
-second can run in its old form. Files of the project are therefore compiled each time, and nothing is cached for them;
-the standard library and installed packages keep their cache.
+Python trusts a cached .pyc if the source's size and its time in whole seconds match. So a file saved twice within a
+second could run in its old form. The project's files are therefore compiled each time and never cached. The standard
+library and installed packages keep their caches.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ def _library_roots() -> Tuple[str, ...]:
 _LIBRARIES = _library_roots()
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _roots: List[str] = []
-"""The project's folders, as far as they were told: what lies in them is the project's even if they are installed."""
+"""The project's known folders. Files in them are the project's even if they are installed."""
 
 
 def is_project_file(path: str) -> bool:
-    """Is this neither the standard library, nor installed, nor ours? False for things that are no file (`<string>`)."""
+    """Return whether a file is neither in the standard library, nor installed, nor ours.
+
+    False for names that are not files, such as `<string>`.
+    """
     if not path or path.startswith("<"):
         return False
     full = os.path.abspath(path)
@@ -48,19 +51,21 @@ def is_project_file(path: str) -> bool:
 
 
 class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module from its source, past any .pyc, and writes none."""
+    """Loads a module from its source, ignoring any .pyc, and writes none."""
 
     def get_code(self, fullname: str) -> Optional[types.CodeType]:
+        """Compile the source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 class ProjectFinder(importlib.abc.MetaPathFinder):
-    """Asks the other finders, and has what lies in the project loaded by `SourceOnlyLoader`."""
+    """Uses the other finders, and makes `SourceOnlyLoader` load the project's modules."""
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
     ) -> Optional[importlib.machinery.ModuleSpec]:
+        """Return the spec of the first other finder that has one."""
         for finder in sys.meta_path:
             find: Any = getattr(finder, "find_spec", None)
             spec: Optional[importlib.machinery.ModuleSpec] = (
@@ -75,19 +80,23 @@ class ProjectFinder(importlib.abc.MetaPathFinder):
 
 
 def import_from_source(*roots: str) -> None:
-    """From now on the project's modules, those below `roots` above all, are imported from source, in this process and
-    what it forks."""
+    """Import the project's modules from source from now on, in this process and its forks.
+
+    They are the modules below `roots`, and others that are neither installed nor in the standard library.
+    """
     for root in (os.path.join(root, "") for root in roots):
-        # A root that has the libraries inside tells nothing; without it the rule for all other files holds.
+        # A root that contains the libraries is useless. Without it, the general rule applies.
         if not any(library.startswith(root) for library in _LIBRARIES):
             _roots.append(root)
     sys.meta_path.insert(0, ProjectFinder())
-    _look_again()
+    _invalidate_caches()
 
 
-def _look_again() -> None:
-    """What earlier imports have seen of the project's folders may be older than its last save. What they have seen of
-    the libraries holds: there it would take each forked process milliseconds to look again."""
+def _invalidate_caches() -> None:
+    """Drop cached listings of the project's folders, which may be older than the last save.
+
+    Listings of the libraries stay, because reading them again would cost each fork milliseconds.
+    """
     for path, finder in list(sys.path_importer_cache.items()):
         if finder is None:
             del sys.path_importer_cache[path]
@@ -96,7 +105,7 @@ def _look_again() -> None:
 
 
 def package(name: str, folder: str) -> types.ModuleType:
-    """Imports `folder` as the package `name`, with or without an `__init__.py`, and whatever `sys.path` says."""
+    """Import `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is."""
     init = os.path.join(folder, "__init__.py")
     places: List[str] = [folder]
     spec: Optional[importlib.machinery.ModuleSpec]

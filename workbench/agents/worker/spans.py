@@ -1,7 +1,7 @@
-"""What took how long in a conversation: spans of its turns, agents, model calls and tool calls, as a tree.
+"""The time that parts of a conversation take: spans of turns, agents, model calls and tool calls, as a tree.
 
-A span is told with its turn, `pieces` (what was asked and answered) each once a conversation, by their digest. Shapes
-and limits are in `docs/trace.md`.
+A span is reported with its turn. `pieces` (requests and responses) are reported once in a conversation, by their
+digest. `docs/trace.md` has the shapes and limits.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .jsonable import dumps
 from .usage import Usage
 
 PIECE_LIMIT = 128 * 1024
-"""Characters of JSON that one piece may have; a longer one is cut."""
+"""Maximum size of one piece, in characters of JSON; a longer one is cut."""
 PIECES_LIMIT = 8 * 1024 * 1024
-"""Characters of JSON that the pieces of one conversation may have together."""
+"""Maximum size of a conversation's pieces together, in characters of JSON."""
 SPANS_LIMIT = 20_000
-"""Spans that are told of one conversation."""
+"""Maximum number of spans reported for a conversation."""
 _TEXT_LIMIT = 2_000
-_MADE_UP = re.compile(r'"adk-[0-9a-f]{8}-[0-9a-f-]{27}"')
-"""Ids that ADK makes up for calls of tools whose model gave them none; some models are told of them."""
-_UNTOLD = "its end was not told: shown up to the last thing that was seen in it"
+_GENERATED_ID = re.compile(r'"adk-[0-9a-f]{8}-[0-9a-f-]{27}"')
+"""IDs that ADK generates for tool calls whose model gave none. Some models receive them."""
+_END_UNREPORTED = "its end was not reported; shown up to its last known activity"
 
 _CURRENT: contextvars.ContextVar[Optional[Span]] = contextvars.ContextVar("agent_workbench_span", default=None)
 
@@ -40,24 +40,26 @@ class Span:
         self.end: Optional[float] = None
         self.facts: Dict[str, Any] = {}
         self.children: List[Span] = []
-        """Those that are still open."""
+        """The open ones only."""
         self.reached: Optional[float] = None
-        """When the newest of its children ended."""
+        """The latest end of a child."""
         self.key: Any = None
 
     @property
     def is_open(self) -> bool:
+        """Whether it has not ended yet."""
         return self.end is None
 
     def wire(self) -> Dict[str, Any]:
-        said: Dict[str, Any] = {"id": self.number, "kind": self.kind, "name": self.name[:_TEXT_LIMIT]}
+        """Return its wire form."""
+        data: Dict[str, Any] = {"id": self.number, "kind": self.kind, "name": self.name[:_TEXT_LIMIT]}
         if self.parent is not None:
-            said["parent"] = self.parent.number
-        said["start"] = round(self.start, 6)
+            data["parent"] = self.parent.number
+        data["start"] = round(self.start, 6)
         if self.end is not None:
-            said["end"] = round(self.end, 6)
-        said.update(self.facts)
-        return said
+            data["end"] = round(self.end, 6)
+        data.update(self.facts)
+        return data
 
 
 class Trace:
@@ -70,54 +72,58 @@ class Trace:
         self._spans: List[Span] = []
         self._turn: Optional[Span] = None
         self._pieces: Dict[str, str] = {}
-        """Those that were not told yet."""
-        self._told: Dict[str, bool] = {}
-        """Digest of every piece so far, and whether it is kept."""
+        """The unreported pieces."""
+        self._seen: Dict[str, bool] = {}
+        """Digest of every piece so far → whether it is stored."""
         self._plain: Dict[str, str] = {}
-        """Digest of a piece with ids that were made up → that of the same without them."""
+        """Digest of a piece with generated IDs → digest of the same piece without them."""
         self._size = 0
 
     def now(self) -> float:
+        """Return the seconds since the beginning."""
         return time.monotonic() - self._began
 
     # Spans
 
     def begin_turn(self) -> Span:
-        """Everything until `end_turn` is inside of this one."""
+        """Open a turn. Everything until `end_turn` belongs to it."""
         self._turn = self._new("turn", "", None)
         _CURRENT.set(self._turn)
         return self._turn
 
     def end_turn(self, error: str = "", note: str = "") -> None:
+        """Close the turn."""
         if self._turn is not None:
             self.close(self._turn, error=error, note=note)
             self._turn = None
 
     @property
     def current(self) -> Optional[Span]:
-        """What this task is in the middle of."""
+        """The span that this task is in."""
         span = _CURRENT.get()
         return span if span is not None and span.trace is self and span.is_open else self._turn
 
     def open(self, kind: str, name: str, parent: Optional[Span] = None, *, inside: bool = True) -> Span:
-        """Begins a span in `parent`, else in the current one; with `inside` what this task does next belongs to it."""
+        """Open a span in `parent` or in the current one. With `inside`, what this task does next belongs to it."""
         span = self._new(kind, name, parent or self.current)
         if inside:
             _CURRENT.set(span)
         return span
 
     def close(self, span: Span, *, error: str = "", note: str = "") -> None:
-        """Ends a span, and what is still open in it. One that has ended already ends later now."""
+        """Close a span and the spans still open in it. Closing it again moves its end."""
         for child in tuple(span.children):
-            self._close_untold(child)
+            self._close_unreported(child)
         self._close(span, self.now(), error, note)
 
-    def _close_untold(self, span: Span) -> None:
-        """ADK does not say that an agent has ended which handed over to another: it is taken to end with the last
-        thing that was seen in it."""
+    def _close_unreported(self, span: Span) -> None:
+        """Close a span at its last known activity.
+
+        ADK does not report the end of an agent that transferred to another one.
+        """
         for child in tuple(span.children):
-            self._close_untold(child)
-        self._close(span, span.reached if span.reached is not None else self.now(), "", _UNTOLD)
+            self._close_unreported(child)
+        self._close(span, span.reached if span.reached is not None else self.now(), "", _END_UNREPORTED)
 
     def _close(self, span: Span, end: float, error: str, note: str) -> None:
         span.end = end
@@ -133,7 +139,7 @@ class Trace:
             _CURRENT.set(span.parent)
 
     def spend(self, span: Span, usage: Usage) -> None:
-        """The tokens that a model call has taken so far."""
+        """Set the tokens that a model call has used so far."""
         if usage.input_tokens or usage.output_tokens:
             span.facts["tokens"] = [usage.input_tokens, usage.output_tokens]
 
@@ -151,57 +157,59 @@ class Trace:
     # Pieces
 
     def piece(self, value: Any) -> str:
-        """Keeps a value; what it is called."""
+        """Store a value and return its digest."""
         text = dumps(value)
         digest = _digest(text)
-        if digest not in self._told:
+        if digest not in self._seen:
             if '"adk-' in text:
-                self._plain[digest] = _digest(_MADE_UP.sub('""', text))
+                self._plain[digest] = _digest(_GENERATED_ID.sub('""', text))
             if len(text) > PIECE_LIMIT:
                 text = dumps({"cut_at": PIECE_LIMIT, "characters": len(text), "begins": text[:PIECE_LIMIT]})
             kept = self._size + len(text) <= PIECES_LIMIT
-            self._told[digest] = kept
+            self._seen[digest] = kept
             if kept:
                 self._size += len(text)
                 self._pieces[digest] = text
         return digest
 
-    def together(self, pieces: List[Optional[str]]) -> str:
-        """One digest of several pieces; the same in every conversation that goes the same way."""
+    def combined_digest(self, pieces: List[Optional[str]]) -> str:
+        """Return one digest of several pieces, equal in every conversation that takes the same path."""
         return _digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
 
     @property
     def is_full(self) -> bool:
-        """No more pieces will be kept."""
+        """Whether no more pieces will be stored."""
         return self._size > PIECES_LIMIT * 0.95
 
     # Telling
 
     def take(self) -> Optional[Dict[str, Any]]:
-        """What was not told yet: `spans` as JSON text, `pieces` (digest → JSON text). None if there is nothing."""
+        """Return what is unreported, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""
         if not self._spans:
             return None
         spans, pieces, lost = self._spans, self._pieces, self._lost
         self._spans, self._pieces, self._lost = [], {}, 0
-        said: List[Dict[str, Any]] = [span.wire() for span in spans]
+        data: List[Dict[str, Any]] = [span.wire() for span in spans]
         if lost:
-            said.append({"id": -1, "kind": "lost", "name": str(lost), "start": spans[-1].start})
-        return {"spans": dumps(said), "pieces": pieces}
+            data.append({"id": -1, "kind": "lost", "name": str(lost), "start": spans[-1].start})
+        return {"spans": dumps(data), "pieces": pieces}
 
 
 class Contents:
-    """The growing list of contents that a model is asked with: a request names the earlier one that it goes on from,
-    so that the same beginning is not told again and again."""
+    """The growing list of contents in an agent's model requests.
+
+    A request refers to the earlier request that it extends, so that the shared beginning is reported only once.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._last: Dict[str, Tuple[int, List[str]]] = {}
-        """Agent → the number of the span of its newest request, and what that was made of."""
+        """Agent → the span number of its newest request, and the digests of its contents."""
         self._known: Dict[int, Tuple[Any, str]] = {}
-        """The objects of the newest request: most are in the next one again."""
+        """The objects of the newest request, most of which are in the next one too."""
 
-    def names(self, contents: List[Any], dump: Any) -> List[str]:
-        """What each content is called as a piece."""
+    def digests(self, contents: List[Any], dump: Any) -> List[str]:
+        """Return the digest of each content."""
         known: Dict[int, Tuple[Any, str]] = {}
         names: List[str] = []
         for content in contents:
@@ -212,8 +220,8 @@ class Contents:
         self._known = known
         return names
 
-    def told(self, agent: str, number: int, names: List[str]) -> Dict[str, Any]:
-        """`{"base", "same", "more"}`: the first `same` contents are those of the request of span `base`."""
+    def delta(self, agent: str, number: int, names: List[str]) -> Dict[str, Any]:
+        """Return `{"base", "same", "more"}`: the first `same` contents are those of the request of span `base`."""
         base, before = self._last.get(agent, (0, []))
         self._last[agent] = (number, names)
         same = 0

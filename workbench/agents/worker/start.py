@@ -1,4 +1,4 @@
-"""The command line of the worker; the workbench is the only one to type it."""
+"""The worker's command line, which only the workbench uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .frames import Channel
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Runs the zygote, a solo worker or the user's functions until its parent lets it go; the exit status."""
+    """Run the zygote, a solo worker or the user's functions until the parent disconnects. Return the exit status."""
     parser = argparse.ArgumentParser(prog="worker", description=__doc__)
     parser.add_argument("mode", choices=("zygote", "solo", "functions"))
     parser.add_argument("--control", type=int, required=True, help="the worker's end of a socket pair")
@@ -35,9 +35,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
         Zygote(channel, options.lifeline).run(options.warm == "adk")
     else:
         from .agent_process import run_solo
-        from .processes import stand_between
+        from .processes import shield_parent
 
         if hasattr(os, "fork"):
-            stand_between(options.control)
+            shield_parent(options.control)
         run_solo(channel, options.lifeline)
     return 0

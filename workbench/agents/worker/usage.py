@@ -1,4 +1,4 @@
-"""What model calls cost."""
+"""The cost of model calls."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any, Dict, NamedTuple
 
 
 class Usage(NamedTuple):
-    """Calls and tokens; zero where nothing was reported."""
+    """Calls and tokens; zero if nothing was reported."""
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
 
     def plus(self, other: Usage) -> Usage:
+        """Return the sum."""
         return Usage(
             self.model_calls + other.model_calls,
             self.input_tokens + other.input_tokens,
@@ -20,7 +21,7 @@ class Usage(NamedTuple):
         )
 
     def at_least(self, other: Usage) -> Usage:
-        """The larger figure of each: for two counts of the same calls, each of which may have missed some."""
+        """Return the larger figure of each, for two counts of the same calls that may each have missed some."""
         return Usage(
             max(self.model_calls, other.model_calls),
             max(self.input_tokens, other.input_tokens),
@@ -28,13 +29,15 @@ class Usage(NamedTuple):
         )
 
     def wire(self) -> Dict[str, int]:
-        """`{"model_calls", "input_tokens", "output_tokens"}`"""
+        """Return `{"model_calls", "input_tokens", "output_tokens"}`."""
         return self._asdict()
 
 
 def usage_of(metadata: Any) -> Usage:
-    """The tokens of a model's `usage_metadata` (an object or None), counted as ADK's evaluation counts them: tool-use
-    prompts are input, thoughts are output."""
+    """Return the tokens of a model's `usage_metadata` (an object or None).
+
+    They are counted as in ADK's evaluation: tool-use prompts are input, thoughts are output.
+    """
     if metadata is None:
         return Usage()
     return Usage(

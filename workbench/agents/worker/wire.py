@@ -1,4 +1,4 @@
-"""The way of one case to the workbench: a socket of its own, or a share in that of the process."""
+"""A case's connection to the workbench: its own socket, or a share of the process's socket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SocketWire(Channel):
     """A socket that carries the messages of one case only."""
 
     def encode(self, message: Dict[str, Any]) -> bytes:
-        """The frame of a message of this case.
+        """Return the frame of a message of this case.
 
         Raises:
             FrameTooLargeError: it is too large.
@@ -21,52 +21,57 @@ class SocketWire(Channel):
         return encode(message)
 
     def is_crowded(self) -> bool:
-        """Whether other cases send their messages the same way."""
+        """Return whether other cases use the same socket."""
         return False
 
     def refill(self) -> bool:
-        """Reads what has come to `pending`, without waiting; False if nothing more can come."""
+        """Read available data into `pending` without waiting. Return False if no more can come."""
         return self.fill(wait=False)
 
-    async def arrived(self) -> None:
-        """Returns when there is something to read."""
+    async def wait_for_data(self) -> None:
+        """Wait until there is something to read."""
         loop = asyncio.get_running_loop()
-        arrived = asyncio.Event()
-        loop.add_reader(self.fileno(), arrived.set)
+        has_data = asyncio.Event()
+        loop.add_reader(self.fileno(), has_data.set)
         try:
-            await arrived.wait()
+            await has_data.wait()
         finally:
             loop.remove_reader(self.fileno())
 
 
 class SharedWire:
-    """The share of case `number` in the way of its process: each message bears the number. As a `SocketWire`; `write`
-    takes its frames."""
+    """The share of case `number` in its process's socket. Each message carries the number.
+
+    It has the interface of a `SocketWire`; `write` takes its frames.
+    """
 
     def __init__(self, write: Callable[[bytes], None], number: int, is_crowded: Callable[[], bool]) -> None:
         self.write = write
         self.is_crowded = is_crowded
         self._number = number
         self.pending: Deque[Dict[str, Any]] = collections.deque()
-        self._arrived = asyncio.Event()
+        self._has_data = asyncio.Event()
 
     def put(self, message: Dict[str, Any]) -> None:
-        """Takes a message that came for the case."""
+        """Add a message for the case."""
         self.pending.append(message)
-        self._arrived.set()
+        self._has_data.set()
 
     def encode(self, message: Dict[str, Any]) -> bytes:
+        """Return the frame of a message, with the case's number."""
         return encode({**message, "id": self._number})
 
     def refill(self) -> bool:
-        self._arrived.clear()
+        """Note that the available data was read. Return True."""
+        self._has_data.clear()
         return True
 
-    async def arrived(self) -> None:
-        await self._arrived.wait()
+    async def wait_for_data(self) -> None:
+        """Wait until there is a message."""
+        await self._has_data.wait()
 
     def close(self) -> None:
-        """Leaves the socket to the others. Nothing can be written any more."""
+        """Leave the socket to the other cases. Writing fails afterwards."""
         self.write = _closed
 
 

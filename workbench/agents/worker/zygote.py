@@ -1,7 +1,7 @@
-"""The process that has everything imported before anybody asks: agent processes are forks of it.
+"""The process that imports everything in advance; agent processes are forks of it.
 
-On request it forks one ahead, the spare, which runs a dummy case of its own: the memory that a case writes to is its
-own then, and the agent that it becomes need not wait for a fork nor for thousands of pages to be copied.
+On request it forks a spare process in advance, which runs a dummy case. The memory that a case writes to is then
+already copied, so the agent need not wait for a fork and thousands of page copies.
 """
 
 from __future__ import annotations
@@ -12,35 +12,38 @@ import socket
 import sys
 from typing import Any, Dict, Optional, Sequence, Tuple
 
-from . import absent, processes
+from . import missing_a2a, processes
 from .adk_version import installed_adk
 from .agent_process import ready, run_agent
+from .fork_server import ForkServer, capture
 from .frames import Channel
 from .frames import send as send_frame
-from .nursery import Nursery, capture
 
 _NOBODY = 0
 """The number of a process that waits for a task."""
 _CASES = 4
-"""How many dummy cases are run ahead. The first one loads what is loaded late. The others are for functions that are
-called a few times a case: Python rewrites them at about the eighth call, and what was not rewritten by then each fork
-runs the slow way, which also writes to more of its memory. More of them would cost a short run more than they save."""
+"""Number of dummy cases run in advance.
+
+The first one triggers lazy imports. The others are for functions called a few times in each case: Python specialises
+them at about the eighth call. Without that, each fork would run the slower code and write to more of its memory. More
+dummy cases would cost a short run more than they save.
+"""
 
 
 class Zygote:
-    """Imports, says that it is ready, and forks an agent process for each `agent` command."""
+    """Imports the framework, reports that it is ready, and forks an agent process for each `agent` command."""
 
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
         self._lifeline = lifeline
-        self._nursery: Nursery
+        self._forks: ForkServer
         self._spare: Optional[Tuple[int, socket.socket]] = None
-        """Its process, and the way to it."""
+        """Its process ID, and the socket to it."""
 
     def run(self, warm: bool) -> None:
-        """Returns when the workbench lets go of us, with everything below us killed."""
-        # What is there when this is done will be there in every fork: the collector need not look at it, nor touch its
-        # pages. It does not look before either: of all that there is, it would find some three hundred objects.
+        """Run until the workbench disconnects; everything below us is then killed."""
+        # All objects created here stay in every fork, so the collector should neither visit them nor touch their
+        # memory pages. It is off until then, because it would free only about three hundred objects.
         gc.disable()
         if warm:
             warm_up(_CASES)
@@ -49,8 +52,8 @@ class Zygote:
             processes.adopt_orphans()
         gc.freeze()
         gc.enable()
-        self._nursery = Nursery(self._channel, self._lifeline)
-        self._nursery.tell(ready(why))
+        self._forks = ForkServer(self._channel, self._lifeline)
+        self._forks.report(ready(why))
 
         def handle(command: Dict[str, Any]) -> bool:
             if command["op"] == "spare":
@@ -59,13 +62,13 @@ class Zygote:
                 self._start_agent(command)
             return True
 
-        self._nursery.serve(handle)
+        self._forks.serve(handle)
 
     def _start_agent(self, command: Dict[str, Any]) -> None:
         fds = self._channel.take_fds(3)
         if not self._give_to_spare(command, fds):
             control, stdout, stderr = fds
-            self._nursery.fork(command["id"], lambda: self._be_agent(command["spec"], control, stdout, stderr))
+            self._forks.fork(command["id"], lambda: self._be_agent(command["spec"], control, stdout, stderr))
         for fd in fds:
             os.close(fd)
 
@@ -85,11 +88,11 @@ class Zygote:
                 channel.close()
                 self._be_agent(command["spec"], *fds)
 
-        self._spare = self._nursery.fork(_NOBODY, wait_for_task), own
+        self._spare = self._forks.fork(_NOBODY, wait_for_task), own
         theirs.close()
 
     def _give_to_spare(self, command: Dict[str, Any], fds: Sequence[int]) -> bool:
-        """Has the spare do it; False if there is none, or none any more."""
+        """Give the command to the spare process. Return False if there is none, or it is gone."""
         if self._spare is None:
             return False
         (pid, sock), self._spare = self._spare, None
@@ -98,7 +101,7 @@ class Zygote:
                 send_frame(sock, command, fds)
             except OSError:
                 return False
-        return self._nursery.rename(pid, command["id"])
+        return self._forks.rename(pid, command["id"])
 
     def _be_agent(self, spec: Dict[str, Any], control: int, stdout: int, stderr: int) -> None:
         if self._spare is not None:
@@ -108,14 +111,16 @@ class Zygote:
 
 
 def warm_up(cases: int) -> None:
-    """Imports google-adk, if it is there, and runs so many cases of a dummy agent, so that what it loads late is loaded
-    too. Whatever goes wrong is left for the agent to find, in its own words."""
+    """Import google-adk, if installed, and run `cases` dummy cases, so that its lazy imports are done.
+
+    Errors are only printed; the agent will hit them itself.
+    """
     if installed_adk() is None:
         return
     try:
         from .adk_warm import run_dummy_cases
 
         run_dummy_cases(cases)
-        absent.look()
+        missing_a2a.probe()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""A process that forks others on command, and sees to it that none outlives it.
+"""A process that forks others on command and makes sure that none outlives it.
 
-The zygote does this with agent processes, an agent process with case processes. While it waits it runs nothing but
+The zygote does this with agent processes, an agent process with case processes. While it waits, it runs nothing but
 this loop, so it always notices the end of a child, of its parent and of the workbench.
 """
 
@@ -22,16 +22,16 @@ from .frames import Channel
 Command = Dict[str, Any]
 
 
-class Nursery:
-    """Children by the number that the workbench gave them. Make it when the process will run no more foreign code."""
+class ForkServer:
+    """Children by the number that the workbench assigned. Create it when the process will run no more foreign code."""
 
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
         self._lifeline = lifeline
         self._children: Dict[int, int] = {}
-        """Process id → number."""
+        """Process ID → number."""
         self._older = set(processes.children())
-        """What was started before, by an import: it is there for all children, and stays as long as we do."""
+        """Processes that an import started earlier. They serve all children and stay as long as we do."""
         self._wake_read, self._wake_write = os.pipe()
         for fd in (self._wake_read, self._wake_write):
             fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
@@ -41,8 +41,11 @@ class Nursery:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def serve(self, handle: Callable[[Command], bool]) -> bool:
-        """Hands commands to `handle` (`kill`, `ping` and `quit` are done here) until it returns False: then False. At
-        the end of the channel, on `quit` and when the workbench is gone: True, with all children killed."""
+        """Pass commands to `handle` until it returns False, then return False.
+
+        `kill`, `ping` and `quit` are handled here. At the end of the channel, on `quit` and when the workbench is gone,
+        return True with all children killed.
+        """
         poll = select.poll()
         for fd in (self._channel.fileno(), self._lifeline, self._wake_read):
             poll.register(fd, select.POLLIN)
@@ -52,7 +55,7 @@ class Nursery:
                 if command["op"] == "quit":
                     return self._end()
                 if command["op"] == "ping":
-                    self.tell({"op": "pong"})
+                    self.report({"op": "pong"})
                 elif command["op"] == "kill":
                     self._kill(command["id"], command["signal"])
                 elif not handle(command):
@@ -64,32 +67,32 @@ class Nursery:
                 return self._end()
 
     def fork(self, number: int, body: Callable[[], None]) -> int:
-        """Runs `body` in a child that leads a session of its own and dies with us; gives its process id."""
+        """Run `body` in a child with its own session that dies with us. Return its process ID."""
         parent = os.getpid()
         pid = _fork()
         if pid == 0:
             self._be_child(parent, body)
         self._children[pid] = number
-        self.tell({"op": "started", "id": number, "pid": pid})
+        self.report({"op": "started", "id": number, "pid": pid})
         return pid
 
     def rename(self, pid: int, number: int) -> bool:
-        """Gives a child that waited without a task its number; False if it has ended."""
+        """Assign a number to a child that waited without a task. Return False if it has ended."""
         if pid not in self._children:
             return False
         self._children[pid] = number
-        self.tell({"op": "started", "id": number, "pid": pid})
+        self.report({"op": "started", "id": number, "pid": pid})
         return True
 
-    def tell(self, message: Command) -> None:
-        """Sends a report; one that nobody is there to read any more is dropped, as `serve` is about to notice."""
+    def report(self, message: Command) -> None:
+        """Send a report. If nobody reads it, drop it, because `serve` is about to notice."""
         try:
             self._channel.send(message)
         except (BrokenPipeError, ConnectionResetError):
             return
 
     def release(self) -> None:
-        """Gives signals and descriptors back, for a process that goes on by itself."""
+        """Restore signals and descriptors, for a process that continues without the loop."""
         signal.set_wakeup_fd(self._wakeup_fd if self._wakeup_fd >= 0 else -1)
         for number, handler in self._handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
@@ -107,7 +110,7 @@ class Nursery:
             body()
             status = 0
         except BaseException:
-            # A fault of the worker itself: what belongs to the agent has been caught further down.
+            # An error of the worker itself; the agent's errors are caught deeper.
             traceback.print_exc()
         finally:
             leave(status)
@@ -118,18 +121,20 @@ class Nursery:
                 processes.kill_group(pid, signum)
 
     def _reap(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # an earlier round has read what this signal wrote
+        with contextlib.suppress(BlockingIOError):  # a previous round has read the byte of this signal
             os.read(self._wake_read, 4096)
         ended = list(self._ended())
         if ended:
             self._kill_orphans()
         for number, status in ended:
             if number is not None:
-                self.tell({"op": "exited", "id": number, "status": status})
+                self.report({"op": "exited", "id": number, "status": status})
 
     def _ended(self) -> Iterator[Tuple[Optional[int], int]]:
-        """Number and wait status of each child that has ended, its group killed; no number: an orphan that we adopted,
-        which may have left some itself."""
+        """Yield number and wait status of each ended child, after killing its group.
+
+        The number is None for an adopted orphan, which may have left orphans itself.
+        """
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -137,13 +142,16 @@ class Nursery:
                 return
             if ended is None:
                 return
-            # Before its number can be given to another process.
+            # Its process ID cannot be reused before `waitpid`.
             processes.kill_group(ended.si_pid)
             yield self._children.pop(ended.si_pid, None), os.waitpid(ended.si_pid, 0)[1]
 
     def _kill_orphans(self) -> None:
-        """Kills what a child that has ended left behind, in whatever session: it has become ours. (Children adopt the
-        orphans below them, so what is ours without being known belongs to none that is still running.)"""
+        """Kill what an ended child left behind, in whatever session.
+
+        These processes are now our children. Running children adopt the orphans below them, so an unknown child of ours
+        belongs to none of them.
+        """
         for pid in processes.children():
             if pid not in self._children and pid not in self._older:
                 processes.kill_group(pid)
@@ -160,23 +168,23 @@ def _fork() -> int:
     if sys.version_info < (3, 12):
         return os.fork()
     with warnings.catch_warnings():
-        # Python warns of threads, and the agent may have made errors of warnings. Its threads were looked at.
+        # Python warns about threads, and the agent may turn warnings into errors. Its threads were checked.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 def leave(status: int) -> None:
-    """Ends this process at once: no exit handlers, no waiting for threads, no freeing of what was imported."""
+    """End this process at once: no exit handlers, no waiting for threads, no freeing of memory."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            continue  # closed or replaced by the agent: there is nobody left to tell
+            continue  # closed or replaced by the agent
     os._exit(status)
 
 
 def capture(stdout: int, stderr: int) -> None:
-    """Makes these two the process's output, and gives it an input at its end."""
+    """Use these two descriptors as the process's output, and an empty input."""
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -186,4 +194,4 @@ def capture(stdout: int, stderr: int) -> None:
 
 
 def _nothing(number: int, frame: Optional[Any]) -> None:
-    """A handler, so that the signal wakes `select` through the wakeup descriptor."""
+    """Do nothing: the signal only wakes `select` through the wakeup descriptor."""

@@ -1,4 +1,4 @@
-"""Where an agent is at the moment: asked when it is stopped because it takes too long."""
+"""The current position of an agent, reported when it is stopped for taking too long."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _MOST_TASKS = 3
 
 
 def stack_of_this_process(frame: Optional[types.FrameType]) -> str:
-    """The lines being executed, if the project has a part in them, else what the tasks of the running event loop wait
-    for. `frame` is the one that a signal interrupted."""
+    """Return the lines being executed, if the project is involved, else what the event loop's tasks wait for.
+
+    `frame` is the one that a signal interrupted.
+    """
     running = [(here.f_code.co_filename, line, here.f_code.co_name) for here, line in traceback.walk_stack(frame)][::-1]
     if any(is_project_file(place[0]) for place in running):
         return "".join(["Running (most recent call last):\n", *place_lines(running)])
@@ -29,7 +31,7 @@ def stack_of_this_process(frame: Optional[types.FrameType]) -> str:
 
 
 def stack_of_tasks(tasks: Iterable[Any]) -> str:
-    """What the tasks wait for, those of the project; "" if there are none."""
+    """Return what the project's tasks wait for, or "" if there are none."""
     waiting = [_awaited(task.get_coro()) for task in tasks]
     own = [places for places in waiting if any(is_project_file(place[0]) for place in places)]
     texts = ["".join(["Waiting (most recent call last):\n", *place_lines(places)]) for places in own[:_MOST_TASKS]]
@@ -37,7 +39,7 @@ def stack_of_tasks(tasks: Iterable[Any]) -> str:
 
 
 def _awaited(awaitable: Any) -> List[Place]:
-    """From a coroutine to the innermost line that it waits at."""
+    """Return the places from a coroutine down to the innermost line where it waits."""
     places: List[Place] = []
     seen: Set[int] = set()
     while awaitable is not None and id(awaitable) not in seen and len(seen) < _DEEPEST:
@@ -45,7 +47,9 @@ def _awaited(awaitable: Any) -> List[Place]:
         frame = _attribute(awaitable, "cr_frame", "ag_frame", "gi_frame")
         if frame is not None:
             places.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
-        awaitable = _attribute(awaitable, "cr_await", "ag_await", "gi_yieldfrom") or _hidden(awaitable, frame, seen)
+        awaitable = _attribute(awaitable, "cr_await", "ag_await", "gi_yieldfrom") or _unlisted_awaitable(
+            awaitable, frame, seen
+        )
     return places
 
 
@@ -53,9 +57,12 @@ def _attribute(awaitable: Any, *names: str) -> Any:
     return next((value for name in names if (value := getattr(awaitable, name, None)) is not None), None)
 
 
-def _hidden(awaitable: Any, frame: Optional[types.FrameType], seen: Set[int]) -> Any:
-    """What is waited for by something that does not say so: the step of an async generator holds it where only the
-    garbage collector looks, and a coroutine that is driven by hand is in a local variable of who drives it."""
+def _unlisted_awaitable(awaitable: Any, frame: Optional[types.FrameType], seen: Set[int]) -> Any:
+    """Return an awaitable that has no attribute for it.
+
+    The step of an async generator is only visible to the garbage collector. A coroutine that is driven by hand is a
+    local variable of its driver.
+    """
     if isinstance(awaitable, (asyncio.Future, asyncio.Task)):
         return None
     held = list(frame.f_locals.values()) if frame is not None else gc.get_referents(awaitable)

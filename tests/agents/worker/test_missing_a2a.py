@@ -1,4 +1,4 @@
-"""What google-adk looks for in vain in every turn, and what it makes of tools, is found out once."""
+"""Work that google-adk repeats in every turn (a failing import, tool declarations) is done once."""
 
 import importlib
 import importlib.util
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.agents.worker import absent, adk_driver
+from workbench.agents.worker import adk_driver, missing_a2a
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def restored() -> Iterator[None]:
     finders, modules = sys.meta_path[:], dict(sys.modules)
     yield
     sys.meta_path[:] = finders
-    absent._failures.clear()
+    missing_a2a._failures.clear()
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]
 
@@ -30,39 +30,41 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
         raise error
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    absent.look()
+    missing_a2a.probe()
     monkeypatch.undo()
     return error
 
 
-def test_it_fails_in_the_same_words(failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, absent._MODULE, raising=False)
+def test_blocked_import_fails_with_the_same_message(
+    failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, missing_a2a._MODULE, raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    absent.believe()
+    missing_a2a.block()
     with pytest.raises(ModuleNotFoundError, match="No module named 'a2a'") as caught:
-        importlib.import_module(absent._MODULE)
+        importlib.import_module(missing_a2a._MODULE)
     assert caught.value.name == "a2a"
 
 
-def test_a_project_with_such_a_package_is_asked_itself(
+def test_import_is_not_blocked_if_the_project_has_the_package(
     failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     before = sys.meta_path[:]
-    absent.believe()
+    missing_a2a.block()
     assert sys.meta_path == before
 
 
-def test_another_fault_is_left_to_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_import_errors_are_not_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> None:
         raise ModuleNotFoundError("No module named 'httpx'", name="httpx")
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    absent.look()
-    assert absent._failures == []
+    missing_a2a.probe()
+    assert missing_a2a._failures == []
 
 
-def test_declarations_are_remembered() -> None:
+def test_declarations_are_cached() -> None:
     function_tool = pytest.importorskip("google.adk.tools.function_tool")
 
     def find_order(number: int) -> str:
@@ -75,5 +77,5 @@ def test_declarations_are_remembered() -> None:
     assert function_tool._build_declaration_cached.cache_info().hits == hits + 1
 
 
-def test_an_agent_without_tools_is_left_alone() -> None:
+def test_agent_without_tools_is_accepted() -> None:
     adk_driver.declare_tools(object())
