@@ -109,10 +109,9 @@ async def test_pasting_into_a_text_field(open_screen: OpenScreen) -> None:
 
 async def test_messages_are_never_markup_whatever_the_caller_says(open_screen: OpenScreen) -> None:
     screen = open_screen()
-    async with screen.open():
+    async with screen.open() as pilot:
         screen.app.notify("[red]one", markup=True)
         screen.app.screen.notify("[red]two")
-        assert [(notice.message, notice.markup) for notice in screen.app._notifications] == [
-            ("[red]one", False),
-            ("[red]two", False),
-        ]
+        await screen.until(pilot, lambda: len(screen.app._notifications) == 2)
+        shown = [(notice.message, notice.markup) for notice in screen.app._notifications]
+        assert shown == [("[red]one", False), ("[red]two", False)]
