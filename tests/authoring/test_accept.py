@@ -86,7 +86,7 @@ def test_one_argument_is_set_and_nothing_else() -> None:
     found = Comparison(case, [actual]).hunks
     assert [(hunk.what, hunk.old, hunk.new) for hunk in found] == [
         ("refund: change amount", 12, 12.5),
-        ("change the answer", "Here is your money.", "Done."),
+        ("replace the answer", "Here is your money.", "Done."),
     ]
     changed = Comparison(case, [actual]).accepted(found[:1])
     wanted = copy.deepcopy(case)
@@ -98,7 +98,7 @@ def test_an_argument_added_and_one_taken_out() -> None:
     case = authored([{"name": "refund", "args": {"order": "A1", "note": "x"}}])
     actual = actual_turn(call_event("refund", {"order": "A1", "urgent": True}, "1"))
     comparison = Comparison(case, [actual])
-    assert [hunk.what for hunk in comparison.hunks] == ["refund: take out note", "refund: add urgent"]
+    assert [hunk.what for hunk in comparison.hunks] == ["refund: remove note", "refund: add urgent"]
     assert calls_of(comparison.accepted(comparison.hunks[:1])) == [("refund", {"order": "A1"})]
     assert calls_of(comparison.accepted(comparison.hunks)) == [("refund", {"order": "A1", "urgent": True})]
 
@@ -115,11 +115,11 @@ def test_calls_are_added_in_their_place_and_taken_out() -> None:
     comparison = Comparison(case, [actual_turn(*events)])
     by_kind = {(hunk.kind, hunk.what): hunk for hunk in comparison.hunks}
     assert list(by_kind) == [
-        ("call added", "expect the call check"),
-        ("call removed", "do not expect the call greet"),
-        ("call added", "expect the call refund"),
+        ("call added", "add the call check"),
+        ("call removed", "remove the call greet"),
+        ("call added", "add the call refund"),
     ]
-    last = by_kind["call added", "expect the call refund"]
+    last = by_kind["call added", "add the call refund"]
     assert [name for name, _ in calls_of(comparison.accepted([last]))] == ["look", "refund", "greet"]
     assert [name for name, _ in calls_of(comparison.accepted(comparison.hunks))] == ["check", "look", "refund"]
 
@@ -188,7 +188,7 @@ def test_an_answer_that_was_not_expected_and_one_that_did_not_come() -> None:
         ({"eval_id": "x", "conversationScenario": {"startingPrompt": "a", "conversationPlan": "b"}}, [], "scenario"),
         ({"eval_id": "x", "conversation": []}, [], "no turns"),
         (authored([]), [None], "did not come to the end"),
-        (authored([]), [{"user_content": text("Bye", "user")}], "another one since"),
+        (authored([]), [{"user_content": text("Bye", "user")}], "has changed since"),
         (BOTH_SHAPES, [actual_turn()], "both shapes"),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_turn_that_was_not_reached_leaves_the_others() -> None:
     case["conversation"].append(copy.deepcopy(case["conversation"][0]))
     comparison = Comparison(case, [actual_turn(), None])
     assert [hunk.turn for hunk in comparison.hunks] == [0]
-    assert comparison.notes == ("turn 2: the agent did not come to the end of it in the last run",)
+    assert comparison.notes == ("turn 2: the agent did not complete this turn in the last run",)
 
 
 def test_the_file_changes_where_the_hunk_is() -> None:

@@ -284,7 +284,7 @@ def test_copies_have_names_and_turns_of_their_own() -> None:
 def test_cases_go_to_another_file_or_not_at_all() -> None:
     left, right = moved(file(WRITTEN, SCENARIO), [0], file())
     assert [json.loads(content)["eval_cases"] for content in (left, right)] == [[SCENARIO], [WRITTEN]]
-    with pytest.raises(RejectedError, match="late is there already"):
+    with pytest.raises(RejectedError, match="already has late"):
         moved(file(WRITTEN), [0], file(SCENARIO, WRITTEN))
 
 

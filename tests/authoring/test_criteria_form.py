@@ -205,7 +205,7 @@ def test_choices_go_round() -> None:
         ("threshold", "0,8", "a point, not a comma"),
         ("threshold", "nan", "no number"),
         ("threshold", "", "no number"),
-        ("num_samples", "0", "1 or more"),
+        ("num_samples", "0", "at least 1"),
         ("num_samples", "2.5", "whole"),
         ("judge_model", "  ", "D takes the field out"),
     ],
@@ -256,12 +256,12 @@ def test_a_preset_leaves_what_is_there() -> None:
 
 def test_what_a_criterion_costs_and_needs() -> None:
     assert cost(known()["response_match_score"]) == "no calls"
-    assert cost(known()["final_response_match_v2"], 3) == "up to 3 judge calls a turn"
+    assert cost(known()["final_response_match_v2"], 3) == "up to 3 judge calls per turn"
     assert "service" in cost(known()["safety_v1"])
     assert "reference" in needs(known()["final_response_match_v2"])
     assert "scenario" in needs(known()["per_turn_user_simulator_quality_v1"])
     assert cost(known()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service a conversation"
-    assert "cannot score it yet" in guide(replace(known()["safety_v1"], score=""))
+    assert "Not supported yet" in guide(replace(known()["safety_v1"], score=""))
 
 
 def test_both_versions_by_criterion() -> None:

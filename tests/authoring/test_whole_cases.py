@@ -52,9 +52,9 @@ def test_each_change_starts_from_what_the_file_holds_now() -> None:
 
 
 def test_a_case_that_is_gone_is_said_and_nothing_is_made() -> None:
-    with pytest.raises(GoneError, match=r"a\.json was changed meanwhile: two is not there any more"):
+    with pytest.raises(GoneError, match=r"a\.json was changed by another program: two no longer exists"):
         deleted(opened("one", "three"), [chosen(0, 1)])
-    with pytest.raises(GoneError, match="two stands there twice"):
+    with pytest.raises(GoneError, match="two is no longer unique"):
         deleted(opened("two", "two", "three", "four"), [chosen(1)])
 
 

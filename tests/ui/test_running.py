@@ -346,7 +346,7 @@ async def test_a_threshold_being_typed_counts_for_its_line_whatever_comes_next(o
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [criterion.threshold for criterion in choice.config.criteria] == [0.3, 0.4]
         await pilot.press("o", *"0.5.", "a")
-        assert "“0.5.” is no number: tool_trajectory_avg_score is unchanged" in screen.text
+        assert "“0.5.” is not a number: tool_trajectory_avg_score is unchanged" in screen.text
         await pilot.press("a", "o", "r")
         await started(screen, pilot)
 

@@ -1,1 +1,1 @@
-"""Edits of the user's files as values, without a screen: what was not changed keeps every byte."""
+"""Edits of the user's files as values, without a screen. Unchanged parts keep every byte."""

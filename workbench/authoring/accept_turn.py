@@ -1,4 +1,4 @@
-"""One turn of a case beside the same turn of a transcript: where they differ, and the turn with some of it accepted."""
+"""Comparison of one turn of a case with its transcript, and the turn with some differences accepted."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,14 +27,17 @@ HunkKind: TypeAlias = Literal[
     "answer",
 ]
 Pair: TypeAlias = tuple[int | None, int | None]
-"""Positions of the same thing in the reference and in the transcript; None where one of them has none."""
+"""Positions of the same item in the reference and in the transcript; None if one of them lacks it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One smallest difference. `turn` counts from 0, `own` and `theirs` are positions among the calls or texts of the
-    reference and of the transcript. `what` says in words what accepting it does, `old` and `new` are the JSON values
-    (`ABSENT` for none); all of them raw."""
+    """One smallest difference.
+
+    `turn` counts from 0. `own` and `theirs` are positions among the calls or texts of the reference and of the
+    transcript. `what` describes the effect of accepting it. `old` and `new` are JSON values, `ABSENT` for none. All
+    texts are raw.
+    """
 
     turn: int
     kind: HunkKind
@@ -47,48 +50,44 @@ class Hunk:
 
 
 class TurnComparison:
-    """`turn` is JSON in the file's spelling, and is what `accept` changes; `actual` is an invocation in snake_case."""
+    """A turn's JSON in the file's spelling, which `accept` changes, beside an invocation in snake_case."""
 
     def __init__(
-        self, number: int, turn: dict[str, Any], actual: Mapping[str, Any] | None, *, camel: bool, otherwise: Shape
+        self, number: int, turn: dict[str, Any], actual: Mapping[str, Any] | None, *, camel: bool, default_shape: Shape
     ) -> None:
         self._number, self._turn, self._actual, self._camel = number, turn, actual, camel
-        self._own, self._theirs = steps_of(turn, otherwise), steps_of(actual)
-
-    # What differs
+        self._own, self._theirs = steps_of(turn, default_shape), steps_of(actual)
 
     def hunks(self) -> Iterator[Hunk]:
-        """In the order of a conversation: calls, what came back, what was said, the answer."""
+        """Yield the differences: calls and results, order of calls, texts, answer."""
         for own, theirs in self._call_pairs:
-            yield from self._of_calls(own, theirs)
+            yield from self._call_hunks(own, theirs)
         if self._out_of_order:
             names = [[step.name for step in side.calls] for side in (self._own, self._theirs)]
-            yield self._hunk(
-                "order", what="put the calls into the order in which they were made", old=names[0], new=names[1]
-            )
+            yield self._hunk("order", what="use the actual order of the calls", old=names[0], new=names[1])
         for own, theirs in self._text_pairs:
-            yield from self._of_texts(own, theirs)
+            yield from self._text_hunks(own, theirs)
         old, new = (content_text(_content(side, "final_response")) for side in (self._turn, self._actual))
         if old != new:
-            what = "change the answer" if old and new else "expect this answer" if new else "expect no answer"
+            what = "replace the answer" if old and new else "expect this answer" if new else "expect no answer"
             yield self._hunk("answer", what=what, old=old or ABSENT, new=new or ABSENT)
 
     def _hunk(self, kind: HunkKind, *, what: str, old: Any = ABSENT, new: Any = ABSENT, **where: Any) -> Hunk:
         return Hunk(self._number, kind, what=what, old=old, new=new, **where)
 
-    def _of_calls(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
+    def _call_hunks(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
         if own is None:
-            assert theirs is not None  # a pair has one at least
+            assert theirs is not None  # A pair has at least one.
             call = self._theirs.calls[theirs]
-            yield self._hunk("call added", what=f"expect the call {call.name}", new=_args(call), theirs=theirs)
+            yield self._hunk("call added", what=f"add the call {call.name}", new=_args(call), theirs=theirs)
         elif theirs is None:
             call = self._own.calls[own]
-            yield self._hunk("call removed", what=f"do not expect the call {call.name}", old=_args(call), own=own)
+            yield self._hunk("call removed", what=f"remove the call {call.name}", old=_args(call), own=own)
         else:
-            yield from self._of_arguments(own, theirs)
-            yield from self._of_results(own, theirs)
+            yield from self._argument_hunks(own, theirs)
+            yield from self._result_hunks(own, theirs)
 
-    def _of_arguments(self, own: int, theirs: int) -> Iterator[Hunk]:
+    def _argument_hunks(self, own: int, theirs: int) -> Iterator[Hunk]:
         call = self._own.calls[own]
         old, new = _args(call), _args(self._theirs.calls[theirs])
         where = {"own": own, "theirs": theirs}
@@ -99,36 +98,39 @@ class TurnComparison:
         for name in [*old, *(name for name in new if name not in old)]:
             one, other = old.get(name, ABSENT), new.get(name, ABSENT)
             if frozen(one) != frozen(other):
-                verb = "add" if one is ABSENT else "take out" if other is ABSENT else "change"
+                verb = "add" if one is ABSENT else "remove" if other is ABSENT else "change"
                 what = f"{call.name}: {verb} {name}"
                 yield self._hunk("argument", what=what, old=one, new=other, argument=name, **where)
 
-    def _of_results(self, own: int, theirs: int) -> Iterator[Hunk]:
-        """What a tool gave back is no expectation, but where the reference has it, it belongs to the call."""
+    def _result_hunks(self, own: int, theirs: int) -> Iterator[Hunk]:
+        """Yield a changed tool result, if the reference has one.
+
+        A result is not an expectation, but belongs to its call.
+        """
         one = self._own.answers.get(self._own.calls[own])
         other = self._theirs.answers.get(self._theirs.calls[theirs])
         if one is None or other is None:
             return
         old, new = get(one.value, "response"), get(other.value, "response")
         if frozen(old) != frozen(new):
-            yield self._hunk("result", what=f"{one.name}: what came back", old=old, new=new, own=own, theirs=theirs)
+            yield self._hunk("result", what=f"{one.name}: change the result", old=old, new=new, own=own, theirs=theirs)
 
-    def _of_texts(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
+    def _text_hunks(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
         one = None if own is None else self._own.said[own]
         other = None if theirs is None else self._theirs.said[theirs]
         where = {"own": own, "theirs": theirs}
         if one is None:
-            assert other is not None  # a pair has one at least
+            assert other is not None  # A pair has at least one.
             yield self._hunk(
-                "text added", what=f"expect {other.author or 'the agent'} to say this", new=other.text, **where
+                "text added", what=f"add this text of {other.author or 'the agent'}", new=other.text, **where
             )
         elif other is None:
             yield self._hunk(
-                "text removed", what=f"do not expect {one.author or 'the agent'} to say this", old=one.text, **where
+                "text removed", what=f"remove this text of {one.author or 'the agent'}", old=one.text, **where
             )
         elif one.text != other.text:
             yield self._hunk(
-                "text", what=f"change what {one.author or 'the agent'} says", old=one.text, new=other.text, **where
+                "text", what=f"change this text of {one.author or 'the agent'}", old=one.text, new=other.text, **where
             )
 
     @cached_property
@@ -166,10 +168,8 @@ class TurnComparison:
     def _common(self) -> list[tuple[int, int]]:
         return [(own, theirs) for own, theirs in self._call_pairs if own is not None and theirs is not None]
 
-    # Accepting
-
     def accept(self, wanted: Collection[Hunk]) -> None:
-        """Changes the turn so that these of its hunks are none any more."""
+        """Change the turn so that these hunks disappear."""
         mine = [hunk for hunk in self.hunks() if hunk in wanted]
         places = self._places()
         for hunk in mine:

@@ -1,4 +1,4 @@
-"""Sessions that ADK saved as JSON, as conversations that can be kept."""
+"""Sessions saved by ADK as JSON, read as conversations that can become cases."""
 
 import copy
 from collections.abc import Sequence
@@ -15,37 +15,36 @@ _USER = "user"
 
 
 class NoSessionError(ValueError):
-    """What was given is no session of ADK's; the message begins with the place."""
+    """The data is not an ADK session. The message begins with the place."""
 
 
 def case_from_session(session: Any) -> Captured:
-    """A session as ADK writes it as JSON (`adk run --save_session`, the session of its web page; either spelling), as a
-    conversation.
+    """Return an ADK session in JSON form, in either spelling, as a conversation.
 
-    The state of a session file is that after the last turn; that before the first one is worked out where the events
-    tell all that was changed, and what they do not tell is left as it is, with a note.
+    `adk run --save_session` and ADK's web page write such files. A file has the state after the last turn. The state
+    before the first turn is derived from it by removing the keys that events changed; a note names them.
 
     Raises:
-        NoSessionError: it is no session, or has no turn with a message of the user.
+        NoSessionError: the data is not a session, or has no turn with a user message.
     """
     if not isinstance(session, dict):
-        raise NoSessionError("the file must hold one object, a session of ADK's, with app_name, user_id and events")
+        raise NoSessionError("the file must contain one ADK session: an object with app_name, user_id and events")
     if get(session, "eval_cases") is not None:
         raise NoSessionError("eval_cases: this is an evalset, not a session")
     app_name = _text(session, "app_name")
     user_id = _text(session, "user_id")
     events = get(session, "events")
     if not isinstance(events, list):
-        raise NoSessionError("events: this must be a list of ADK's events" + (" (it is missing)" * (events is None)))
+        raise NoSessionError("events: this must be a list of ADK events" + (" (it is missing)" * (events is None)))
     state = get(session, "state")
     if state is not None and not isinstance(state, dict):
         raise NoSessionError("state: this must be an object")
     checked = [_snake_event(event, number) for number, event in enumerate(events)]
     turns, notes = _turns(checked)
     if not turns:
-        raise NoSessionError("events: no message of a user is among them, so there is no turn to keep")
-    before, doubt = _state_before(state or {}, checked)
-    return Captured(app_name, user_id, tuple(turns), before, (*notes, *doubt))
+        raise NoSessionError("events: none of them is a user message, so there is no turn")
+    before, state_notes = _state_before(state or {}, checked)
+    return Captured(app_name, user_id, tuple(turns), before, (*notes, *state_notes))
 
 
 def _text(session: Json, name: str) -> str:
@@ -86,8 +85,11 @@ def _check_part(part: Json, place: str) -> None:
 
 
 def _turns(events: Sequence[Json]) -> tuple[list[Json], list[str]]:
-    """The invocations, by ADK's rules (`EvaluationGenerator.convert_events_to_eval_invocations`): events of one
-    `invocation_id` are one turn, and the last final response with text is its answer."""
+    """Return the invocations and notes.
+
+    The rules are ADK's (`EvaluationGenerator.convert_events_to_eval_invocations`): events with the same `invocation_id`
+    are one turn, and the last final response with text is its answer.
+    """
     groups: dict[str, list[Json]] = {}
     for event in events:
         groups.setdefault(str(event.get("invocation_id") or ""), []).append(event)
@@ -96,7 +98,7 @@ def _turns(events: Sequence[Json]) -> tuple[list[Json], list[str]]:
     for number, group in enumerate(groups.values(), 1):
         users = [event for event in group if _is_user(event) and _parts(event)]
         if not users:
-            notes.append(f"invocation {number} has no message of the user, and is left out")
+            notes.append(f"invocation {number} is left out: it has no user message")
             continue
         turn = _turn_of(users[-1], [event for event in group if not _is_user(event)])
         if "final_response" not in turn:
@@ -121,25 +123,25 @@ def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
 
 
 def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[str]]:
-    """The state before the first turn, as far as it can be known: without the keys that events set."""
+    """Return the state without the keys that events set, and notes about them."""
     changed: dict[str, None] = {}
     for event in events:
         delta = (event.get("actions") or {}).get("state_delta") if isinstance(event.get("actions"), dict) else None
         if isinstance(delta, dict):
             changed.update(dict.fromkeys(delta))
-    own = [key for key in after if _is_adks_own(key)]
+    own = [key for key in after if _is_internal(key)]
     gone = [key for key in after if key in changed and key not in own]
     before = {key: copy.deepcopy(value) for key, value in after.items() if key not in (*own, *gone)}
     notes = []
     if gone:
-        notes.append(f"left out of the initial state, for the agent set it on the way: {_listed(gone)}")
+        notes.append(f"left out of the initial state, because the agent set it later: {_listed(gone)}")
     if own:
-        notes.append(f"left out of the initial state, for it is ADK's own: {_listed(own)}")
+        notes.append(f"left out of the initial state, because it is internal to ADK: {_listed(own)}")
     return before, notes
 
 
-def _is_adks_own(key: str) -> bool:
-    """Whether ADK's tools keep something under it, such as the title that the web page gives a session."""
+def _is_internal(key: str) -> bool:
+    """Return whether a key is used by ADK's tools, such as the session title of its web page."""
     return len(key) > 4 and key.startswith("__") and key.endswith("__")
 
 
@@ -152,7 +154,7 @@ def _is_user(event: Json) -> bool:
 
 
 def _is_final(event: Json) -> bool:
-    """`Event.is_final_response` of google-adk, without a running agent's knowledge."""
+    """Return the result of google-adk's `Event.is_final_response`, without knowledge of a running agent."""
     actions = event.get("actions") if isinstance(event.get("actions"), dict) else {}
     if (actions or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
         return True

@@ -1,7 +1,7 @@
-"""From a conversation that took place to a case: what was said and done becomes what is expected.
+"""Conversion of a recorded conversation into a case.
 
-A conversation is kept as ADK invocations with snake_case keys, one a turn. The case has the shape that its file uses:
-`invocation_events` as ADK's web page records them, or `tool_uses` as people write them.
+A conversation is a list of ADK invocations with snake_case keys, one per turn. The case's steps have the form that its
+file uses: `invocation_events` as ADK's web page records them, or `tool_uses` as people write them.
 """
 
 import copy
@@ -19,17 +19,20 @@ from workbench.model.spelling import get, respelled
 
 Json = dict[str, Any]
 
-_LONGEST_ID = 40
-"""Characters of an id that is made of what was said."""
+_MAX_ID = 40
+"""Most characters of an ID derived from the user's message."""
 _KEPT_OF_EVENT = ("author", "content", "grounding_metadata")
-"""What ADK's own record of a step has; what it cost and which model it was change from run to run."""
+"""Stable fields of a recorded step. Others, such as cost and model, differ between runs."""
 FUNCTIONS = ("function_call", "function_response")
 
 
 @dataclass(frozen=True)
 class Captured:
-    """A conversation as it took place. `turns` are invocations, complete ones only; `state` is that of the session
-    before the first message, and `notes` say what of the conversation cannot be in a case."""
+    """A recorded conversation.
+
+    `turns` are its complete invocations. `state` is the session's state before the first message. `notes` name parts
+    that a case cannot contain.
+    """
 
     app_name: str
     user_id: str
@@ -38,18 +41,20 @@ class Captured:
     notes: tuple[str, ...] = ()
 
     def calls(self, turns: Collection[int]) -> int:
-        """How many tools were called in these turns."""
+        """Return the number of tool calls in these turns."""
         return sum(len(tool_calls(turn)) for number, turn in enumerate(self.turns) if number in turns)
 
     def said_before(self, turns: Collection[int]) -> int:
-        """How many texts there were in these turns before the answers."""
+        """Return the number of texts before the answers in these turns."""
         return sum(len(intermediate_texts(turn)) for number, turn in enumerate(self.turns) if number in turns)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a conversation goes into the case. `turns` are numbers from 0; `recorded`: the steps as
-    `invocation_events`, else as `tool_uses`."""
+    """The parts of a conversation to put into a case.
+
+    `turns` are numbers from 0. `recorded` selects `invocation_events` for the steps, else `tool_uses`.
+    """
 
     eval_id: str
     turns: frozenset[int]
@@ -67,8 +72,11 @@ def case_of(
     camel: bool = False,
     fresh: Callable[[], str] = lambda: str(uuid.uuid4()),
 ) -> Json:
-    """The case, as it is to stand in a file: in camelCase if the file is. `now` is when it is made (seconds since
-    1970), `fresh` makes the ids of its turns: those of the conversation belong to that."""
+    """Return the case as its file should contain it, in camelCase if the file uses that.
+
+    `now` is the time of creation in seconds since 1970. `fresh` makes new IDs for the turns, because the old IDs belong
+    to the conversation.
+    """
     turns = [_turn(turn, choice, fresh()) for number, turn in enumerate(captured.turns) if number in choice.turns]
     session = {
         "app_name": captured.app_name,
@@ -80,7 +88,10 @@ def case_of(
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:
-    """Which shape cases of a file have: True for `invocation_events`, False for `tool_uses`, None: none says."""
+    """Return the form of steps in the cases of a file.
+
+    True means `invocation_events`, False `tool_uses`, None that no case has steps.
+    """
     for case in cases:
         for turn in get(case, "conversation") or ():
             data = get(turn, "intermediate_data")
@@ -92,14 +103,14 @@ def uses_events(cases: Iterable[Any]) -> bool | None:
 
 
 def id_from(captured: Captured, otherwise: str) -> str:
-    """An id made of the first words of the user, `otherwise` if there are none."""
+    """Return an ID made of the user's first words, or `otherwise` without any."""
     words = re.findall(r"\w+", content_text(captured.turns[0].get("user_content")).lower()) if captured.turns else []
     name = ""
     for word in words:
-        if len(name) + len(word) > _LONGEST_ID:
+        if len(name) + len(word) > _MAX_ID:
             break
         name = f"{name}_{word}" if name else word
-    return name or (words[0][:_LONGEST_ID] if words else otherwise)
+    return name or (words[0][:_MAX_ID] if words else otherwise)
 
 
 def _turn(turn: Json, choice: Choice, invocation_id: str) -> Json:
@@ -114,10 +125,10 @@ def _turn(turn: Json, choice: Choice, invocation_id: str) -> Json:
 
 def _authored(turn: Json, choice: Choice) -> Json:
     uses = [{"name": call.name, "args": copy.deepcopy(call.args or {})} for call in tool_calls(turn)]
-    said = [[author, [{"text": text}]] for author, text in intermediate_texts(turn)]
+    texts = [[author, [{"text": text}]] for author, text in intermediate_texts(turn)]
     data: Json = {"tool_uses": uses if choice.tools else []}
-    if choice.said_before and said:
-        data["intermediate_responses"] = said
+    if choice.said_before and texts:
+        data["intermediate_responses"] = texts
     return data
 
 
@@ -130,7 +141,7 @@ def _recorded(turn: Json, choice: Choice) -> Json:
 
 
 def _event(event: Json, choice: Choice) -> Json | None:
-    """The event as it is kept; None where nothing of it is."""
+    """Return the event reduced to the chosen parts, or None if nothing is left."""
     content = event.get("content")
     parts = [part for part in parts_of(content) if _stays(part, choice)]
     if not parts:
@@ -146,18 +157,18 @@ def _stays(part: Json, choice: Choice) -> bool:
 
 
 def _events_of(turn: Json) -> list[Json]:
-    """The steps of a turn that has them as people write them, as events."""
-    said = [_said(author, [{"text": text}]) for author, text in intermediate_texts(turn)]
+    """Return the steps of a turn in the authored form as events."""
+    texts = [_model_event(author, [{"text": text}]) for author, text in intermediate_texts(turn)]
     calls = [{"function_call": {"name": call.name, "args": call.args or {}}} for call in tool_calls(turn)]
-    return [*([_said("agent", calls)] if calls else []), *said]
+    return [*([_model_event("agent", calls)] if calls else []), *texts]
 
 
-def _said(author: str, parts: Sequence[Json]) -> Json:
+def _model_event(author: str, parts: Sequence[Json]) -> Json:
     return {"author": author, "content": {"role": "model", "parts": list(parts)}}
 
 
 def _without_private(content: Json) -> Json:
-    """The content without signatures of thoughts, which mean something to one model in one session."""
+    """Return the content without thought signatures, which only one model in one session can read."""
     kept = copy.deepcopy(content)
     for part in parts_of(kept):
         part.pop("thought_signature", None)

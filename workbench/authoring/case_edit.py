@@ -1,5 +1,4 @@
-"""Changing a case as a value: each operation gives a new case and leaves the old one as it was. Keys keep the spelling
-that stands there."""
+"""Changes of a case as a value: each operation returns a new case, with the spelling of keys preserved."""
 
 import copy
 import uuid
@@ -10,67 +9,71 @@ from workbench.authoring.value_edit import free_name, moved, value_at, with_item
 from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, put
 
-"""Makes an id for a new turn."""
-
 
 class NotPossibleError(ValueError):
-    """What was asked for cannot be done with that row; the message says why."""
+    """The operation is not possible for this row. The message says why."""
 
 
 def fresh_id() -> str:
-    """An id for a turn, as ADK makes them."""
+    """Return an ID for a turn, as ADK makes them."""
     return str(uuid.uuid4())
 
 
 def remove(case: Any, row: CaseRow) -> Any:
-    """The case without what a row belongs to: a message, a call, a rubric, a turn.
+    """Return the case without the item of a row: a message, a call, a rubric or a turn.
 
     Raises:
-        NotPossibleError: the row is part of every case.
+        NotPossibleError: every case has this item.
     """
     if row.kind in ("id", "frame"):
         raise NotPossibleError("every case has an id")
     if row.missing and row.unit == row.location:
-        raise NotPossibleError("there is nothing to delete")
+        raise NotPossibleError("there is nothing here to delete")
     return without(case, row.unit)
 
 
 def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
-    """The case with what a row belongs to twice, and where the second one stands, right after the first. A turn gets an
-    id of its own, and so does a rubric, for two of the same id are one for ADK.
+    """Return the case with the row's item duplicated, and the place of the copy right after it.
+
+    A turn and a rubric get a new ID, because ADK treats two with the same ID as one.
 
     Raises:
-        NotPossibleError: there can be one only.
+        NotPossibleError: there can only be one.
     """
     *_, step = row.unit
     if not isinstance(step, int):
         whole = "a turn" if row.turn is not None else "a case"
-        raise NotPossibleError(f"{whole} has one of these only")
-    twin = copy.deepcopy(value_at(case, row.unit))
+        raise NotPossibleError(f"{whole} can only have one of these")
+    duplicated = copy.deepcopy(value_at(case, row.unit))
     if row.unit == row.location and row.kind == "turn":
-        put(twin, "invocation_id", fresh_id(), camel=is_camel(case))
+        put(duplicated, "invocation_id", fresh_id(), camel=is_camel(case))
     elif row.kind in ("call", "args"):
-        _give_call_an_id(twin, value_at(case, row.unit[:-1]), camel=is_camel(case))
+        _give_call_an_id(duplicated, value_at(case, row.unit[:-1]), camel=is_camel(case))
     elif row.kind == "rubric":
         others = value_at(case, row.unit[:-1])
         taken = {get(rubric, "rubric_id") for rubric in others}
-        put(twin, "rubric_id", free_name(str(get(twin, "rubric_id") or "rubric"), taken), camel=is_camel(case))
+        put(
+            duplicated,
+            "rubric_id",
+            free_name(str(get(duplicated, "rubric_id") or "rubric"), taken),
+            camel=is_camel(case),
+        )
     place = (*row.unit[:-1], step + 1)
-    return with_item(case, place, twin), place
+    return with_item(case, place, duplicated), place
 
 
-def _give_call_an_id(twin: Any, others: Any, *, camel: bool) -> None:
-    """A call that has an id gets one of its own: by it ADK knows which response is whose."""
-    calls = [call for item in (twin, *others) for call in _calls_in(item)]
+def _give_call_an_id(duplicated: Any, others: Any, *, camel: bool) -> None:
+    """Give a copied call a new ID if it has one: ADK pairs calls and responses by ID."""
+    calls = [call for item in (duplicated, *others) for call in _calls_in(item)]
     taken = {get(call, "id") for call in calls}
-    for call in _calls_in(twin):
+    for call in _calls_in(duplicated):
         if isinstance(get(call, "id"), str):
             put(call, "id", free_name(get(call, "id"), taken), camel=camel)
             taken.add(get(call, "id"))
 
 
 def _calls_in(item: Any) -> list[Any]:
-    """The calls in a list's item: of `tool_uses` itself, of a part or of an event what they hold."""
+    """Return the calls in a list's item: the item itself in `tool_uses`, else the calls in a part or an event."""
     if not isinstance(item, dict):
         return []
     parts = get(get(item, "content"), "parts")
@@ -80,14 +83,14 @@ def _calls_in(item: Any) -> list[Any]:
 
 
 def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:
-    """The case with what a row belongs to one place earlier (-1) or later (1) in its list, and where it stands now.
+    """Return the case with the row's item moved up (-1) or down (1) in its list, and its new place.
 
     Raises:
-        NotPossibleError: it is the first or last already, or stands in no list.
+        NotPossibleError: it is the first or the last item, or is not in a list.
     """
     if not isinstance(row.unit[-1], int):
-        raise NotPossibleError("this has one place only")
+        raise NotPossibleError("this cannot be moved")
     after, place = moved(case, row.unit, step)
     if place == row.unit:
-        raise NotPossibleError("it is the first already" if step < 0 else "it is the last already")
+        raise NotPossibleError("this is already the first" if step < 0 else "this is already the last")
     return after, place

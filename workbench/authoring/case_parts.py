@@ -1,4 +1,4 @@
-"""What can be added to a case, and what it looks like before anything was typed into it."""
+"""Parts that can be added to a case, and their empty form."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -16,7 +16,7 @@ What: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something to add: `label` in words for a list to pick from, `help` what it is for."""
+    """A part to add, with a `label` for a list and a `help` text."""
 
     what: What
     label: str
@@ -24,22 +24,22 @@ class Part:
 
 
 _PARTS = {
-    "call": Part("call", "tool call", "A call that the agent is expected to make in this turn."),
-    "answer": Part("answer", "expected answer", "What the agent is expected to say at the end of this turn."),
-    "said": Part("said", "intermediate text", "What an agent is expected to say before the end of this turn."),
-    "response": Part("response", "tool response", "What a tool gave back, as a record."),
-    "turn": Part("turn", "turn", "One more message of the user, after this turn."),
-    "user": Part("user", "user message", "The message that begins this turn."),
-    "turn_rubric": Part("turn_rubric", "rubric of this turn", "A question with yes or no that a judge answers."),
-    "rubric": Part("rubric", "rubric of the case", "A question with yes or no that a judge answers."),
-    "session": Part("session", "session", "App, user and state with which the conversation begins."),
-    "scenario": Part("scenario", "scenario", "A plan by which a simulated user leads the conversation."),
-    "final_state": Part("final_state", "final state", "The session's state as it should be at the end."),
+    "call": Part("call", "tool call", "An expected tool call of this turn."),
+    "answer": Part("answer", "expected answer", "The expected answer of this turn."),
+    "said": Part("said", "intermediate text", "An expected text before the answer of this turn."),
+    "response": Part("response", "tool response", "The result of a tool call, for information."),
+    "turn": Part("turn", "turn", "A new turn with a user message, after this one."),
+    "user": Part("user", "user message", "The message that starts this turn."),
+    "turn_rubric": Part("turn_rubric", "turn rubric", "A yes-or-no question for a judge about this turn."),
+    "rubric": Part("rubric", "case rubric", "A yes-or-no question for a judge about the case."),
+    "session": Part("session", "session", "App, user and state at the start of the conversation."),
+    "scenario": Part("scenario", "scenario", "A conversation plan for a simulated user."),
+    "final_state": Part("final_state", "final state", "The expected session state at the end."),
 }
 
 
 def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
-    """What can be added where a row stands, the most likely first."""
+    """Return the parts that can be added at a row, the most likely first."""
     wanted: list[What] = []
     if row.turn is not None and isinstance(turn := value_at(case, ("conversation", row.turn)), dict):
         wanted += ["user"] if get(turn, "user_content") is None else []
@@ -60,14 +60,16 @@ def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
 
 
 def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Location]:
-    """The case with an empty one of these, and where it stands: beside the row if that is one of the same kind, else
-    behind what there is."""
+    """Return the case with an empty part added, and its place.
+
+    It goes after the row if the row is of the same kind, else to the end.
+    """
     builder = _Builder(case, row)
     return getattr(builder, what)()  # type: ignore[no-any-return]
 
 
 def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool = False) -> dict[str, Any]:
-    """A case to begin with: one turn with an empty message, or an empty scenario."""
+    """Return a new case with one turn and an empty message, or with an empty scenario."""
     case: dict[str, Any] = {spelled("eval_id", camel=camel): eval_id}
     row = CaseRow((), "id", "", None, "word", ())
     builder = _Builder(case, row, camel=camel)
@@ -122,14 +124,12 @@ class _Builder:
     def final_state(self) -> tuple[Any, Location]:
         return self._put((), "final_session_state", {})
 
-    # How
-
     def _put(self, above: Location, name: str, value: Any) -> tuple[Any, Location]:
         place = (*above, self._key(value_at(self._case, above), name))
         return with_value(self._case, place, value), place
 
     def _listed(self, above: Location, name: str, item: Any) -> tuple[Any, Location]:
-        """Into a list: after the row's own item, if the row is in that list."""
+        """Insert into a list, after the row's own item if that is in the list."""
         key = self._key(value_at(self._case, above), name)
         items = value_at(self._case, (*above, key)) or []
         own = self._row.unit[: len(above) + 2]
@@ -159,7 +159,7 @@ class _Builder:
         return (*self._turn, self._key(value_at(self._case, self._turn), "intermediate_data"))
 
     def _recorded(self) -> bool:
-        """Whether steps are written in the shape that ADK records: as in this turn, else as in the others."""
+        """Return whether steps have the recorded form: as in this turn, else as in other turns."""
         own = value_at(self._case, self._data())
         if isinstance(own, dict) and own:
             return get(own, "invocation_events") is not None

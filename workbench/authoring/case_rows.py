@@ -1,8 +1,8 @@
-"""A case as rows: everything in it that people review, each with the place where it stands.
+"""A case as rows for review and editing, each with its place in the JSON.
 
-Rows are read from the case's JSON as it stands in the file, in either spelling of its keys and in both shapes of a
-turn's steps (`tool_uses` … as people write them, `invocation_events` as ADK records them). What has another form than
-ADK expects becomes one row with its JSON, so that it can be put right.
+Rows are read from the case's JSON as it is in the file. Both spellings of keys and both forms of steps work:
+`tool_uses` as people write them, and `invocation_events` as ADK records them. A value of unexpected form becomes one
+row with its JSON, so that the user can fix it.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,16 +16,19 @@ Kind: TypeAlias = Literal[
     "id", "turn", "user", "answer", "call", "args", "response", "said", "rubric", "scenario", "session", "odd", "frame"
 ]
 Form: TypeAlias = Literal["heading", "word", "text", "json"]
-"""How the value is edited: not at all, on one line, over several lines, as JSON."""
+"""Way to edit the value: not at all, on one line, over several lines, or as JSON."""
 
 _SCENARIO = ("starting_prompt", "conversation_plan", "user_persona")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """`location` is where the value stands in the case, or would stand (`missing`). `unit` is what goes, is doubled and
-    moves with the row: the call, the message, the rubric, the turn. `turn` counts from 0, None outside of turns;
-    `author` is who said or did it, where that is known. Texts are raw: not yet safe for a terminal."""
+    """One row of a case.
+
+    `location` is the place of the value, or its future place if it is `missing`. `unit` is the item that is deleted,
+    duplicated or moved with the row: the call, message, rubric or turn. `turn` counts from 0, or is None outside of
+    turns. `author` is who said or did it, if known. Texts are raw, not yet safe for a terminal.
+    """
 
     location: Location
     kind: Kind
@@ -39,12 +42,12 @@ class CaseRow:
 
 
 def rows_of(case: Any) -> list[CaseRow]:
-    """The rows of a case, in the order of a conversation: id, turns or scenario, rubrics, session."""
+    """Return the rows of a case: ID, turns or scenario, rubrics, session."""
     return list(_Reader(case).rows()) if isinstance(case, dict) else [_odd((), "case", case, None)]
 
 
 def frame_rows(frame: dict[str, Any]) -> list[CaseRow]:
-    """The rows of what stands around the cases: the evalset's id, name and description. `frame` is snake_case."""
+    """Return the rows of an evalset's own fields: ID, name and description. `frame` is snake_case."""
     forms: dict[str, Form] = {"eval_set_id": "word", "name": "word", "description": "text"}
     return [
         CaseRow((key,), "frame", key.removeprefix("eval_set_"), frame.get(key), form, (key,), missing=key not in frame)
@@ -82,7 +85,7 @@ class _Reader:
         turn: int | None = None,
         author: str = "",
     ) -> CaseRow:
-        """The row of one member of an object."""
+        """Return the row of one field of an object."""
         location = (*above, self._key(value, key))
         missing = key_in(value, key) is None
         found = get(value, key)
@@ -98,7 +101,7 @@ class _Reader:
         read: Callable[[Location, dict[str, Any], int | None], Iterator[CaseRow]],
         turn: int | None,
     ) -> Iterator[CaseRow]:
-        """The rows of each item of a list of objects; what is none is a row of its own."""
+        """Yield the rows of each object in a list. Any other item becomes a row of its own."""
         if items is None:
             return
         if not isinstance(items, list):
@@ -109,8 +112,6 @@ class _Reader:
                 yield from read((*location, number), item, turn)
             else:
                 yield _odd((*location, number), name, item, turn)
-
-    # Turns
 
     def _turn(self, location: Location, turn: dict[str, Any], _: int | None) -> Iterator[CaseRow]:
         number = location[-1]
@@ -150,7 +151,7 @@ class _Reader:
         yield from self._each(events, get(data, "invocation_events"), "event", self._event, turn)
 
     def _responses(self, location: Location, items: Any, turn: int) -> Iterator[CaseRow]:
-        """`[author, [part, …]]` for each of them."""
+        """Yield the rows of items in the form `[author, [part, …]]`."""
         if items is None:
             return
         if not isinstance(items, list):
@@ -216,8 +217,6 @@ class _Reader:
         yield self._field(
             location, response, "response", "result", "json", kind="response", unit=unit, turn=turn, author=author
         )
-
-    # Beside the turns
 
     def _scenario(self) -> Iterator[CaseRow]:
         scenario = get(self._case, "conversation_scenario")

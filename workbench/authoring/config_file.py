@@ -1,5 +1,4 @@
-"""A criteria config on its way from the disk into a form and back: nothing is written that would not run, and no byte
-that was not meant."""
+"""Reading and writing of a criteria config in a form. Configs that could not run are not written."""
 
 import json
 from codecs import BOM_UTF8
@@ -15,11 +14,14 @@ from workbench.model.json_edit import EditError, revised
 from workbench.regular_file import read_regular
 
 NEW_CONFIG = "test_config.json"
-"""What ADK looks for beside an evalset."""
+"""Name of the config that ADK looks for beside an evalset."""
 
 
 class ConfigRejectedError(ValueError):
-    """The config would stop a run before it starts; nothing was written. `faults` are those that the change brought."""
+    """The config would stop a run before it starts; nothing was written.
+
+    `faults` are those caused by the change.
+    """
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__(faults[0].sentence(faults[0].file.name))
@@ -28,8 +30,11 @@ class ConfigRejectedError(ValueError):
 
 @dataclass(frozen=True)
 class ConfigDraft:
-    """`before` is what the file held when the edit began, None for no file; `content` what it said, with the default
-    criteria where it names none: they hold then (`defaults`)."""
+    """A config being edited.
+
+    `before` is the file's content when the edit began, or None without a file. `content` is its data. If it names no
+    criteria, `content` has the default criteria, and `defaults` is True.
+    """
 
     file: Path
     before: bytes | None
@@ -37,10 +42,10 @@ class ConfigDraft:
     defaults: bool = False
 
     def bytes_of(self, content: Content) -> bytes:
-        """The file saying `content` instead.
+        """Return the file's bytes with `content` in it.
 
         Raises:
-            EditError: it cannot be changed without harm.
+            EditError: the file cannot be changed without damage.
         """
         if self.before is None:
             return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
@@ -50,57 +55,58 @@ class ConfigDraft:
 
 
 def open_config(file: Path) -> ConfigDraft:
-    """Begins to edit a config; for a thread.
+    """Open a config for editing. May block, so call it in a thread.
 
     Raises:
-        OSError, EditError: it cannot be read, or is no JSON object.
+        OSError: the file cannot be read.
+        EditError: the file is not a JSON object.
     """
     return draft_of(file, read_regular(file))
 
 
 def draft_of(file: Path, before: bytes) -> ConfigDraft:
-    """The same with a content that was read.
+    """Return the draft of a file whose content was read already.
 
     Raises:
-        EditError: it is no JSON object.
+        EditError: the content is not a JSON object.
     """
     faults = [fault for fault in parse_config(file, before).faults if not fault.json_path]
     try:
         content = json.loads(_text(before))
     except (ValueError, RecursionError):
         why = next((fault.sentence(file.name) for fault in faults if fault.severity == "error"), file.name)
-        raise EditError(f"{why}: it is not in order, so nothing is changed in it") from None
+        raise EditError(f"{why}: invalid config; file left unchanged") from None
     if not isinstance(content, dict):
-        raise EditError(f"{file.name} holds no object")
+        raise EditError(f"{file.name} does not contain an object")
     defaults = "criteria" not in content
     return ConfigDraft(file, before, {**content, "criteria": dict(DEFAULTS)} if defaults else content, defaults)
 
 
 def new_draft(file: Path) -> ConfigDraft:
-    """A config that is not there yet, with the criteria that hold without one."""
+    """Return the draft of a new config with the default criteria."""
     return ConfigDraft(file, None, {"criteria": dict(DEFAULTS)}, defaults=True)
 
 
 def faults_in(file: Path, content: bytes) -> tuple[Fault, ...]:
-    """What a run would say about this content of the file, and what is odd."""
+    """Return the errors and warnings that a run would report for this content of the file."""
     config = parse_config(file, content)
     return (*config.faults, *check_criteria(config))
 
 
 def faults_of_draft(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
-    """The same for what a draft is to say.
+    """Return the errors and warnings that a run would report for a draft with this content.
 
     Raises:
-        EditError: as `bytes_of`.
+        EditError: as in `bytes_of`.
     """
     return faults_in(draft.file, draft.bytes_of(content))
 
 
 def new_faults(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
-    """Return what would stop a run under this content, and does not under the file.
+    """Return the errors that would stop a run with this content, and that the file does not have.
 
     Raises:
-        EditError: as `bytes_of`.
+        EditError: as in `bytes_of`.
     """
     known = {(fault.json_path, fault.message) for fault in faults_in(draft.file, draft.before or b"{}")}
     return tuple(
@@ -111,11 +117,11 @@ def new_faults(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
 
 
 def edit_of(draft: ConfigDraft, content: Content) -> tuple[str, bytes]:
-    """Return what the edit to `content` is called, and the file after it.
+    """Return the label of the edit to `content`, and the file's new bytes.
 
     Raises:
-        ConfigRejectedError: it would say something that stops a run, and did not before.
-        EditError: the file cannot be changed without harm.
+        ConfigRejectedError: the new content has an error that stops a run, and the old one did not.
+        EditError: the file cannot be changed without damage.
     """
     after = draft.bytes_of(content)
     if new := new_faults(draft, content):
@@ -127,4 +133,4 @@ def _text(content: bytes) -> str:
     try:
         return content.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise EditError(f"it is not UTF-8 ({error.reason})") from None
+        raise EditError(f"the file is not UTF-8 ({error.reason})") from None

@@ -1,4 +1,4 @@
-"""Changes of a criteria config as values: content in, content out. The file's own spelling of keys stays."""
+"""Changes of a criteria config as values. Keys keep the file's spelling."""
 
 import copy
 import itertools
@@ -19,50 +19,53 @@ from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, put
 
 Content = dict[str, Any]
-_USUAL_THRESHOLD = 0.8
+_DEFAULT_THRESHOLD = 0.8
 
 
 class ValueRefusedError(ValueError):
-    """What was typed is no value for the field; the message says what is."""
+    """The typed text is not a value for the field. The message says what is."""
 
 
 def read_typed(row: FormRow, text: str) -> Any:
-    """The value that was typed into a field that is not JSON.
+    """Return the value typed into a field that is not JSON.
 
     Raises:
-        ValueRefusedError: it is none for this field.
+        ValueRefusedError: the text is not a value for this field.
     """
     if row.kind in ("threshold", "number"):
         return _number(row, text.strip())
     if row.kind == "word" and not text.strip():
-        raise ValueRefusedError("it is empty: D takes the field out, and its default holds")
+        raise ValueRefusedError("the value is empty: press D to remove the field and use its default")
     return text
 
 
 def _number(row: FormRow, text: str) -> float | int:
     number = number_of(text)
     if number is None or not math.isfinite(number):
-        raise ValueRefusedError(f"“{text}” is no number" + (": write a point, not a comma" if "," in text else ""))
+        raise ValueRefusedError(f"“{text}” is not a number" + (": use a point, not a comma" if "," in text else ""))
     if row.kind == "threshold":
         return number
     if number != int(number):
-        raise ValueRefusedError(f"{text} is no whole number")
+        raise ValueRefusedError(f"{text} is not a whole number")
     if number < row.field.least:
-        raise ValueRefusedError(f"{row.field.name} must be {row.field.least:g} or more")
+        raise ValueRefusedError(f"{row.field.name} must be at least {row.field.least:g}")
     return int(number)
 
 
 def stepped(row: FormRow, step: float) -> float | int:
-    """The number of a row moved by a step, on the grid of that step, between 0 and the highest score; a count by 1."""
+    """Return a row's number moved by a step.
+
+    A threshold moves on the grid of that step, between 0 and the highest score. A count moves by 1.
+    """
     now = number_of(row.value if row.given else row.field.default)
     if now is None or not math.isfinite(now):
-        now = _USUAL_THRESHOLD if row.kind == "threshold" else 1
+        now = _DEFAULT_THRESHOLD if row.kind == "threshold" else 1
     if row.kind != "threshold":
         return max(1, int(now) + (1 if step > 0 else -1))
     grid = abs(step)
     places = round(now / grid, 6)
     wanted = round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4)
-    # Nothing scores higher than the top: only a typed number goes there.
+    # No score is higher than the top. A threshold above it must be typed.
     return min(wanted, max(now, _top(row.criterion))) if step > 0 else max(0.0, wanted)
 
 
@@ -72,7 +75,7 @@ def _top(criterion: str) -> float:
 
 
 def next_choice(row: FormRow) -> Any:
-    """The next of a row's choices: true or false for a flag."""
+    """Return the next of a row's choices: true or false for a flag."""
     choices = row.field.choices
     try:
         now = TypeAdapter(row.field.type).validate_python(row.value if row.given else row.field.default)
@@ -82,7 +85,7 @@ def next_choice(row: FormRow) -> Any:
 
 
 def is_default(row: FormRow, value: Any) -> bool:
-    """Return whether a value that the config does not say is the one that holds without it."""
+    """Return whether a value is the default of a field that the config does not set."""
     if row.given or row.field.type is None:
         return False
     try:
@@ -92,16 +95,16 @@ def is_default(row: FormRow, value: Any) -> bool:
 
 
 def with_value(content: Content, location: Location, value: Any) -> Content:
-    """Put a value at a location. 1 and 1.0 are the same threshold: the one that stands there stays."""
+    """Set a value at a location. If it equals the present number, keep that: 1 and 1.0 are the same threshold."""
     content = _as_object(content, location)
-    there = value_at(content, location)
-    same = _is_number(there) and _is_number(value) and there == value
+    present = value_at(content, location)
+    same = _is_number(present) and _is_number(value) and present == value
     changed: Content = content if same else value_edit.with_value(content, location, value)
     return changed
 
 
 def _as_object(content: Content, location: Location) -> Content:
-    """Make an object of a criterion that is a number if the location is inside it."""
+    """Turn a criterion that is a number into an object, if the location is inside it."""
     criterion = location[:2]
     if len(location) < 3 or location[0] != "criteria" or isinstance(value_at(content, criterion), dict):
         return content
@@ -114,7 +117,7 @@ def _is_number(value: Any) -> bool:
 
 
 def without(content: Content, location: Location) -> Content:
-    """Take out what stands at a location, and the objects that held nothing else."""
+    """Remove the value at a location, and the objects that become empty."""
     changed: Content = value_edit.without(content, location)
     above = location[:-1]
     if changed is content or not above or above == ("criteria",) or isinstance(above[-1], int):
@@ -123,22 +126,22 @@ def without(content: Content, location: Location) -> Content:
 
 
 def with_criterion(content: Content, name: str) -> Content:
-    """Add a criterion at the end, with its first threshold. One that is there stays."""
+    """Add a criterion at the end, with its first threshold. An existing one stays."""
     criteria = mapping(content.get("criteria"))
     return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
 
 
 def with_rubric(content: Content, criterion: str, after: int | None = None) -> tuple[Content, Location]:
-    """Add a rubric to a criterion, after the one at `after` or at the end, and return where it is.
+    """Add a rubric to a criterion, after the one at `after` or at the end, and return its place.
 
     Raises:
-        ValueRefusedError: what stands at `rubrics` is no list.
+        ValueRefusedError: the value of `rubrics` is not a list.
     """
     above: Location = ("criteria", criterion, RUBRICS)
     content = _as_object(content, above)
     rubrics = mapping(value_at(content, above[:-1])).get(RUBRICS, [])
     if not isinstance(rubrics, list):
-        raise ValueRefusedError("`rubrics` is no list: put that right first")
+        raise ValueRefusedError("`rubrics` is not a list: fix that first")
     camel = is_camel(rubrics)
     taken = {get(rubric, "rubric_id") for rubric in rubrics}
     numbered = (f"rubric_{number}" for number in itertools.count(len(rubrics) + 1))
@@ -152,13 +155,13 @@ def with_rubric(content: Content, criterion: str, after: int | None = None) -> t
 
 
 def first_threshold(name: str) -> float:
-    """The threshold that a criterion begins with."""
+    """Return the threshold of a newly added criterion."""
     info = known().get(name)
-    return info.first_threshold if info is not None else _USUAL_THRESHOLD
+    return info.first_threshold if info is not None else _DEFAULT_THRESHOLD
 
 
 def settled(before: Any, content: Content) -> Content:
-    """The content as it is to be written: what was a number, and says no more than one again, is one."""
+    """Return the content to write: a criterion that was a number becomes one again if it only has a threshold."""
     old = mapping(before).get("criteria")
     criteria = content.get("criteria")
     if not isinstance(old, dict) or not isinstance(criteria, dict):
@@ -173,7 +176,7 @@ def settled(before: Any, content: Content) -> Content:
 
 
 def changed_names(before: Any, after: Any) -> list[str]:
-    """What differs, for the label of an edit: criteria by their name, then other keys of the file."""
+    """Return the names of changed criteria, then of other changed keys of the file."""
     old, new = mapping(before), mapping(after)
     one, other = mapping(old.get("criteria")), mapping(new.get("criteria"))
     names = [name for name in {**one, **other} if json.dumps(one.get(name)) != json.dumps(other.get(name))]
@@ -186,7 +189,7 @@ def changed_names(before: Any, after: Any) -> list[str]:
 
 
 def merged(base: Content, theirs: Content, mine: Content) -> Content:
-    """Theirs, with what is changed in mine: whole criteria, and whole keys of the file."""
+    """Return theirs with the changes of mine: whole criteria, and whole keys of the file."""
     both = copy.deepcopy(theirs)
     for name in changed_names(base, mine):
         source, target = mine, both
@@ -201,6 +204,6 @@ def merged(base: Content, theirs: Content, mine: Content) -> Content:
 
 
 def has_rubrics(criterion: str) -> bool:
-    """Whether a criterion takes rubrics."""
+    """Return whether a criterion takes rubrics."""
     info = known().get(criterion)
     return info is not None and RUBRICS in info.option_names

@@ -1,5 +1,7 @@
-"""A criteria config as the rows of a form: each criterion with every field of its model, the simulated user, and what
-else stands in the file. Rows are read from the config's JSON as it is, in either spelling of its keys."""
+"""A criteria config as the rows of a form: criteria with all their fields, the simulated user, other keys.
+
+Rows are read from the config's JSON as it is in the file, in either spelling of its keys.
+"""
 
 import math
 from collections.abc import Iterator
@@ -29,14 +31,23 @@ from workbench.model.spelling import get, is_camel, key_for
 Kind: TypeAlias = Literal[
     "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept", "file"
 ]
-"""How a value is edited: by steps or as a number, between yes and no, among `choices`, on one line, over several, as
-JSON. `rubrics`, `heading` and `file` stand above others; what is `kept` is shown only."""
+"""Way to edit a value.
+
+- `threshold`: by steps or as a number. `number`: as a number.
+- `flag`: true or false. `choice`: one of `choices`.
+- `word`: on one line. `text`: over several lines. `json`: as JSON.
+- `rubrics`, `heading` and `file`: heads of other rows.
+- `kept`: shown only.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a model: `default` says in words what holds where the file says nothing; `type` is how pydantic
-    reads a value with `choices`; a number is `least` or more."""
+    """A field of a model.
+
+    `default` describes the value used if the file has none. `type` is the pydantic type of a value with `choices`.
+    `least` is the smallest number allowed.
+    """
 
     name: str
     kind: Kind
@@ -49,9 +60,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class FormRow:
-    """`location` is where the value stands in the config, or would stand (not `given`); `unit` is what goes or moves
-    with the row: the criterion, the rubric, the value itself. `criterion` is "" outside of criteria. Texts are raw: not
-    yet safe for a terminal."""
+    """A row of the form.
+
+    `location` is the place of the value, or its future place if it is not `given`. `unit` is the item that is removed
+    or moved with the row: the criterion, the rubric or the value itself. `criterion` is "" outside of criteria. Texts
+    are raw, not yet safe for a terminal.
+    """
 
     location: Location
     field: Field
@@ -61,15 +75,16 @@ class FormRow:
     depth: int = 0
     criterion: str = ""
     file: int = 0
-    """The number of its config, where an editor shows several."""
+    """Number of its config, if the editor shows several."""
 
     @property
     def kind(self) -> Kind:
+        """Way to edit the value."""
         return self.field.kind
 
 
 def field_of(name: str, info: FieldInfo) -> Field:
-    """Return the field of a form for a field of a pydantic model."""
+    """Return the form field for a field of a pydantic model."""
     choices = choices_of(info) if info.annotation is bool or get_origin(info.annotation) is Literal else ()
     kind: Kind = "json"
     if info.annotation is bool:
@@ -88,31 +103,31 @@ def field_of(name: str, info: FieldInfo) -> Field:
 
 
 _RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
-    (("rubric_content", "text_property"), Field("text", "text", "What must hold, as a sentence to say yes or no to.")),
-    (("rubric_id",), Field("id", "word", "Names the rubric in results; each has an id of its own.")),
+    (("rubric_content", "text_property"), Field("text", "text", "The requirement, as a yes-or-no statement.")),
+    (("rubric_id",), Field("id", "word", "Unique name of the rubric in results.")),
     (
         ("type",),
         Field(
             "type",
             "word",
-            "Which criterion reads it; here every rubric counts, whatever its type: it matters in cases.",
+            "The criterion that uses it. Only matters in cases: here, every rubric is used.",
             "none",
         ),
     ),
-    (("description",), Field("description", "text", "For people; no judge sees it.", "none")),
+    (("description",), Field("description", "text", "For people; judges do not see it.", "none")),
 )
 THRESHOLD = Field("threshold", "threshold", "")
 SIMULATOR = "user_simulator_config"
 
 
 def rows_of(content: Any, file: int = 0) -> list[FormRow]:
-    """The rows of a config's content, in the order of the file; the simulated user after the criteria."""
+    """Return the rows of a config's content, in the order of the file. The simulated user follows the criteria."""
     rows = _rows(content) if isinstance(content, dict) else iter([_kept((), "the file", content)])
     return [replace(row, file=file) for row in rows] if file else list(rows)
 
 
 def file_row(file: int, name: str) -> FormRow:
-    """Return the heading above the rows of a config, where an editor shows several."""
+    """Return the head row of a config, for an editor with several."""
     return FormRow((), Field(name, "file", ""), None, True, (), 0, "", file)
 
 
@@ -120,7 +135,7 @@ def _rows(content: dict[str, Any]) -> Iterator[FormRow]:
     criteria = content.get("criteria", {})
     custom = get(content, "custom_metrics")
     if not isinstance(criteria, dict):
-        yield FormRow(("criteria",), Field("criteria", "json", "An object: names and values."), criteria, True, ())
+        yield FormRow(("criteria",), Field("criteria", "json", "An object of names and values."), criteria, True, ())
         criteria = {}
     for name, value in criteria.items():
         yield from _criterion(name, value, custom=isinstance(custom, dict) and name in custom)
@@ -136,7 +151,7 @@ def _criterion(name: str, value: Any, *, custom: bool) -> Iterator[FormRow]:
     threshold = value.get("threshold") if isinstance(value, dict) else value
     yield FormRow(here, THRESHOLD, threshold, True, place, 0, name)
     options = value if isinstance(value, dict) else {}
-    # Options of a metric of one's own are between it and its function: nobody else knows what they mean.
+    # Only the function of a custom metric knows its options.
     info = None if custom else known().get(name)
     shown = {"threshold"}
     for row in _fields(place, info, options) if info else ():
@@ -159,9 +174,9 @@ def _fields(place: Location, info: CriterionDescription, options: dict[str, Any]
             yield _row((*place, key), field_of(name, option), options, 1, info.name)
     extra = key_for(options, INTERMEDIATE, camel=camel)
     if extra in options and INTERMEDIATE not in info.option_names:
-        idle = field_of(INTERMEDIATE, IntermediateOptions.model_fields[INTERMEDIATE])
-        idle = replace(idle, help="It has no effect on this criterion.")
-        yield _row((*place, extra), idle, options, 1, info.name)
+        unused = field_of(INTERMEDIATE, IntermediateOptions.model_fields[INTERMEDIATE])
+        unused = replace(unused, help="Has no effect on this criterion.")
+        yield _row((*place, extra), unused, options, 1, info.name)
 
 
 def _judge(place: Location, info: CriterionDescription, options: Any, camel: bool) -> Iterator[FormRow]:
@@ -172,7 +187,7 @@ def _judge(place: Location, info: CriterionDescription, options: Any, camel: boo
     fields = JudgeModelOptions.model_fields
     for name, field in fields.items():
         key = key_for(options, name, camel=camel)
-        # Where each question is asked once, the number of samples has no effect.
+        # The number of samples has no effect if each question is asked once.
         if info.asks is not None and not info.asks.votes and name == "num_samples" and key not in options:
             continue
         yield _row((*place, key), field_of(name, field), options, 1, info.name)
@@ -182,7 +197,7 @@ def _judge(place: Location, info: CriterionDescription, options: Any, camel: boo
 
 
 def _rubrics(place: Location, criterion: str, rubrics: Any, given: bool) -> Iterator[FormRow]:
-    field = Field(RUBRICS, "rubrics", "They apply to every case, besides those of cases and turns.")
+    field = Field(RUBRICS, "rubrics", "Rubrics for every case, in addition to those of cases and turns.")
     if not isinstance(rubrics, list):
         yield FormRow(place, Field(RUBRICS, "json", "A list of rubrics."), rubrics, True, place, 1, criterion)
         return
@@ -215,7 +230,7 @@ def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
 def _simulator(content: dict[str, Any]) -> Iterator[FormRow]:
     place = key_for(content, SIMULATOR, camel="customMetrics" in content)
     options = content.get(place)
-    help_ = "Who talks to the agent in cases with a scenario, and how."
+    help_ = "The user in cases with a scenario."
     yield FormRow((place,), Field("simulated user", "heading", help_), None, place in content, (place,))
     if options is not None and not isinstance(options, dict):
         yield FormRow((place,), Field(SIMULATOR, "json", "An object."), options, True, (place,), 1)
@@ -238,7 +253,7 @@ def _row(place: Location, field: Field, holder: dict[str, Any], depth: int, crit
 
 def _kept(place: Location, name: str, value: Any, depth: int = 0, criterion: str = "") -> FormRow:
     known_key = snake(name) in EvalConfig.__annotations__
-    what = "Kept as it stands; $EDITOR changes it." if known_key else "Kept as it stands: the form does not know it."
+    what = "Kept as it is; edit it in $EDITOR." if known_key else "Unknown key, kept as it is."
     return FormRow(place, Field(name, "kept", what), value, True, place, depth, criterion)
 
 

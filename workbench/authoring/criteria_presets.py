@@ -1,6 +1,6 @@
-"""Adding a criterion, guided: what it costs and needs, and sets of criteria for a purpose.
+"""Guided adding of criteria: their costs and needs, and presets for a purpose.
 
-python -m workbench.authoring.criteria_presets prints the list of presets in docs/criteria-editing.md.
+`python -m workbench.authoring.criteria_presets` prints the list of presets in docs/criteria-editing.md.
 """
 
 import sys
@@ -21,7 +21,7 @@ from workbench.model.spelling import key_in
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Criteria for a purpose, each with the value that its description has for it; `help` says when to take it."""
+    """Criteria for a purpose, with values from their descriptions. `help` says when to use it."""
 
     name: str
     help: str
@@ -34,7 +34,7 @@ class Preset:
 
     @property
     def cost(self) -> str:
-        """What a turn costs, in words."""
+        """Calls per turn, as text."""
         infos = [known()[name] for name in self.criteria]
         return "; ".join(f"{info.title}: {cost(info)}" for info in infos if info.asks is not None) or cost(infos[0])
 
@@ -42,33 +42,35 @@ class Preset:
 PRESETS = (
     Preset(
         "regression in CI",
-        "After each change: did it call the same tools, and say much the same? No judge, no key, the same verdict "
-        "every time.",
+        "After each change: does the agent call the same tools and give similar answers? Needs no judge and no key; "
+        "verdicts are deterministic.",
     ),
     Preset(
         "functional correctness",
-        "Is the answer right, however it is worded, and were the needed tools called? For cases with a reference.",
+        "Is the answer correct, in any wording, and did the agent call the right tools? For cases with a reference.",
     ),
     Preset(
         "quality for outside users",
-        "Before the public meets the agent: good answers by your rubrics, nothing made up, nothing harmful.",
+        "Before a public release: good answers by your rubrics, no hallucinations, nothing harmful.",
     ),
     Preset(
         "tool-heavy agents",
-        "When the work is in the calls: the expected ones in any order, and rubrics for what all good ways share.",
+        "For agents that mainly call tools: expected calls in any order, and rubrics for good tool use.",
     ),
     Preset(
         "simulated users",
-        "For cases with a scenario: the course of the conversation, nothing made up, and whether the simulated user "
-        "kept to its plan.",
+        "For cases with a scenario: conversation quality, no hallucinations, and a simulated user that follows its "
+        "plan.",
         MappingProxyType({"max_allowed_invocations": 10}),
     ),
 )
 
 
 def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> tuple[Content, list[str]]:
-    """The content with the criteria of a preset that it lacks, and their names; those that it has stay as they are.
-    `instead`: what stands there are the defaults that nobody wrote, and the preset takes their place."""
+    """Return the content with the preset's missing criteria, and their names. Existing criteria stay.
+
+    With `instead`, the preset replaces the criteria: they are unwritten defaults.
+    """
     criteria = {} if instead else mapping(content.get("criteria"))
     new = [name for name in preset.criteria if name not in criteria]
     changed = {**content, "criteria": {**criteria, **{name: preset.criteria[name] for name in new}}}
@@ -79,44 +81,47 @@ def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> t
 
 
 def cost(info: CriterionDescription, samples: int = DEFAULT_SAMPLES) -> str:
-    """Who is asked how often, in words, where each question is asked so many times."""
+    """Return who is asked, and how often, as text.
+
+    `samples` is the number of votes per question.
+    """
     asks = info.asks
     if asks is None:
         return "no calls"
     if asks.who == "service":
-        return f"1 call of Google's evaluation service a {asks.about}"
+        return f"1 call of Google's evaluation service per {asks.about}"
     if not asks.votes:
-        return f"{counted(asks.questions, 'judge call')} a {asks.about}"
-    return f"up to {samples} judge calls a {asks.about}" if samples > 1 else f"1 judge call a {asks.about}"
+        return f"{counted(asks.questions, 'judge call')} per {asks.about}"
+    return f"up to {samples} judge calls per {asks.about}" if samples > 1 else f"1 judge call per {asks.about}"
 
 
 def needs(info: CriterionDescription) -> str:
-    """What must be there for it, in words; "nothing but the transcript" where that is all."""
+    """Return the requirements of a criterion as text."""
     found = [
         word
         for needed, word in (
-            (info.needs_reference, "an expected conversation (reference)"),
+            (info.needs_reference, "a reference"),
             (bool(info.rubric_type), "rubrics, here or in the cases"),
-            (info.needs_judge, "a judge (a model's key, or heuristic)"),
+            (info.needs_judge, "a judge (a model with a key, or heuristic)"),
             (info.needs_service, "a Google Cloud project"),
             (info.scenarios == "only", "cases with a scenario"),
         )
         if needed
     ]
-    words = ", ".join(found) or "nothing but the transcript"
+    words = ", ".join(found) or "only the transcript"
     return f"{words}; not for scenarios" if info.scenarios == "no" else words
 
 
 def guide(info: CriterionDescription) -> str:
-    """All that helps to decide whether to take a criterion."""
-    lines = [info.measures, info.when_to_use, f"Costs {cost(info)}. Needs {needs(info)}."]
+    """Return the facts that help to decide on a criterion."""
+    lines = [info.measures, info.when_to_use, f"Cost: {cost(info)}. Needs {needs(info)}."]
     if not info.supported:
-        lines.append("This version cannot score it yet: its cases are NOT EVALUATED.")
+        lines.append("Not supported yet: its cases are NOT EVALUATED.")
     return "\n".join(lines)
 
 
 def proposed(name: str) -> str:
-    """The threshold it would begin with, in words."""
+    """Return the first threshold of a new criterion, as text."""
     return f"≥ {first_threshold(name):g}"
 
 
@@ -125,17 +130,17 @@ def presets_list() -> str:
     lines = []
     for preset in PRESETS:
         who = {info.asks.who: None for name in preset.criteria if (info := known()[name]).asks is not None}
-        asked = [_WHO_IS_ASKED[one] for one in who]
+        answered_by = [_ANSWERED_BY[one] for one in who]
         items = [_in_words(name, value) for name, value in preset.criteria.items()]
         if preset.simulator is not None:
-            asked.append("the simulated user's model")
+            answered_by.append("the simulated user's model")
             items += [f"`{key}` {value}" for key, value in preset.simulator.items()]
-        lines.append(f"- **{preset.name}** asks {' and '.join(asked) or 'nobody'}.")
+        lines.append(f"- **{preset.name}** asks {' and '.join(answered_by) or 'nobody'}.")
         lines += [f"  - {item}" for item in items]
     return "\n".join(lines) + "\n"
 
 
-_WHO_IS_ASKED = {"judge": "a judge", "service": "Google's evaluation service"}
+_ANSWERED_BY = {"judge": "a judge", "service": "Google's evaluation service"}
 
 
 def _in_words(name: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""An edit as a value: which bytes of which files became which others, so that it can be undone and made again."""
+"""An edit as a value: the changed bytes of files, for undo and redo."""
 
 import base64
 from bisect import bisect_left
@@ -15,8 +15,10 @@ _PIECE = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """In one file, the bytes `old` at `start` became `new`. `before` and `after` are the digests of its whole content,
-    "" where there was no file, or is none any more. `file` is absolute."""
+    """A change of one file: the bytes `old` at `start` became `new`.
+
+    `file` is absolute. `before` and `after` are digests of the whole content, or "" for no file.
+    """
 
     file: Path
     start: int
@@ -26,45 +28,49 @@ class FileChange:
     after: str
 
     def reversed(self) -> "FileChange":
-        """The change that takes it back."""
+        """Return the opposite change."""
         return FileChange(self.file, self.start, self.new, self.old, self.after, self.before)
 
     def apply(self, content: bytes | None) -> bytes | None:
-        """The content after the change, None for no file. `content` must be what it was made for: see `before`."""
+        """Return the content after the change, or None for no file. `content` must have the digest `before`."""
         if not self.after:
             return None
         content = content or b""
         return content[: self.start] + self.new + content[self.start + len(self.old) :]
 
     def as_json(self) -> dict[str, Any]:
+        """Return the change as JSON data."""
         old, new = (base64.b64encode(part).decode("ascii") for part in (self.old, self.new))
         file = self.file.as_posix()
         return {"file": file, "start": self.start, "old": old, "new": new, "before": self.before, "after": self.after}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "FileChange":
-        """Raises KeyError, TypeError or ValueError where that is not what `as_json` wrote."""
+        """Return the change in `data`. Raises KeyError, TypeError or ValueError if `as_json` did not write it."""
         old, new = (base64.b64decode(data[name], validate=True) for name in ("old", "new"))
         return cls(Path(data["file"]), int(data["start"]), old, new, str(data["before"]), str(data["after"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What the user did at once, in words (`label`), and what that changed."""
+    """One action of the user with its `label`, and the changes that it made."""
 
     label: str
     changes: tuple[FileChange, ...]
 
     def reversed(self) -> "Edit":
+        """Return the opposite edit."""
         return Edit(self.label, tuple(change.reversed() for change in reversed(self.changes)))
 
 
 def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChange:
-    """The change from one content of a file to another; None is no file. What they have in common at both ends is left
-    out: an edit of a file of 50 MB is as small as what was typed."""
+    """Return the change from one content of a file to another; None is no file.
+
+    Equal bytes at both ends are left out, so a small edit of a 50 MB file stays small.
+    """
     old, new = before or b"", after or b""
     start = _common(old, new)
-    with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter to others
+    with ThreadPoolExecutor(2) as pool:  # Hashing releases the GIL.
         beginning = pool.submit(begun_hash, memoryview(new)[:start])
 
         def whole(content: bytes | None) -> str:
@@ -80,12 +86,15 @@ def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChan
 
 
 def digest(content: bytes | None) -> str:
-    """The hash of a file's content, "" for no file."""
+    """Return the hash of a file's content, or "" for no file."""
     return "" if content is None else content_hash(content)
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with: comparing slices is fast, and short ones stay in the processor's cache."""
+    """Return the length of the common prefix.
+
+    Comparing slices is fast, and short ones stay in the processor's cache.
+    """
     most = min(len(one), len(other))
     same = 0
     while same < most and one[same : same + _PIECE] == other[same : same + _PIECE]:
@@ -94,7 +103,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def _common_end(one: bytes, other: bytes, most: int) -> int:
-    """How many bytes both end with, at most so many."""
+    """Return the length of the common suffix, at most `most`."""
     same = 0
     while same < most:
         size = min(_PIECE, most - same)
@@ -106,6 +115,6 @@ def _common_end(one: bytes, other: bytes, most: int) -> int:
 
 
 def _halved(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with, found by halving."""
+    """Return the length of the common prefix, found by bisection."""
     lengths = range(min(len(one), len(other)))
     return bisect_left(lengths, True, key=lambda length: one[: length + 1] != other[: length + 1])

@@ -1,4 +1,4 @@
-"""What an evalset file becomes by an edit of its cases, checked before it is written."""
+"""Edits of an evalset file's cases, validated before they are written."""
 
 import copy
 import json
@@ -16,7 +16,7 @@ from workbench.model.spelling import is_camel, key_for, key_in, put
 
 
 class RejectedError(ValueError):
-    """ADK would not read what the edit makes; `breaches` say where in the case or frame, and why."""
+    """ADK would reject the edited file. `breaches` say where in the case or frame, and why."""
 
     def __init__(self, breaches: Sequence[Breach]) -> None:
         first = breaches[0]
@@ -26,23 +26,24 @@ class RejectedError(ValueError):
 
 
 class EvalsetFile(EvalsetText):
-    """An evalset file that refuses cases, ids and names that ADK would not read."""
+    """An evalset file that refuses cases, IDs and names that ADK would reject."""
 
     def edited(self, number: int, wanted: Any) -> Self:
-        """Return the file with a case saying something else.
+        """Return the file with a changed case.
 
         Raises:
-            RejectedError: ADK would reject it for something that was in order before, or its id is taken or empty.
-            EditError: it is nested too deep.
+            RejectedError: ADK would reject the change, or the case's ID is empty or already used.
+            EditError: the case is nested too deeply.
         """
         self._check(wanted, self.case(number), skip=number)
         return super().edited(number, wanted)
 
     def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
-        """With new cases before position `place`.
+        """Return the content with new cases before position `place`.
 
         Raises:
-            RejectedError, EditError: as `edited`.
+            RejectedError: as in `edited`.
+            EditError: as in `edited`.
         """
         ids = list(self.ids)
         for case in cases:
@@ -54,11 +55,12 @@ class EvalsetFile(EvalsetText):
         return self.with_order(order)
 
     def with_copies(self, numbers: Collection[int]) -> tuple[bytes, list[str]]:
-        """With each of those cases once more right after it, under a free name and with turns of their own; and those
-        names.
+        """Return the content with a copy after each of those cases, and the copies' IDs.
+
+        Copies get free IDs, and their turns get new ones.
 
         Raises:
-            EditError: as `edited`.
+            EditError: as in `edited`.
         """
         taken = set(self.ids)
         names: list[str] = []
@@ -72,31 +74,31 @@ class EvalsetFile(EvalsetText):
         return self.with_order(order), names
 
     def without(self, numbers: Collection[int]) -> bytes:
-        """Without those cases."""
+        """Return the content without those cases."""
         order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
         return self.with_order(order)
 
     def with_frame(self, changes: Mapping[str, Any]) -> bytes:
-        """With another id, name or description of the evalset; None takes a key out.
+        """Return the content with another ID, name or description of the evalset. None removes a key.
 
         Raises:
-            RejectedError: the id is empty, or not a text.
+            RejectedError: the ID is empty or not a string.
         """
         for key, value in changes.items():
             if value is not None and not isinstance(value, str):
-                raise RejectedError([Breach((key,), "this must be text")])
+                raise RejectedError([Breach((key,), "this must be a string")])
             if key == "eval_set_id" and not (value or "").strip():
                 raise RejectedError([Breach((key,), "an evalset needs an id")])
         return super().with_frame(changes)
 
     @property
     def camel(self) -> bool:
-        """Whether its cases are written in camelCase: as its first one is."""
+        """Whether its first case, and so the file, is written in camelCase."""
         return bool(self.ids) and is_camel(self.case(0))
 
     def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:
         if not isinstance(wanted, dict):
-            raise RejectedError([Breach((), "a case is an object: it begins with { and ends with }")])
+            raise RejectedError([Breach((), "a case must be an object: { … }")])
         name = case_id(wanted)
         if name != case_id(before) or before is None:
             key = key_for(wanted, "eval_id", camel=False)
@@ -104,45 +106,45 @@ class EvalsetFile(EvalsetText):
                 raise RejectedError([Breach((key,), "a case needs an id")])
             others = [eval_id for number, eval_id in enumerate(taken or self.ids) if number != skip]
             if name in others:
-                raise RejectedError([Breach((key,), f"a case with the id {name} is in this file already")])
-        known = set() if before is None else {_told(breach) for breach in errors_of(before)}
-        new = [breach for breach in errors_of(wanted) if _told(breach) not in known]
+                raise RejectedError([Breach((key,), f"this file already has a case with the id {name}")])
+        known = set() if before is None else {_key(breach) for breach in errors_of(before)}
+        new = [breach for breach in errors_of(wanted) if _key(breach) not in known]
         if new:
             raise RejectedError(new)
 
 
 def copied(case: Any, eval_id: str) -> Any:
-    """A case under another name, its turns with ids of their own where they had some."""
-    twin = copy.deepcopy(case)
-    if not isinstance(twin, dict):
-        return twin
-    put(twin, "eval_id", eval_id, camel=is_camel(twin))
-    turns = twin.get("conversation")
+    """Return a copy of a case with another ID, and new IDs for turns that have one."""
+    result = copy.deepcopy(case)
+    if not isinstance(result, dict):
+        return result
+    put(result, "eval_id", eval_id, camel=is_camel(result))
+    turns = result.get("conversation")
     for turn in turns if isinstance(turns, list) else ():
         if key_in(turn, "invocation_id") is not None:
             put(turn, "invocation_id", fresh_id(), camel=False)
-    return twin
+    return result
 
 
 def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> tuple[bytes, bytes]:
-    """What two files become where those cases of the one go to the end of the other.
+    """Return the content of both files after moving those cases to the end of the other file.
 
     Raises:
-        RejectedError: one of them is in the other already; nothing is lost.
-        EditError: as `EvalsetFile.after`.
+        RejectedError: the other file already has one of them. Nothing is lost.
+        EditError: as in `EvalsetFile.edited`.
     """
     cases = [source.copied(number) for number in numbers]
     taken = set(target.ids) & {case_id(case.value) for case in cases}
     if taken:
         names = ", ".join(sorted(taken)[:3])
-        raise RejectedError([Breach((), f"a case with the id {names} is there already: rename one of them first")])
+        raise RejectedError([Breach((), f"the target file already has {names}: rename one of them first")])
     order: list[int | NewCase] = [*range(len(target.ids)), *cases]
     return source.without(numbers), target.with_order(order)
 
 
 def errors_of(case: Any) -> list[Breach]:
-    """Why ADK would reject a case; [] if it would not."""
-    # pydantic takes 50 ms to import.
+    """Return why ADK would reject a case; [] if it would accept it."""
+    # Imported late: pydantic takes 50 ms to import.
     from workbench.model.validation import validate_case
 
     _, breaches = validate_case(json.dumps(case).encode("ascii"))
@@ -153,19 +155,19 @@ _ADK_NAME = re.compile(r"[a-zA-Z0-9_]+")
 
 
 def name_fault(eval_set_id: str) -> str:
-    """What ADK's own saver would not take in the id of an evalset; "" if it takes it."""
+    """Return why ADK cannot save an evalset with this ID; "" if it can."""
     if not eval_set_id:
         return "an evalset needs a name"
     if not _ADK_NAME.fullmatch(eval_set_id):
-        return "letters, digits and _ only: ADK saves no evalset of another name"
+        return "use letters, digits and _ only: ADK cannot save other names"
     return ""
 
 
 def new_evalset(eval_set_id: str) -> bytes:
-    """The content of a new file without cases."""
+    """Return the content of a new file without cases."""
     content = {"eval_set_id": eval_set_id, "name": eval_set_id, "eval_cases": []}
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _told(breach: Breach) -> tuple[str, str]:
+def _key(breach: Breach) -> tuple[str, str]:
     return json_path(breach.location), breach.message

@@ -1,4 +1,4 @@
-"""Two newer versions of an evalset file, ours and somebody else's, put together case by case."""
+"""Merge of two newer versions of an evalset file, ours and another one, case by case."""
 
 import json
 from collections.abc import Mapping
@@ -11,13 +11,15 @@ from workbench.model.json_edit import same
 
 Side: TypeAlias = Literal["theirs", "mine"]
 FRAME = ""
-"""Stands for what is around the cases; no case has this id that can be told apart."""
+"""Key for the parts of the file around the cases. No case can have this ID."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case in which the two versions differ. `base`, `theirs` and `mine` are its JSON, None
-    where the version does not have it. `who` changed it: "both" differently, else only one of the two."""
+    """A case that differs between the two versions.
+
+    `base`, `theirs` and `mine` are its JSON, or None if the version lacks it.
+    """
 
     eval_id: str
     base: Any
@@ -26,22 +28,23 @@ class Difference:
 
     @property
     def who(self) -> Literal["theirs", "mine", "both"]:
+        """The side that changed it, or "both" if both did, differently."""
         if same(self.theirs, self.base):
             return "mine"
         return "theirs" if same(self.mine, self.base) else "both"
 
     @property
     def proposed(self) -> Side:
-        """The side that is taken unless the user says otherwise: who changed it; of both, mine."""
+        """The side that is taken by default: the one that changed it, or mine if both did."""
         return "theirs" if self.who == "theirs" else "mine"
 
 
 def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
-    """What differs between theirs and mine: the frame, then cases in the order of their file, then those only in mine.
+    """Return the differences between theirs and mine: the frame, their cases, then cases only in mine.
 
     Raises:
-        EditError: one of them is no sound file of today's schema.
-        ValueError: an id stands twice in one of them, so that its cases cannot be told apart.
+        EditError: a version is not a valid file of today's schema.
+        ValueError: a version has two cases with the same ID.
     """
     versions = [EvalsetText(content) for content in (base, theirs, mine)]
     numbers = [_numbers(version) for version in versions]
@@ -55,10 +58,10 @@ def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
 
 
 def merged(theirs: bytes, found: list[Difference], chosen: Mapping[str, Side], mine: bytes) -> bytes:
-    """Their file with my version of what was chosen so; the rest stays byte for byte theirs.
+    """Return their file with my version of the chosen differences. All other bytes stay theirs.
 
     Raises:
-        EditError: it cannot be changed safely.
+        EditError: the file cannot be changed safely.
     """
     content = theirs
     for one in found:
@@ -86,7 +89,7 @@ def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
 
 
 def _place(text: EvalsetText, eval_id: str, mine: EvalsetText) -> int:
-    """Behind the nearest case that stands before it in my version and is in theirs as well."""
+    """Return the place after the nearest case that precedes it in my version and exists in theirs."""
     ids = list(mine.ids)
     for before in reversed(ids[: ids.index(eval_id)]):
         if before in text.ids:
@@ -97,5 +100,5 @@ def _place(text: EvalsetText, eval_id: str, mine: EvalsetText) -> int:
 def _numbers(text: EvalsetText) -> dict[str, int]:
     numbers = {eval_id: number for number, eval_id in enumerate(text.ids)}
     if len(numbers) < len(text.ids) or FRAME in numbers:
-        raise ValueError("two of its cases have the same id, so that they cannot be told apart")
+        raise ValueError("two of its cases have the same id")
     return numbers

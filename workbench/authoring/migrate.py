@@ -1,8 +1,7 @@
-"""Files of ADK's two old formats as files of today's schema.
+"""Migration of files in ADK's two old formats to today's schema.
 
-The conversion is the one that ADK makes when it reads such a file (`workbench.model.old_formats`), except for what
-ADK makes up each time anew: ids of turns are the same for the same file here, so that a dry run shows what will be
-written, and times are left out.
+The conversion is ADK's own (`workbench.model.old_formats`), with two differences. ADK makes new turn IDs each time.
+Here, the same file gets the same IDs, so that a dry run shows what will be written. Times are left out.
 """
 
 import json
@@ -19,17 +18,20 @@ from workbench.model.faults import Fault
 from workbench.model.opening import name_of
 
 _TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
-"""The namespace of the ids that turns are given."""
+"""Namespace of the turn IDs."""
 
 
 class AlreadyCurrentError(ValueError):
-    """The file is of today's schema: there is nothing to migrate."""
+    """The file already has today's schema."""
 
 
 @dataclass(frozen=True)
 class Migration:
-    """`text` is the new file's content; `left_behind` what stands in the old one and has no place in today's schema,
-    each at its place; `cases` and `turns` how many went over."""
+    """A converted file.
+
+    `text` is the new content. `left_behind` names parts without a place in today's schema. `cases` and `turns` count
+    the converted ones.
+    """
 
     text: str
     left_behind: tuple[Fault, ...]
@@ -38,18 +40,18 @@ class Migration:
 
 
 def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = None) -> Migration:
-    """What `old` is in today's schema, as an evalset with the id `name`. Writes nothing.
+    """Convert `old` to today's schema, as an evalset with the ID `name`. Writes nothing.
 
     Raises:
-        AlreadyCurrentError: it is of today's schema.
-        BrokenFileError: it cannot be read, or ADK would not take it; every fault is named.
+        AlreadyCurrentError: the file already has today's schema.
+        BrokenFileError: the file cannot be read, or ADK would reject it. It lists every fault.
     """
     document = open_evalset(old, initial_session=initial_session)
     faults = document.check()
     if document.broken:
         raise BrokenFileError(tuple(fault for fault in faults if fault.severity == "error"))
     if document.format == "current":
-        raise AlreadyCurrentError(f"{old} is of today's schema already")
+        raise AlreadyCurrentError(f"{old} already has today's schema")
     cases = [_case(document, number) for number in range(len(document.cases))]
     content = {"eval_set_id": name, "name": name, "eval_cases": cases}
     left = tuple(fault for fault in faults if fault.severity == "warning" and fault.json_path)
@@ -59,7 +61,7 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
 
 @dataclass(frozen=True)
 class MigratedFile:
-    """A file that was looked at, and what it is in today's schema; None if it stays as it is, and `why_not`."""
+    """A file and its conversion, or None with the reason in `why_not`."""
 
     file: Path
     migration: Migration | None
@@ -67,13 +69,13 @@ class MigratedFile:
 
 
 def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) -> Iterator[MigratedFile]:
-    """Migrate old files one by one: those in `paths`, and all below the folders among them. Writes nothing.
+    """Migrate old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
 
-    Files of today's schema that are found in a folder are passed over. `initial_session` goes with lists of turns.
+    Files of today's schema found in a folder are skipped. `initial_session` is used for lists of turns.
     """
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
-    # A link and its file are one: the file is converted in its place.
+    # A link and its target are converted once, at the target.
     one_each = {file.resolve(): file for file in sorted(files, key=Path.is_symlink, reverse=True)}
     for file in sorted(one_each.values(), key=files.index):
         try:
@@ -81,13 +83,13 @@ def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) 
             yield MigratedFile(file, migrate(file, name=name_of(file), initial_session=session))
         except AlreadyCurrentError:
             if file in named:
-                yield MigratedFile(file, None, "it is of today's schema already")
+                yield MigratedFile(file, None, "it already has today's schema")
         except BrokenFileError as error:
             yield MigratedFile(file, None, str(error))
 
 
 def _evalsets_below(folder: Path) -> list[Path]:
-    """The evalsets in and below a folder, also those under other names, as paths that begin with `folder`."""
+    """Return the evalsets below a folder, including those with other names, as paths that begin with `folder`."""
     base = absolute(folder)
     found = discover(base)
     files = {*found.evalsets, *(item.path for item in found.ignored if item.evalset)}

@@ -1,4 +1,4 @@
-"""Edits on their way to the disk: nobody's newer content is overwritten, nothing is half written, all can be undone."""
+"""Saving of edits: newer content is never overwritten, writes are complete, and all edits can be undone."""
 
 import os
 from collections.abc import Mapping
@@ -12,25 +12,27 @@ from workbench.authoring.undo import UndoJournal
 from workbench.regular_file import read_regular
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
-"""File → what it holds and what it is to hold; None is no file."""
+"""File → its present and its new content; None is no file."""
 
 
 class ChangedOnDiskError(Exception):
-    """A file is not what it was when the edit was begun. `theirs` is what it holds now, None if it is gone. Nothing
-    was written."""
+    """A file has changed since the edit began; nothing was written.
+
+    `theirs` is its content now, or None if it was deleted.
+    """
 
     def __init__(self, file: Path, theirs: bytes | None) -> None:
-        super().__init__(f"{file} was {'deleted' if theirs is None else 'changed'} by somebody else meanwhile")
+        super().__init__(f"{file} was {'deleted' if theirs is None else 'changed'} by another program")
         self.file = file
         self.theirs = theirs
 
 
 class NothingToUndoError(Exception):
-    """There is no edit to take back, or none to make again."""
+    """There is no edit to undo or redo."""
 
 
 class Saver:
-    """Saves edits, takes them back, makes them again; remembers them in the state folder `state`."""
+    """Saves, undoes and redoes edits, and records them in the state folder `state`."""
 
     def __init__(self, state: Path) -> None:
         self._journal = UndoJournal(state)
@@ -41,13 +43,13 @@ class Saver:
         return self._journal.lasting
 
     def save(self, label: str, contents: Contents) -> Edit:
-        """Make an edit of one file or several: each goes from the content it had when the edit was begun to a new one;
-        None is no file. Validating the new content is the caller's part.
+        """Write new contents of one or more files as one edit. None is no file.
+
+        `contents` also has what each file held when the edit began. The caller must validate the new content.
 
         Raises:
-            ChangedOnDiskError: a file holds something else by now.
-            OSError: a file cannot be written, or is read-only in a folder where it could be replaced. In both cases
-                every file is as it was.
+            ChangedOnDiskError: a file now has another content. No file was changed.
+            OSError: a file is read-only or cannot be written. No file was changed.
         """
         _refuse_read_only(contents)
         with ThreadPoolExecutor(1) as pool:
@@ -70,11 +72,12 @@ class Saver:
         return edit
 
     def undo(self) -> Edit:
-        """Takes the newest edit back; what it was.
+        """Undo the newest edit, and return it.
 
         Raises:
-            NothingToUndoError: there is none.
-            ChangedOnDiskError, OSError: as `save`; the edit can still be taken back later.
+            NothingToUndoError: there is no edit.
+            ChangedOnDiskError: as in `save`. The edit can still be undone later.
+            OSError: as in `save`. The edit can still be undone later.
         """
         if not self._journal.done:
             raise NothingToUndoError("there is nothing to undo")
@@ -85,11 +88,12 @@ class Saver:
         return edit
 
     def redo(self) -> Edit:
-        """Makes the edit again that was taken back last; what it is.
+        """Repeat the edit that was undone last, and return it.
 
         Raises:
-            NothingToUndoError: there is none.
-            ChangedOnDiskError, OSError: as `save`.
+            NothingToUndoError: there is no such edit.
+            ChangedOnDiskError: as in `save`.
+            OSError: as in `save`.
         """
         if not self._journal.undone:
             raise NothingToUndoError("there is nothing to redo")
@@ -99,8 +103,10 @@ class Saver:
         return edit
 
     def interrupted(self) -> Edit | None:
-        """The newest edit, if this program or the machine was stopped before all of it was on the disk: a file still
-        holds what it held before. None if it was written, or the files have moved on."""
+        """Return the newest edit if it was only partly written when the program or machine stopped.
+
+        Return None if it was written completely, or if the files have changed since.
+        """
         if not (self._journal.done and self._journal.unfinished):
             return None
         edit = self._journal.done[-1]
@@ -113,7 +119,7 @@ class Saver:
         return edit if known and any(state == change.before for state, change in pairs) else None
 
     def resume(self) -> Edit | None:
-        """Makes the rest of an interrupted edit; what it is, None if there is none.
+        """Write the rest of an interrupted edit and return the edit, or None if there is none.
 
         Raises:
             OSError: a file cannot be written.
@@ -127,7 +133,7 @@ class Saver:
         return edit
 
     def forget_interrupted(self) -> None:
-        """Leaves an interrupted edit as it is: it can no longer be made or undone."""
+        """Leave an interrupted edit as it is. It can then be neither completed nor undone."""
         if self.interrupted() is not None:
             self._journal.note("drop")
 
@@ -135,13 +141,15 @@ class Saver:
 def _refuse_read_only(contents: Contents) -> None:
     for file, (before, _) in contents.items():
         if before is not None and file.exists() and not os.access(file, os.W_OK):
-            os.close(os.open(file, os.O_WRONLY))  # says why: permissions, or a file system that is read-only
+            os.close(os.open(file, os.O_WRONLY))  # Raises the specific error, such as a read-only file system.
             raise PermissionError(13, "the file is read-only", str(file))
 
 
 def _read_for(edit: Edit) -> Contents:
-    """What the files hold, which is what the edit was made for, and what they are to hold. A file that holds that
-    already is left out: whoever did it, perhaps we, when we were killed before we could write it down."""
+    """Return present and new contents for an edit.
+
+    Files that already have the new content are left out, for example after the program was killed while writing.
+    """
     read: dict[Path, tuple[bytes | None, bytes | None]] = {}
     for change in edit.changes:
         content = _content(change.file)
@@ -155,7 +163,7 @@ def _read_for(edit: Edit) -> Contents:
 
 
 def _write(edit: Edit, contents: Contents) -> None:
-    """Writes all files of an edit, or none: where one cannot be written, those before it get their old content back."""
+    """Write all files of an edit or none: if one fails, restore those written before it."""
     hashes = {change.file: change.after for change in edit.changes}
     written: list[Path] = []
     try:

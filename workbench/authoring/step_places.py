@@ -1,4 +1,4 @@
-"""Where steps of a transcript come to stand among those of a reference."""
+"""Places for steps of a transcript among the steps of a reference."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from workbench.authoring.turn_steps import Step, Steps
 
 
 class Places:
-    """The steps of the reference on their way to new ones. `partners` are theirs → own, for what both have."""
+    """The reference's steps while they are changed. `partners` maps their steps to own ones."""
 
     def __init__(self, own: Steps, theirs: Steps, partners: Mapping[Step, Step]) -> None:
         self._own, self._theirs = own, theirs
@@ -17,7 +17,7 @@ class Places:
 
     @property
     def every(self) -> list[Step]:
-        """The steps as they are to be."""
+        """The new list of steps."""
         return [step for step in self._every if step not in self.removed]
 
     @property
@@ -27,19 +27,21 @@ class Places:
 
     @property
     def ids(self) -> set[str]:
-        """The ids of calls that are taken."""
+        """IDs that calls already use."""
         return {step.id for step in self.every if step.kind in ("call", "response") and step.id}
 
     def reorder(self, common: Sequence[tuple[int, int]]) -> None:
-        """Puts the calls that both have (positions own, theirs) into the order of the transcript, their responses with
-        them. A call of the reference alone stays behind the one it stood behind."""
+        """Put common calls, given as positions (own, theirs), and their responses into the transcript's order.
+
+        A call that only the reference has stays after the call that it followed.
+        """
         place = dict(common)
         self._every = self.every
         keys: dict[Step, tuple[int, int]] = {}
-        behind = -1
+        previous = -1
         for number, call in enumerate(self._own.calls):
-            behind = place.get(number, behind)
-            keys[call] = (behind, number)
+            previous = place.get(number, previous)
+            keys[call] = (previous, number)
         calls = [step for step in self._every if step.kind == "call"]
         calls_now = sorted(calls, key=keys.__getitem__)
         self._refill(calls, calls_now)
@@ -53,7 +55,7 @@ class Places:
                 self._every.insert(self._every.index(call) + 1, response)
 
     def add_call(self, theirs: Step, call: Step, response: Step | None = None) -> None:
-        """Adds a call behind the last one before it in the transcript that the reference has, and its response."""
+        """Add a call and its response after the last preceding call that the reference has too."""
         at = 0
         before = self._before(theirs, "call")
         if before is not None:
@@ -72,7 +74,7 @@ class Places:
             self._answers[call] = response
 
     def add_text(self, theirs: Step, text: Step) -> None:
-        """Adds a text behind what came before it in the transcript, between its neighbours among the texts."""
+        """Add a text after the step that precedes it in the transcript, between its neighbors among the texts."""
         before, after = self._before(theirs, "text"), self._after(theirs)
         lowest = 0 if before is None else self._every.index(before) + 1
         highest = len(self._every) if after is None else self._start(self._every.index(after))
@@ -101,7 +103,7 @@ class Places:
         return next((step for step in found if step is not None), None)
 
     def _end(self, at: int) -> int:
-        """`at`, or the end of the event in which that would be."""
+        """Return `at`, or the end of the event that contains it."""
         while 0 < at < len(self._every) and self._same_event(at):
             at += 1
         return at
@@ -116,7 +118,7 @@ class Places:
         return event is not None and self._every[at - 1].event is event
 
     def _refill(self, before: Sequence[Step], after: Sequence[Step]) -> None:
-        """Puts the steps `after` where those of `before` stand, one after the other."""
+        """Put the steps `after` at the places of the steps `before`, one by one."""
         slots = [self._every.index(step) for step in before]
         for slot, step in zip(slots, after, strict=True):
             self._every[slot] = step

@@ -1,8 +1,7 @@
-"""The steps of one turn as they stand in raw JSON, in either spelling and both shapes, each with its own place, so that
-some can be changed, taken out or added while the others stay as they are.
+"""The steps of one turn in raw JSON, each with its place, so that single steps can be changed.
 
-`recorded` is the shape that ADK writes (`invocation_events`), `authored` the one that people write (`tool_uses`,
-`tool_responses`, `intermediate_responses`).
+They may have either spelling and either form. `recorded` is the form that ADK writes (`invocation_events`), `authored`
+the one that people write (`tool_uses`, `tool_responses`, `intermediate_responses`).
 """
 
 from collections import defaultdict
@@ -24,8 +23,11 @@ _LISTS: tuple[tuple[Kind, str], ...] = (
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """`value` is the call or response object, for text its part (authored: `[author, parts]`); `part` what stands in
-    the list of parts. `event` is the event it came in: steps next to each other of one event stay together."""
+    """A step of a turn.
+
+    `value` is the call or response object, or the part of a text (authored: `[author, parts]`). `part` is its item in
+    the list of parts. `event` is its event: adjacent steps of one event stay together.
+    """
 
     kind: Kind
     value: Any
@@ -35,7 +37,7 @@ class Step:
 
     @property
     def id(self) -> str | None:
-        """The id that a call has in common with its response."""
+        """The ID that a call shares with its response."""
         found = get(self.value, "id")
         return found if isinstance(found, str) and found else None
 
@@ -45,14 +47,14 @@ class Step:
         return str(get(self.value, "name") or "")
 
     def as_call(self) -> ToolCall:
-        """The step as the metrics compare it."""
+        """Return the step in the form that metrics compare."""
         args = get(self.value, "args")
         return ToolCall(self.name, args if isinstance(args, dict) else None, self.id, self.author)
 
 
 @dataclass(eq=False, slots=True)
 class Said:
-    """What was said at once: one text for each event or authored item, as ADK reads it."""
+    """A text with its author, one for each event or authored item, as ADK reads it."""
 
     author: str
     text: str
@@ -61,7 +63,10 @@ class Said:
 
 @dataclass(slots=True)
 class Steps:
-    """`every` in the order of the file; `said` and `answers` (call → its response) are views of it."""
+    """The steps of a turn.
+
+    `every` has the order of the file. `said` and `answers` (call → response) are views of it.
+    """
 
     shape: Shape
     every: list[Step] = field(default_factory=list)
@@ -80,7 +85,7 @@ class Steps:
 
 
 def shape_of(turn: Any) -> Shape | None:
-    """How a turn's steps are written; None if it has none."""
+    """Return the form of a turn's steps, or None without steps."""
     data = get(turn, "intermediate_data")
     if get(data, "invocation_events") is not None:
         return "recorded"
@@ -88,19 +93,19 @@ def shape_of(turn: Any) -> Shape | None:
 
 
 def in_both_shapes(turn: Any) -> bool:
-    """Whether a turn has steps of both shapes, of which ADK reads only one."""
+    """Return whether a turn has steps of both forms, of which ADK reads only one."""
     data = get(turn, "intermediate_data")
     events = get(data, "invocation_events")
     return events is not None and any(get(data, name) is not None for _, name in _LISTS)
 
 
-def steps_of(turn: Any, otherwise: Shape = "authored") -> Steps:
-    """The steps of a turn; `otherwise` is the shape of one that has none. They refer to the turn's own objects."""
-    steps = Steps(shape_of(turn) or otherwise)
+def steps_of(turn: Any, default_shape: Shape = "authored") -> Steps:
+    """Return the steps of a turn, which refer to the turn's own objects. Without steps, use `default_shape`."""
+    steps = Steps(shape_of(turn) or default_shape)
     data = get(turn, "intermediate_data")
     if steps.shape == "recorded":
         for event in get(data, "invocation_events") or ():
-            mine = list(_of_event(event))
+            mine = list(_event_steps(event))
             steps.every += mine
             texts = [step for step in mine if step.kind == "text"]
             if texts:
@@ -116,7 +121,7 @@ def steps_of(turn: Any, otherwise: Shape = "authored") -> Steps:
     return steps
 
 
-def _of_event(event: Any) -> Iterator[Step]:
+def _event_steps(event: Any) -> Iterator[Step]:
     author = str(get(event, "author") or "")
     parts = get(get(event, "content"), "parts")
     if not parts:
@@ -132,7 +137,7 @@ def _of_event(event: Any) -> Iterator[Step]:
 
 
 def _answers(steps: Steps) -> dict[Step, Step]:
-    """Each call's response: by its id, else the next of its name that belongs to nobody."""
+    """Return each call's response: by ID, else the next free one with its name."""
     found: dict[Step, Step] = {}
     by_id = {step.id: step for step in reversed(steps.responses) if step.id}
     for call in steps.calls:
@@ -150,7 +155,7 @@ def _answers(steps: Steps) -> dict[Step, Step]:
 
 
 def with_steps(turn: Any, steps: Steps, every: Sequence[Step], *, camel: bool) -> None:
-    """Writes these steps into the turn that `steps` was read from, in its shape."""
+    """Write these steps into the turn that `steps` was read from, in its form."""
     data = get(turn, "intermediate_data")
     if data is None:
         data = {}
@@ -182,8 +187,10 @@ def _events(every: Iterable[Step]) -> Iterator[Any]:
 
 
 def new_step(step: Step, shape: Shape, *, camel: bool, eval_id: str | None) -> Step:
-    """A step of a transcript as one of the file, with `eval_id` as the id of the call. What only the model's own
-    protocol needs (signatures of thoughts and the like) stays behind."""
+    """Return a transcript's step in the form of the file, with `eval_id` as the call's ID.
+
+    Fields that only the model's protocol needs, such as thought signatures, are left out.
+    """
     key = {"call": "args", "response": "response"}.get(step.kind)
     value: Any = step.value
     if key is not None:
@@ -203,7 +210,7 @@ def new_step(step: Step, shape: Shape, *, camel: bool, eval_id: str | None) -> S
 
 
 def new_text(said: Said, shape: Shape) -> Step:
-    """A text of a transcript as one of the file."""
+    """Return a transcript's text in the form of the file."""
     part = {"text": said.text}
     if shape == "authored":
         value = [said.author, [part]]
@@ -212,7 +219,7 @@ def new_text(said: Said, shape: Shape) -> Step:
 
 
 def set_text(parts: list[Any], text: str) -> list[Any]:
-    """Parts that say `text`: their first one with text has it, the others that had some are gone. In place."""
+    """Return parts with `text` in the first text part, and without other text parts. Changes the part in place."""
     texts = [part for part in parts if get(part, "text")]
     if not texts:
         return [*parts, {"text": text}]

@@ -1,9 +1,13 @@
-"""Edits kept in the order they were made, across saves and restarts: `.workbench/undo.jsonl`.
+"""The undo journal: edits in the order they were made, across restarts, in `.workbench/undo.jsonl`.
 
-Each line is one thing that happened: `{"did": "edit", "label", "changes": […]}`, `{"did": "made"}` (its files are
-written), `{"did": "undo"}`, `{"did": "redo"}` or `{"did": "drop"}` (an edit that came to nothing). An edit is written
-before its files are: one that was cut short is still known. A line that cannot be read ends what is known before it,
-as nothing before it fits the files any more.
+Each line is one event:
+
+- `{"did": "edit", "label", "changes": […]}`: an edit, recorded before its files are written.
+- `{"did": "made"}`: its files are written.
+- `{"did": "undo"}`, `{"did": "redo"}`.
+- `{"did": "drop"}`: the edit failed.
+
+An unreadable line makes all lines before it useless, since they no longer match the files.
 """
 
 import json
@@ -18,39 +22,42 @@ from workbench.regular_file import read_regular
 
 Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
 FILE_NAME = "undo.jsonl"
-_KEPT = 200
-"""Edits that can be undone after a restart."""
-_LARGEST = 32 << 20
-"""Bytes from which on the file is written anew with the newest edits only."""
+_MAX_EDITS = 200
+"""Number of edits that can be undone after a restart."""
+_MAX_BYTES = 32 << 20
+"""Size above which the file is rewritten with the newest edits only."""
 
 
 class UndoJournal:
-    """What was done and undone. As long as `state` cannot be written it is kept in memory, and `lasting` is False."""
+    """The edits that were done and undone.
+
+    While `state` cannot be written, they are kept in memory and `lasting` is False.
+    """
 
     def __init__(self, state: Path) -> None:
         self._path = state / FILE_NAME
         self.done: list[Edit] = []
-        """Newest last: what `undo` would take back."""
+        """Edits that can be undone, newest last."""
         self.undone: list[Edit] = []
-        """Newest last: what `redo` would make again."""
+        """Edits that can be redone, newest last."""
         self.lasting = True
         self.unfinished = False
-        """Whether it is not known that the files of the newest edit were written."""
+        """Whether the files of the newest edit may not be written yet."""
         self._size = 0
         self._replay()
         self._make()
 
     def edit(self, edit: Edit) -> None:
-        """Keeps an edit that is about to be made. What was undone cannot be made again after it."""
-        self._took("edit", edit)
+        """Record an edit before it is made. Undone edits can then no longer be redone."""
+        self._apply("edit", edit)
         self._append(_edit_as_json(edit))
 
     def note(self, did: Did) -> None:
-        """Keep what became of the newest edit; for "redo", of the one that was taken back last."""
-        self._took(did, None)
+        """Record what happened to the newest edit, or for "redo" to the one undone last."""
+        self._apply(did, None)
         self._append({"did": did}, sync=did != "made")
 
-    def _took(self, did: Literal["edit"] | Did, edit: Edit | None) -> None:
+    def _apply(self, did: Literal["edit"] | Did, edit: Edit | None) -> None:
         self.unfinished = did == "edit"
         if edit is not None:
             self.done.append(edit)
@@ -74,14 +81,14 @@ class UndoJournal:
                 edit = _edit(data) if did == "edit" else None
                 if did not in ("edit", *get_args(Did)):
                     raise ValueError(did)
-                self._took(did, edit)
+                self._apply(did, edit)
             except (ValueError, KeyError, TypeError, IndexError, RecursionError):
                 self.done.clear()
                 self.undone.clear()
-        del self.done[:-_KEPT]
+        del self.done[:-_MAX_EDITS]
 
     def _make(self) -> None:
-        """Begins a file with what is known, so that it does not grow for ever."""
+        """Rewrite the file with the known edits, so that it does not grow forever."""
         try:
             make_state_dir(self._path.parent)
             self._rewrite()
@@ -90,7 +97,7 @@ class UndoJournal:
             self.lasting = False
 
     def _rewrite(self) -> None:
-        edits = [*self.done[-_KEPT:], *reversed(self.undone)]
+        edits = [*self.done[-_MAX_EDITS:], *reversed(self.undone)]
         lines = [_edit_as_json(edit) for edit in edits]
         lines += [{"did": "undo"}] * len(self.undone)
         if not self.unfinished:
@@ -101,7 +108,7 @@ class UndoJournal:
 
     def _append(self, data: dict[str, Any], *, sync: bool = True) -> None:
         if not self.lasting:
-            self._make()  # there may be room on the disk by now
+            self._make()  # The disk may have space again.
             return
         line = _line(data)
         try:
@@ -113,8 +120,8 @@ class UndoJournal:
             finally:
                 os.close(descriptor)
             self._size += len(line)
-            if self._size > _LARGEST:
-                self.done = self.done[-_KEPT // 2 :]
+            if self._size > _MAX_BYTES:
+                self.done = self.done[-_MAX_EDITS // 2 :]
                 self._rewrite()
         except OSError:
             self.lasting = False

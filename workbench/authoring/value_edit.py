@@ -1,4 +1,4 @@
-"""Changes of JSON values at a location: each returns a new value and leaves the old one as it was."""
+"""Changes of JSON values at a location. Each returns a new value and leaves the old one unchanged."""
 
 import itertools
 from collections.abc import Container
@@ -8,7 +8,7 @@ from workbench.model.places import Location
 
 
 def value_at(value: Any, location: Location) -> Any:
-    """Return what stands at a location; None if nothing does."""
+    """Return the value at a location, or None."""
     for step in location:
         if isinstance(step, str):
             value = value.get(step) if isinstance(value, dict) else None
@@ -18,7 +18,7 @@ def value_at(value: Any, location: Location) -> Any:
 
 
 def with_value(value: Any, location: Location, item: Any) -> Any:
-    """Put an item at a location. Objects that are missing on the way are made."""
+    """Set a value at a location, creating missing objects on the way."""
     if not location:
         return item
     step, rest = location[0], location[1:]
@@ -32,15 +32,15 @@ def with_value(value: Any, location: Location, item: Any) -> Any:
 
 
 def with_item(value: Any, location: Location, item: Any) -> Any:
-    """Insert an item into a list: `location` is where it comes to stand. A list that is missing is made."""
+    """Insert an item into a list at `location`, creating a missing list."""
     step = location[-1]
-    assert isinstance(step, int)  # of a list
+    assert isinstance(step, int)  # A position in a list.
     items = value_at(value, location[:-1]) or []
     return with_value(value, location[:-1], [*items[:step], item, *items[step:]])
 
 
 def without(value: Any, location: Location) -> Any:
-    """Take out what stands at a location, if anything does."""
+    """Remove the value at a location, if there is one."""
     holder, step = value_at(value, location[:-1]), location[-1]
     if isinstance(holder, list) and isinstance(step, int):
         return with_value(value, location[:-1], [*holder[:step], *holder[step + 1 :]])
@@ -50,8 +50,10 @@ def without(value: Any, location: Location) -> Any:
 
 
 def moved(value: Any, location: Location, by: int) -> tuple[Any, Location]:
-    """Move an item of a list or a member of an object by so many places, and return where it is then. The first and the
-    last stay where they are."""
+    """Move an item of a list or a field of an object by so many places, and return its new place.
+
+    The first and the last cannot be moved further.
+    """
     above, step = location[:-1], location[-1]
     holder = value_at(value, above)
     keys: list[Any] = list(range(len(holder)) if isinstance(holder, list) else holder)
@@ -65,6 +67,6 @@ def moved(value: Any, location: Location, by: int) -> tuple[Any, Location]:
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """Return `name`, or with the first number behind it that nobody has: `late_parcel_2`."""
+    """Return `name`, or `name` with the first free number: `late_parcel_2`."""
     numbered = (f"{name}_{number}" for number in itertools.count(2))
     return next(one for one in itertools.chain([name], numbered) if one not in taken)

@@ -1,8 +1,8 @@
-"""What the last verdicts would be under other criteria, from scores that are there: nobody is asked and no agent runs.
+"""The last verdicts under other criteria, computed from stored scores without agents or judges.
 
-A threshold is compared with the stored score. Under other options that decide, the score is computed again from what
-is stored. Any other changed option means that the score would have to be made again, as any change does for a custom
-metric, which decides by itself: said, not guessed.
+A new threshold is compared with the stored score. If an option changes that only affects the decision, the score is
+computed again from stored data. Other changed options need a new score, and so does any change of a custom metric,
+which decides by itself. Such cases are reported as unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,15 @@ from workbench.plugins import resolve
 from workbench.store import CaseRecord
 
 Outcome: TypeAlias = CaseStatus | Literal["unknown"]
-"""`unknown`: it hangs on a criterion that was not scored."""
+"""Status of a case; `unknown` if it depends on a criterion without a stored score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A case whose verdict would be another. `name` is raw; `score` that of the criterion it is listed under, None in
-    the list over all criteria."""
+    """A case with a changed verdict.
+
+    `name` is raw text. `score` is the score of the criterion it is listed under, or None in the list over all criteria.
+    """
 
     ref: CaseRef
     name: str
@@ -36,8 +38,11 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class CriterionOutlook:
-    """One criterion over the last verdicts: of `scored` cases `before` passed and `after` would. `redo` counts cases
-    whose score was made with other options, so that it would have to be made again."""
+    """One criterion over the last verdicts.
+
+    Of `scored` cases, `before` passed and `after` would pass. `redo` counts cases that need a new score, because other
+    options were used for theirs.
+    """
 
     scored: int = 0
     before: int = 0
@@ -45,12 +50,15 @@ class CriterionOutlook:
     flips: tuple[Flip, ...] = ()
     redo: int = 0
     ways: Mapping[str, int] = field(default_factory=dict)
-    """Of the cases scored, how many would pass under each choice of the options that decide; {} if it has none."""
+    """Number of scored cases that would pass, by choice of the deciding options; {} without such options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """All of the criteria over the last verdicts. `cases` had one; `unknown` of them hang on what was not scored."""
+    """All criteria over the last verdicts.
+
+    `cases` had a verdict. Of these, `unknown` depend on missing scores.
+    """
 
     cases: int
     flips: tuple[Flip, ...]
@@ -59,7 +67,7 @@ class Outlook:
 
 
 class WhatIf:
-    """Holds on to the verdicts of a run and to what was worked out again, so that a moving threshold costs a look."""
+    """Computes outcomes under other criteria, and caches scores so that moving a threshold is fast."""
 
     def __init__(self, records: Iterable[CaseRecord]) -> None:
         self._records = [record for record in records if record.has_verdict]
@@ -70,8 +78,10 @@ class WhatIf:
         return len(self._records)
 
     def under(self, config: CriteriaConfig) -> Outlook:
-        """How it would be under these criteria. Transcripts are scored again where that is needed: a few milliseconds
-        a case, so for a thread."""
+        """Return the outlook under these criteria.
+
+        Scoring transcripts again takes a few milliseconds per case, so call it in a thread.
+        """
         criteria = {criterion.name: self._criterion(criterion) for criterion in config.criteria}
         flips, unknown = [], 0
         for record in self._records:
@@ -92,7 +102,7 @@ class WhatIf:
             scored += 1
             before += was.status == "passed"
             after += now.status == "passed"
-            redo += self._made_otherwise(record, criterion)
+            redo += self._options_changed(record, criterion)
             if was.status != now.status:
                 flips.append(Flip(record.ref, _name(record), was.status, now.status, now.score))
         return CriterionOutlook(scored, before, after, tuple(flips), redo, self._ways(criterion))
@@ -113,16 +123,16 @@ class WhatIf:
         if record.state == "error" and not any(result.status == "error" for result in record.metrics.values()):
             return "error"
         status = case_status(found)
-        # What fails already fails whatever the missing verdicts are; all else hangs on them.
+        # A case that fails already does not depend on missing verdicts. All others do.
         return status if status in ("failed", "error") or len(found) == len(results) else "unknown"
 
     def _result(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
-        """The verdict that the case would have; None where that would have to be asked."""
+        """Return the verdict that the case would have, or None if that needs a new score."""
         was = record.metrics.get(criterion.name)
         if was is None or was.score is None or was.status not in ("passed", "failed"):
             return was
         if criterion.name in record.custom_metrics:
-            # It is given its threshold and decides by itself.
+            # A custom metric receives its threshold and decides by itself.
             return was if was.threshold == criterion.threshold else None
         deciding = _deciding(criterion)
         value = was.score if deciding is None else self._score(record, criterion.name, deciding[1])
@@ -138,7 +148,7 @@ class WhatIf:
             self._scores[key] = _score_again(record, known()[name], options)
         return self._scores[key]
 
-    def _made_otherwise(self, record: CaseRecord, criterion: Criterion) -> bool:
+    def _options_changed(self, record: CaseRecord, criterion: Criterion) -> bool:
         info = known().get(criterion.name)
         if record.ref not in self._options:
             then = stored_config(record.criteria, {}, None).criteria
@@ -153,9 +163,9 @@ class WhatIf:
 
 
 def _score_again(record: CaseRecord, info: CriterionDescription, options: Options) -> float | None:
-    """From what the criterion kept, or from the transcript; None where there is nothing to compare."""
+    """Return the score from the criterion's stored details or the transcript, or None if neither has one."""
     result = record.metrics.get(info.name)
-    # Code of other packages judges in the scorer process only.
+    # Code of other packages only runs in the scorer process.
     if result is None or result.score is None or not CRITERIA.extension(info.name).is_own:
         return None
     kept: float | None = resolve(info.rescore)(result.details, options) if info.rescore else None
@@ -170,7 +180,7 @@ def _score_again(record: CaseRecord, info: CriterionDescription, options: Option
 
 
 def _deciding(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
-    """The criterion and its options, if some of them decide and all can be read."""
+    """Return the criterion and its options, if it has valid deciding options."""
     info = known().get(criterion.name)
     if info is None or not info.deciding:
         return None
@@ -181,7 +191,7 @@ def _deciding(criterion: Criterion) -> tuple[CriterionDescription, Options] | No
 
 
 def _ways(info: CriterionDescription, options: Options) -> Iterator[tuple[str, Options]]:
-    """Each choice of an option that decides, and the options with it: `IN_ORDER`; `EXACT by names only`."""
+    """Yield each choice of the deciding options, with the options: `IN_ORDER`; `EXACT by names only`."""
     chosen = ""
     for name, option in info.deciding.items():
         way, now = extra_of(option, "way"), getattr(options, name)

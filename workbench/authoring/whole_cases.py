@@ -1,5 +1,7 @@
-"""Whole cases duplicated, deleted, moved, added and renamed: what files become by it, as they are by now. Cases are
-found again by their ids, so that what somebody else has changed in a file meanwhile stays as it is."""
+"""Edits of whole cases: duplicate, delete, move, add and rename.
+
+They apply to the present content of the files. Cases are found by ID, so changes by others in the meantime are kept.
+"""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -13,16 +15,19 @@ from workbench.authoring.value_edit import with_value
 from workbench.model.spelling import key_for
 
 Opened: TypeAlias = Mapping[Path, EvalsetFile]
-"""Files as they are on the disk now."""
+"""Present content of files."""
 
 
 class GoneError(ValueError):
-    """A case is not there any more, or there are two of its id, so that it is not clear which one is meant."""
+    """A case no longer exists, or its ID is no longer unique."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Cases of a file: `shown` are the ids of all its cases as the user saw them, `numbers` the positions chosen."""
+    """Selected cases of a file.
+
+    `shown` are the IDs of all its cases as the user saw them. `numbers` are the selected positions.
+    """
 
     file: Path
     shown: Sequence[str]
@@ -30,11 +35,11 @@ class Chosen:
 
     @property
     def names(self) -> list[str]:
-        """The ids of the cases chosen, raw."""
+        """The IDs of the selected cases, raw."""
         return [self.shown[number] for number in self.numbers]
 
     def places(self, opened: Opened) -> list[int]:
-        """Where they stand now.
+        """Return their present positions.
 
         Raises:
             GoneError: one of them cannot be found.
@@ -44,13 +49,13 @@ class Chosen:
             return list(self.numbers)
         for name in self.names:
             if ids.count(name) != 1 or self.shown.count(name) != 1:
-                what = "stands there twice" if ids.count(name) > 1 else "is not there any more"
-                raise GoneError(f"{self.file.name} was changed meanwhile: {name} {what}")
+                what = "is no longer unique" if ids.count(name) > 1 else "no longer exists"
+                raise GoneError(f"{self.file.name} was changed by another program: {name} {what}")
         return [ids.index(name) for name in self.names]
 
 
 def duplicated(opened: Opened, chosen: Sequence[Chosen]) -> tuple[Contents, list[str]]:
-    """With each case once more after it, and the names of the new ones.
+    """Return the contents with a copy after each selected case, and the copies' IDs.
 
     Raises:
         GoneError: a case cannot be found.
@@ -65,20 +70,24 @@ def duplicated(opened: Opened, chosen: Sequence[Chosen]) -> tuple[Contents, list
 
 
 def deleted(opened: Opened, chosen: Sequence[Chosen]) -> Contents:
-    """Without those cases.
+    """Return the contents without the selected cases.
 
     Raises:
-        GoneError, EditError: as `duplicated`.
+        GoneError: as in `duplicated`.
+        EditError: as in `duplicated`.
     """
     return {one.file: (opened[one.file].content, opened[one.file].without(one.places(opened))) for one in chosen}
 
 
 def moved_to(opened: Opened, chosen: Chosen, target: Path) -> Contents:
-    """With those cases at the end of another file. That one is written first: a case may stand in both, never in none.
+    """Return the contents with the selected cases at the end of another file.
+
+    The target is written first, so that after an interruption a case may be in both files, but never in none.
 
     Raises:
-        RejectedError: one of them is in the other already.
-        GoneError, EditError: as `duplicated`.
+        RejectedError: the target already has one of them.
+        GoneError: as in `duplicated`.
+        EditError: as in `duplicated`.
     """
     source, other = opened[chosen.file], opened[target]
     left, right = moved(source, chosen.places(opened), other)
@@ -86,11 +95,11 @@ def moved_to(opened: Opened, chosen: Chosen, target: Path) -> Contents:
 
 
 def added(opened: Opened, file: Path, case: dict[str, Any], *, after: Chosen | None) -> Contents:
-    """With a new case after the one chosen, at the end where there is none, or not any more.
+    """Return the content with a new case after the selected one, else at the end.
 
     Raises:
-        RejectedError: its id is taken.
-        EditError: as `duplicated`.
+        RejectedError: the case's ID is already used.
+        EditError: as in `duplicated`.
     """
     evalset = opened[file]
     place = len(evalset.ids)
@@ -100,11 +109,12 @@ def added(opened: Opened, file: Path, case: dict[str, Any], *, after: Chosen | N
 
 
 def renamed(opened: Opened, chosen: Chosen, name: str) -> Contents:
-    """With another id for the case chosen.
+    """Return the content with another ID for the selected case.
 
     Raises:
-        RejectedError: the id is taken.
-        GoneError, EditError: as `duplicated`.
+        RejectedError: the ID is already used.
+        GoneError: as in `duplicated`.
+        EditError: as in `duplicated`.
     """
     evalset, (place,) = opened[chosen.file], chosen.places(opened)
     case = evalset.case(place)

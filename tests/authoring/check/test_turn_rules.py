@@ -89,4 +89,4 @@ def test_rubrics_of_one_id_in_a_case_and_a_turn() -> None:
         ("same-rubric", ("conversation", 0, "rubrics", 0, "rubric_id")),
         ("same-rubric", ("conversation", 0, "rubrics", 2, "rubric_id")),
     ]
-    assert "stands in the case already" in problems[0][1].message
+    assert "already used in the case" in problems[0][1].message

@@ -73,7 +73,7 @@ async def test_one_difference_is_chosen_seen_in_the_file_and_written(open_screen
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot, actual("It is late.", CALL))
-        assert "expect the call refund" in screen.text
+        assert "add the call refund" in screen.text
         assert "0 of 2" in screen.text
         assert "✗ fails" in screen.text
         await pilot.press("G", "space")

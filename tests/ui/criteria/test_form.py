@@ -88,7 +88,7 @@ async def test_typing_a_threshold_tells_what_flips(open_screen: OpenScreen, make
         await screen.until(pilot, lambda: "none would flip" in screen.text)
         assert shown.content == shown.draft.content
         await pilot.press("9", ",", "enter")
-        await screen.until(pilot, lambda: "is no number" in screen.text)
+        await screen.until(pilot, lambda: "is not a number" in screen.text)
         await pilot.press("escape", "escape", "escape")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
     assert file.read_text(encoding="utf-8") == TEXT

@@ -50,7 +50,7 @@ def test_a_judge_is_asked_at_least_once(tmp_path: Path) -> None:
     for _ in range(5):
         changes.put(row(changes, "num_samples"), stepped(row(changes, "num_samples"), -0.05))
     assert row(changes, "num_samples").value == 1
-    with pytest.raises(ValueError, match="num_samples must be 1 or more"):
+    with pytest.raises(ValueError, match="num_samples must be at least 1"):
         read_typed(row(changes, "num_samples"), "0")
 
 
@@ -109,7 +109,7 @@ def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_p
     [
         ("gpt 5", "gpt 5 is not a known judge"),
         ("python:x", "python:x"),
-        (" ", "it is empty: D takes the field out, and its default holds"),
+        (" ", "the value is empty: press D to remove the field and use its default"),
     ],
 )
 async def test_a_name_that_is_no_judge_is_refused_and_stays_in_the_field(

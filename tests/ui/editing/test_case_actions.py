@@ -78,7 +78,7 @@ async def test_a_new_case_is_named_and_typed_into(open_screen: OpenScreen) -> No
         await pilot.press("j", "j", "j", "+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
         await pilot.press(*"late_parcel", "enter")
-        await screen.until(pilot, lambda: "late_parcel is in this file already" in screen.text)
+        await screen.until(pilot, lambda: "this file already has a case with the id late_parcel" in screen.text)
         await pilot.press("_", "2", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen) and "ctrl+o" in screen.text)
         await pilot.press(*"Hello", "ctrl+o")
@@ -135,7 +135,7 @@ async def test_a_case_does_not_move_where_its_id_is_taken(
         await pilot.press("j", "j", "j", "m")
         await screen.until(pilot, lambda: "move 1 case to" in screen.text)
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "is there already" in notices(screen))
+        await screen.until(pilot, lambda: "the target file already has" in notices(screen))
         assert [ids_in(file) for file in files_of(screen)] == [["same"], ["same"]]
 
 
@@ -195,5 +195,5 @@ async def test_what_somebody_else_changed_in_the_file_stays_and_what_is_gone_is_
         file.write_bytes(file.read_bytes().replace(b"very_late", b"later_still"))
         screen.main.controllers.files.go_to_case(file, "very_late")
         await pilot.press("D")
-        await screen.until(pilot, lambda: "very_late is not there any more" in notices(screen))
+        await screen.until(pilot, lambda: "very_late no longer exists" in notices(screen))
         assert "later_still" in ids_in(file)

@@ -30,7 +30,7 @@ async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_wo
         await pilot.press(*"refunds", "enter")
         await screen.until(pilot, lambda: "refunds.evalset.json is there already" in screen.text)
         await pilot.press("é", "enter")
-        await screen.until(pilot, lambda: "letters, digits and _ only" in screen.text)
+        await screen.until(pilot, lambda: "use letters, digits and _ only" in screen.text)
         await pilot.press("backspace", "2", "enter")
         file = folder / "refunds2.evalset.json"
         await screen.until(pilot, lambda: file.is_file() and screen.row.startswith("refunds2"))

@@ -1,1 +1,1 @@
-"""What is wrong with a project of evalsets and criteria, found before it costs a run; nothing is run for it."""
+"""Checks of evalsets, criteria and agents that find problems without running anything."""

@@ -1,4 +1,4 @@
-"""Problems of an agent, found without importing it: its models, their keys, its `.env`, modules that are no Python."""
+"""Problems of an agent found without importing it: models, keys, `.env`, invalid modules."""
 
 import re
 import sys
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from workbench.engine.processes.trial_imports import TrialImport
 
 _KNOWN = re.compile(r"(gemini|gemma|claude|model-optimizer)-|projects/")
-"""Names of models that ADK's registry has a class for; those with a `/` or `:` name their provider."""
+"""Model names that ADK's registry has a class for. Names with a `/` or `:` contain their provider."""
 _FAMILIES = ("gemini", "gemma", "claude")
-_LARGEST = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 def agent_problems(agent: AgentFolder, models: Iterable[str], environment: AgentEnvironment) -> Iterator[Problem]:
-    """`models` are those that its sources name."""
+    """Yield the problems of an agent. `models` are the model names in its sources."""
     for warning in environment.warnings:
         place = environment.file or agent.definition
-        hint = "A line is NAME=value, or a comment after #"
+        hint = "Each line is NAME=value or a comment that starts with #"
         yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
     for model in sorted(filter(None, models)):
         if _KNOWN.match(model) and (better := meant(model)) is not None:
-            message = f"the model `{model}` of the agent {agent.name} looks misspelt"
+            message = f"the model `{model}` of the agent {agent.name} looks misspelled"
             yield Problem("model", Fault(*_named(agent, model), "", message, f"Did you mean `{better}`?", "warning"))
         if model.startswith("gemini-"):
             yield from _key(agent, model, environment.values)
@@ -50,23 +50,23 @@ def _key(agent: AgentFolder, model: str, values: Mapping[str, str]) -> Iterator[
         gemini_access(model, values)
     except NotAvailableError as missing:
         message = f"the agent {agent.name} cannot run: {missing}"
-        hint = "Set GOOGLE_API_KEY, or what Vertex needs, in the agent's .env or in the environment"
+        hint = "Set GOOGLE_API_KEY or the Vertex AI variables in the agent's .env or in the environment"
         yield Problem("key", Fault(*_named(agent, model), "", message, hint, "warning"))
 
 
 def _unknown(agent: AgentFolder, model: str) -> Iterator[Problem]:
-    """A name that ADK's registry does not know, unless the agent registers models of its own."""
+    """Yield a warning for a model that ADK's registry lacks, unless the agent registers models itself."""
     if any("LLMRegistry" in text for _, text in _sources(agent)):
         return
     family, dash, version = model.partition("-")
     meant = nearest(family, _FAMILIES) if dash else None
     hint = f"Did you mean `{meant}-{version}`?" if meant else "Models behind LiteLLM are objects: LiteLlm(model=…)"
-    message = f"the agent {agent.name} cannot run: ADK knows no model `{model}`"
+    message = f"the agent {agent.name} cannot run: ADK does not know the model `{model}`"
     yield Problem("model", Fault(*_named(agent, model), "", message, hint, "warning"))
 
 
 def _named(agent: AgentFolder, model: str) -> tuple[Path, int, int]:
-    """Where a model is named: file, line and column; the agent's own file as a whole where that is not found."""
+    """Return the file, line and column that name a model, or the start of the agent's file."""
     for file, text in _sources(agent):
         found = re.search(rf"""(["']){re.escape(model)}\1""", text)
         if found is not None:
@@ -76,20 +76,20 @@ def _named(agent: AgentFolder, model: str) -> tuple[Path, int, int]:
 
 
 def _sources(agent: AgentFolder) -> Iterator[tuple[Path, str]]:
-    """The modules of an agent, the one that defines it first, as far as they can be read."""
+    """Yield the readable modules of an agent, the one that defines it first."""
     every = [agent.definition, *sorted(agent.folder.rglob("*.py"))]
     for file in dict.fromkeys(every):
         try:
-            yield file, read_regular(file, _LARGEST).decode("utf-8", "replace")
+            yield file, read_regular(file, _MAX_BYTES).decode("utf-8", "replace")
         except OSError:
             continue
 
 
 def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
-    """Find invalid modules among those that the agent imports.
+    """Yield the invalid Python modules among those that the agent imports.
 
-    A module that is surely imported is an error. It is a warning where the agent's interpreter has another version of
-    Python than ours, which may know a newer syntax, or where the module may never be imported.
+    They are errors. They are warnings if the module may never be imported, or if the agent's interpreter has another
+    Python version, which may allow newer syntax.
     """
     if agent.kind != "python":
         return
@@ -100,11 +100,11 @@ def source_problems(agent: AgentFolder, root: Path) -> Iterator[Problem]:
 
 
 def unreadable_definitions(workspace: Workspace) -> Iterator[Problem]:
-    """Find files that could define an agent and cannot be read, so that there is no agent."""
+    """Yield unreadable files that could define an agent in a folder without one."""
     folders = {agent.folder for agent in workspace.agents}
     for item in workspace.ignored:
         if item.path.name in PYTHON_FILES and item.path.parent not in folders:
-            hint = "If this folder is an agent, correct the file"
+            hint = "If this folder is an agent, fix the file"
             yield Problem("source", Fault(item.path, 0, 0, "", item.reason, hint, "warning"))
 
 
@@ -115,18 +115,18 @@ def _problem(agent: AgentFolder, source: Source, *, same_python: bool) -> Proble
         line, column, why = error.lineno or 0, error.offset or 0, error.msg
     checked = "" if same_python else f" {sys.version_info.major}.{sys.version_info.minor}"
     message = f"not valid Python{checked}: {why}"
-    hint = f"The agent {agent.name} imports this module: correct the line"
+    hint = f"The agent {agent.name} imports this module: fix the line"
     severity: Literal["error", "warning"] = "error" if same_python and source.certain else "warning"
     return Problem("source", Fault(Path(source.file), line, column, "", message, hint, severity))
 
 
-_LOOK = "`agent-workbench run` shows the traceback beside its cases"
+_TRACEBACK_HINT = "`agent-workbench run` shows the traceback beside the cases"
 
 
 def import_problem(outcome: "TrialImport") -> Problem | None:
-    """Return what kept an agent from being imported, at the line of the agent that failed; None if nothing did."""
+    """Return the error of a failed import at the agent's line, or None if the import succeeded."""
     if outcome.error is None:
         return None
     file, line = outcome.place
     message = f"the agent {outcome.agent.name} cannot be imported: {outcome.error.message}"
-    return Problem("import", Fault(file, line, 1 if line else 0, "", message, outcome.error.hint or _LOOK))
+    return Problem("import", Fault(file, line, 1 if line else 0, "", message, outcome.error.hint or _TRACEBACK_HINT))

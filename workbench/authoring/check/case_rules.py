@@ -1,4 +1,4 @@
-"""Problems of one case under the criteria that hold for it: references, turns, tool calls, the simulated user."""
+"""Problems of one case: references, turns, tool calls and the simulated user."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ _TRANSFER = "transfer_to_agent"
 
 
 def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: DeclaredTools) -> Found:
-    """Locations are those inside the case."""
+    """Yield the problems of a case under these criteria. Locations are inside the case."""
     names = {criterion.name for criterion in criteria}
     yield from _references(case.turns or (), names)
     yield from turn_problems(case)
@@ -32,8 +32,8 @@ def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: Declared
             yield from _calls(number, turn, tools)
     app = (case.session_input or {}).get("app_name")
     if isinstance(app, str) and splits_a_path(app):
-        message = f"ADK cannot save results of the app `{app}`: the name would be a path"
-        hint = "Write the name of the agent's folder"
+        message = f"ADK cannot save results of the app `{app}`: it takes the name for a path"
+        hint = "Use the name of the agent's folder"
         yield "set-id", Breach(("session_input", "app_name"), message, hint, "warning")
 
 
@@ -44,8 +44,8 @@ def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
     for number, turn in enumerate(turns):
         if content_text(turn.get("final_response")).strip():
             continue
-        message = f"no answer is expected here, and {' and '.join(compared)} would compare with it"
-        hint = "Such a turn scores 0: write the expected answer, or leave the criterion out"
+        message = f"this turn has no expected answer for {' and '.join(compared)} to compare with"
+        hint = "The turn will score 0: add the expected answer, or remove the criterion"
         location: Location = ("conversation", number, "final_response")
         yield "empty-reference", Breach(location, message, hint, "warning")
 
@@ -61,7 +61,7 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
     tool = tools.tools.get(call.name)
     if tool is None:
         if tools.complete and tools.tools and call.name != _TRANSFER:
-            hint = nearest_hint(call.name, tools.tools, f"It has {_listed(tools.tools)}")
+            hint = nearest_hint(call.name, tools.tools, f"Its tools are {_listed(tools.tools)}")
             message = f"the agent has no tool `{call.name}`"
             yield "unknown-tool", Breach((*place, "name"), message, hint, "warning")
         return
@@ -69,14 +69,14 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
         return
     for name in call.args:
         if name not in tool.arguments:
-            hint = nearest_hint(name, tool.arguments, f"It takes {_listed(tool.arguments) or 'none'}")
-            message = f"`{call.name}` takes no argument `{name}`"
+            hint = nearest_hint(name, tool.arguments, f"Its arguments are {_listed(tool.arguments) or 'none'}")
+            message = f"`{call.name}` has no argument `{name}`"
             yield "unknown-argument", Breach((*place, "args", name), message, hint, "warning", on_key=True)
     yield from _types(place, call, tool)
     missing = sorted(tool.required - call.args.keys())
     if missing:
-        message = f"`{call.name}` needs {_listed(missing)}, which is not in the expected arguments"
-        hint = "Expect it too, or give it a default value in the tool"
+        message = f"`{call.name}` requires {_listed(missing)}, missing from the expected arguments"
+        hint = "Add it to the expected arguments, or give it a default value in the tool"
         yield "unknown-argument", Breach((*place, "args"), message, hint, "warning")
 
 
@@ -84,8 +84,8 @@ def _types(place: Location, call: ToolCall, tool: DeclaredTool) -> Found:
     for name, value in (call.args or {}).items():
         allowed = tool.types.get(name)
         if allowed is not None and not allowed.allows(value):
-            message = f"`{call.name}` declares `{name}` as {allowed.shown}, and {shown(value)} is expected here"
-            hint = "Correct the value, or the annotation in the tool"
+            message = f"`{call.name}` declares `{name}` as {allowed.shown}, but the case expects {shown(value)}"
+            hint = "Correct the value or the tool's annotation"
             yield "argument-type", Breach((*place, "args", name), message, hint, "warning")
 
 
@@ -94,12 +94,12 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def splits_a_path(name: str) -> bool:
-    """Whether ADK would take a name for a path when it saves results, and fail."""
+    """Return whether ADK would take a name for a path and fail to save results."""
     return any(mark in name for mark in "/\\\0") or name in (".", "..")
 
 
 def turn_problems(case: EvalCase) -> Found:
-    """Locations are those inside the case."""
+    """Yield problems of a case that do not depend on criteria. Locations are inside the case."""
     yield from _repeated_ids(case)
     for number, turn in enumerate(case.turns or ()):
         at: Location = ("conversation", number)
@@ -108,7 +108,7 @@ def turn_problems(case: EvalCase) -> Found:
         yield from _responses((*at, "intermediate_data"), turn)
     if case.scenario is not None and not str(case.scenario.get("starting_prompt") or "").strip():
         place: Location = ("conversation_scenario", "starting_prompt")
-        yield _turns(place, "the simulated user begins with an empty message", "Write what it says first")
+        yield _turns(place, "the simulated user starts with an empty message", "Write its first message")
 
 
 def _repeated_ids(case: EvalCase) -> Found:
@@ -119,28 +119,28 @@ def _repeated_ids(case: EvalCase) -> Found:
             continue
         if name in first:
             message = f"turn {number + 1} has the invocation_id `{name}` of turn {first[name] + 1}"
-            yield _turns(("conversation", number, "invocation_id"), message, "Give it an id of its own, or none")
+            yield _turns(("conversation", number, "invocation_id"), message, "Give it a unique id, or none")
         first.setdefault(name, number)
 
 
 def _message(place: Location, content: dict[str, Any]) -> Found:
     parts = content.get("parts") or ()
     if not content_text(content).strip() and all(set(part) <= {"text", "thought"} for part in parts):
-        message = "the user says nothing in this turn, and the agent's model is asked all the same"
+        message = "the user's message is empty, but the agent will still be called"
         yield _turns(place, message, "Write a message, or delete the turn")
     if content.get("role") not in (None, "", "user"):
-        message = f"the user's message has the role `{content['role']}`: the agent's model takes it for its own words"
-        yield _turns((*place, "role"), message, 'Write "user". Are message and answer mixed up?')
+        message = f"the user's message has the role `{content['role']}`: the model takes it for its own message"
+        yield _turns((*place, "role"), message, 'Use "user". Are message and answer swapped?')
 
 
 def _answer(place: Location, content: Mapping[str, Any]) -> Found:
     if content.get("role") == "user" and not any("function_response" in part for part in content.get("parts") or ()):
-        message = "the expected answer has the role `user`: it looks like a message of the user"
-        yield _turns((*place, "role"), message, 'Write "model". Are message and answer mixed up?')
+        message = "the expected answer has the role `user`: it looks like a user message"
+        yield _turns((*place, "role"), message, 'Use "model". Are message and answer swapped?')
 
 
 def _responses(place: Location, turn: Invocation) -> Found:
-    """Responses that a criterion could not lay beside their call: ADK pairs them by id."""
+    """Yield responses without a call. ADK pairs them by ID."""
     called: set[str] = set()
     responses: list[tuple[Location, Any]] = []
     for at, call, response in _functions(place, turn.get("intermediate_data") or {}):
@@ -150,12 +150,12 @@ def _responses(place: Location, turn: Invocation) -> Found:
             responses.append((at, response))
     for at, response in responses:
         if response["id"] not in called:
-            message = f"no call in this turn has the id `{response['id']}` of this response of `{response.get('name')}`"
-            yield _turns(at, message, "Give it the id of its call, or delete it. Does it belong to another turn?")
+            message = f"this response of `{response.get('name')}` has the id `{response['id']}`, but no call has it"
+            yield _turns(at, message, "Use the id of its call, or delete it. Does it belong to another turn?")
 
 
 def _functions(place: Location, data: Mapping[str, Any]) -> Iterator[tuple[Location, Any, Any]]:
-    """Each function's place, and the call or the response that it is."""
+    """Yield each call or response with its place."""
     for number, call in enumerate(data.get("tool_uses") or ()):
         yield (*place, "tool_uses", number), call, None
     for number, response in enumerate(data.get("tool_responses") or ()):
@@ -171,7 +171,7 @@ def _turns(place: Location, message: str, hint: str) -> tuple[Rule, Breach]:
 
 
 class Played:
-    """The scenarios of a file, under its criteria and in its agent's environment."""
+    """The scenarios of a file with the file's criteria and its agent's environment."""
 
     def __init__(self, config: CriteriaConfig, environment: JudgeEnvironment) -> None:
         self._config = config
@@ -179,16 +179,16 @@ class Played:
         self._cases: dict[Obstacle, list[int]] = {}
 
     def note(self, index: int, scenario: Mapping[str, Any], rubrics: Rubrics) -> None:
-        """Take in the scenario of the case at a position, and its rubrics."""
+        """Add the scenario and the rubrics of the case at `index`."""
         if not self._config.broken:
             found = obstacle(self._config, scenario, rubrics, self._environment)
             if found is not None:
                 self._cases.setdefault(found, []).append(index)
 
     def problems(self, document: EvalsetDocument) -> Iterator[Problem]:
-        """One for each cause, at the first case that has it."""
+        """Yield a problem for each cause, at the first case that has it."""
         for found, cases in self._cases.items():
-            more = f", nor {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
-            message = f"this conversation will not be played{more}: {found.cause}"
+            more = f", nor will {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
+            message = f"this scenario cannot be simulated{more}: {found.cause}"
             breach = Breach(("conversation_scenario",), message, found.hint, "warning")
             yield Problem("simulator", document.fault(cases[0], breach))

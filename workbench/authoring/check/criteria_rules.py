@@ -1,4 +1,4 @@
-"""What is odd about a criteria config, for the cases and the agent that it holds for."""
+"""Problems of a criteria config, given the cases and agents that it applies to."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,13 +28,14 @@ Found = Iterator[tuple[Rule, Breach]]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What stands under a config: how many cases with and without a simulated user, and the types of their rubrics."""
+    """Summary of the cases under a config: counts with and without a simulated user, and rubric types."""
 
     scenarios: int = 0
     conversations: int = 0
     rubric_types: frozenset[str] = frozenset()
 
     def plus(self, other: "Judged") -> "Judged":
+        """Return the sum of both."""
         return Judged(
             self.scenarios + other.scenarios,
             self.conversations + other.conversations,
@@ -43,7 +44,7 @@ class Judged:
 
 
 def judged_in(case: EvalCase) -> Judged:
-    """What one case brings."""
+    """Return the summary of one case."""
     own = (turn.get("rubrics") or () for turn in case.turns or ())
     rubrics = [*case.rubrics, *(rubric for some in own for rubric in some)]
     types = frozenset(str(rubric["type"]) for rubric in rubrics if rubric.get("type"))
@@ -51,18 +52,18 @@ def judged_in(case: EvalCase) -> Judged:
 
 
 def criteria_problems(config: CriteriaConfig) -> Found:
-    """What the config says that no case can make good. Locations are those in its file."""
+    """Yield the problems that do not depend on cases. Locations are in the config file."""
     for criterion, info in of_config(config):
         place: Location = ("criteria", criterion.name)
         yield from empty_rubrics(placed_rubrics((*place, RUBRICS), criterion.options.get(RUBRICS)))
         yield from _misspelt_judge(place, criterion)
         if criterion.threshold > info.highest:
-            message = f"the threshold {criterion.threshold:g} is above {info.highest:g}, the highest score there is"
-            hint = f"Scores go from {info.range}: write a threshold between"
+            message = f"the threshold {criterion.threshold:g} is above the highest score {info.highest:g}"
+            hint = f"Scores go from {info.range}: choose a threshold in this range"
             yield "never-passes", Breach(place, message, hint, "warning")
         for option, value, only in info.useless(criterion.options):
-            message = f"the simulated user ends with `{only}`, and this criterion waits for `{value}`"
-            yield "stop-signal", Breach((*place, option), message, f"Leave `{option}` out", "warning")
+            message = f"the simulated user ends with `{only}`, but this criterion waits for `{value}`"
+            yield "stop-signal", Breach((*place, option), message, f"Remove `{option}`", "warning")
 
 
 def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
@@ -70,13 +71,13 @@ def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
     model = get(options, "judge_model")
     better = meant(model) if isinstance(model, str) and not _of_a_plugin(model) else None
     if better is not None:
-        message = f"the judge model `{model}` looks misspelt"
+        message = f"the judge model `{model}` looks misspelled"
         found = (*place, JUDGE, key_for(options, "judge_model", camel=False))
         yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
 
 
 def _of_a_plugin(model: str) -> bool:
-    """Return whether a judge of another package goes by that name: nobody here knows how its models are spelt."""
+    """Return whether a judge from another package has that name, so that its models are unknown here."""
     try:
         return not is_own(kind_of(model))
     except NotAvailableError:
@@ -84,35 +85,35 @@ def _of_a_plugin(model: str) -> bool:
 
 
 def use_problems(config: CriteriaConfig, judged: Judged) -> Found:
-    """Criteria that have nothing to judge in any case."""
+    """Yield criteria that do not apply to any case."""
     for criterion, info in of_config(config):
         if judged.scenarios and not judged.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
-            hint = "Leave it out, or give it a folder with cases of its own"
+            hint = "Remove it, or move its cases to another folder"
         elif judged.conversations and not judged.scenarios and info.scenarios == "only":
-            why, hint = "no case here has a simulated user", "Leave it out, or add a case with a scenario"
+            why, hint = "no case here has a simulated user", "Remove it, or add a case with a scenario"
         elif _without_rubrics(criterion, judged):
             kind = info.rubric_type
-            why = f"it has no rubrics, and no case or turn has one of the type {kind}"
-            hint = f'Give it `rubrics`, or write "type": "{kind}" into those of the cases'
+            why = f"neither it nor any case or turn has a rubric of the type {kind}"
+            hint = f'Add `rubrics` to it, or set "type": "{kind}" in the rubrics of the cases'
         else:
             continue
-        message = f"`{criterion.name}` has nothing to judge: {why}"
+        message = f"`{criterion.name}` does not apply: {why}"
         yield "cannot-apply", Breach(("criteria", criterion.name), message, hint, "warning")
 
 
 def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found:
-    """Custom metrics that are certainly not where the config says, for the agent in `folder`."""
+    """Yield custom metrics whose function does not exist for the agent in `folder`."""
     for criterion in config.criteria:
         own = config.custom_metrics.get(criterion.name)
         if own is not None and (why := missing_function(function_path(own), root, folder)):
             message = f"`{criterion.name}` cannot be computed: {why}"
-            hint = "Its name in `code_config` is package.module.function, as seen from the agent's folder or above"
+            hint = "`code_config` needs package.module.function, importable from the agent's folder or above"
             yield "function", Breach(("custom_metrics", criterion.name), message, hint)
 
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
-    """Criteria that would not be evaluated, because nobody can be asked."""
+    """Yield criteria that would not be evaluated because no judge is available."""
     for criterion, info in of_config(config):
         if not info.supported:
             continue
@@ -131,7 +132,7 @@ def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailable
     except NotAvailableError as error:
         return error
     except ValueError:
-        return None  # The options are wrong, which is a fault of the config.
+        return None  # Wrong options are reported as a fault of the config.
     return None
 
 

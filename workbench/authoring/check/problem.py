@@ -1,4 +1,4 @@
-"""One thing that `check` found."""
+"""Problems found by `check`, and the names of its rules."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -6,29 +6,29 @@ from typing import Literal, TypeAlias
 from workbench.model.faults import Fault
 
 Rule: TypeAlias = Literal[
-    "file",  # the file's JSON, or what ADK's schema says of it
-    "owner",  # an evalset without an agent, with another one than before, or matched by location
-    "name",  # a file that looks like an evalset under another name
+    "file",  # invalid JSON, or a violation of ADK's schema
+    "owner",  # an evalset without an agent, with a changed agent, or matched by location
+    "name",  # a file that looks like an evalset but has another name
     "config",  # the criteria's names, thresholds and options
     "never-passes",  # a threshold that no score reaches
-    "cannot-apply",  # a criterion that has nothing to judge in any case
-    "empty-reference",  # no expected answer, though a criterion compares with it
+    "cannot-apply",  # a criterion that does not apply to any case
+    "empty-reference",  # no expected answer, although a criterion compares with it
     "untyped-rubric",  # a rubric that ADK ignores
     "empty-rubric",  # a rubric without text
-    "same-rubric",  # two rubrics of one id in a case and a turn
-    "turns",  # a turn whose sides do not fit: nobody speaks, or the wrong one
+    "same-rubric",  # two rubrics with the same ID in a case and a turn
+    "turns",  # a malformed turn: an empty message, a wrong role or unmatched IDs
     "test-file-sessions",  # a test file with more than one case
-    "unknown-tool",  # expected, and not declared by the agent
-    "unknown-argument",  # of a tool that the agent declares
+    "unknown-tool",  # an expected tool that the agent does not declare
+    "unknown-argument",  # an expected argument that the tool lacks, or a missing required one
     "argument-type",  # a value that the tool's annotation does not allow
-    "set-id",  # an eval_set_id or app name with which ADK fails when it saves its results
-    "same-set-id",  # two evalsets of an agent that an id does not tell apart
-    "stop-signal",  # a criterion expects another one than the simulated user gives
-    "simulator",  # a simulated user that cannot play
-    "function",  # a custom metric or judge whose function is not there
-    "judge",  # nobody can be asked: a key is missing, a model is unknown
+    "set-id",  # an eval_set_id or app name that makes ADK fail when it saves results
+    "same-set-id",  # two evalsets of an agent with the same ID
+    "stop-signal",  # a criterion waits for another stop signal than the simulated user sends
+    "simulator",  # a simulated user that cannot run
+    "function",  # a custom metric or judge whose function does not exist
+    "judge",  # no judge is available: a key is missing or a model is unknown
     "key",  # the agent's own model has no key
-    "model",  # the agent's own model has a name that ADK does not know, or that looks misspelt
+    "model",  # a model name of the agent that ADK does not know, or that looks misspelled
     "source",  # a module of the agent that is not valid Python
     "import",  # the agent cannot be imported (only with --import)
     "extension",  # a package whose extension of the workbench is broken
@@ -38,8 +38,11 @@ Rule: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`fault` has place, words and severity: `error` stops a run or makes it worthless, `warning` may be meant, `note`
-    is only to be known."""
+    """A problem found by `check`.
+
+    `fault` has the place, the message and the severity. An `error` stops a run or makes it useless, a `warning` may be
+    intended, a `note` is for information.
+    """
 
     rule: Rule
     fault: Fault

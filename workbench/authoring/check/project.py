@@ -1,4 +1,4 @@
-"""Every rule over every file of a workspace."""
+"""All check rules applied to all files of a workspace."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -35,14 +35,14 @@ _NO_TOOLS = DeclaredTools({}, complete=False)
 
 
 def check_project(workspace: Workspace) -> list[Problem]:
-    """All problems of a workspace, by file and place. Reads every case, so it takes its time for large files."""
+    """Return all problems of a workspace, by file and place. Reads every case, so large files take time."""
     check = ProjectCheck()
     found = [problem for entry in workspace.evalsets for problem in check.evalset(entry)]
     return in_order([*found, *check.rest(workspace)])
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems by file and place, each once."""
+    """Return the problems by file and place, without duplicates."""
     return sorted(
         dict.fromkeys(problems),
         key=lambda problem: (str(problem.fault.file), problem.fault.line, problem.fault.column, problem.rule),
@@ -50,7 +50,7 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def checked_agents(workspace: Workspace) -> list[AgentFolder]:
-    """Return the agents that `check` looks at: those inside the target, and those of its evalsets."""
+    """Return the agents inside the target and the agents of its evalsets."""
     used = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
     return [
         agent for agent in workspace.agents if agent.folder in used or agent.folder.is_relative_to(workspace.target)
@@ -58,8 +58,10 @@ def checked_agents(workspace: Workspace) -> list[AgentFolder]:
 
 
 class ProjectCheck:
-    """The check of one project: first each of its evalsets, then the rest. A file that a rule cannot cope with costs
-    only itself."""
+    """Check of one project: first each of its evalsets, then the rest.
+
+    If a rule fails on a file, only the check of that file ends.
+    """
 
     def __init__(self) -> None:
         self._tools: dict[Path, DeclaredTools] = {}
@@ -71,7 +73,7 @@ class ProjectCheck:
         return in_order(_within(entry.file, self._evalset(entry)))
 
     def rest(self, workspace: Workspace) -> list[Problem]:
-        """Return the problems of configs and agents, and of evalsets among each other."""
+        """Return the problems of configs and agents, and between evalsets."""
         found = [*_within(workspace.target, _same_ids(workspace)), *_look_alikes(workspace)]
         for config, counts, folders in self._configs.values():
             if config.path is not None:
@@ -91,7 +93,7 @@ class ProjectCheck:
             try:
                 case = document.case(summary.index)
             except BrokenCaseError:
-                continue  # Its faults are told.
+                continue  # Its faults are reported already.
             counts = counts.plus(judged_in(case))
             if case.scenario is not None and entry.agent is not None:
                 played.note(summary.index, case.scenario, case.rubrics)
@@ -105,27 +107,25 @@ class ProjectCheck:
         if document.broken or not document.cases:
             return
         if splits_a_path(document.eval_set_id):
-            message = f"ADK fails when it saves results of the evalset `{document.eval_set_id}`: the id would be a path"
+            message = f"ADK cannot save results of the evalset `{document.eval_set_id}`: it takes the id for a path"
             hint = "Use letters, digits and _"
             yield Problem("set-id", _placed(entry.file, "eval_set_id", message, hint))
         if document.kind == "test" and document.format == "current" and len(document.cases) > 1:
-            message = (
-                f"a test file is meant to hold one session, and this one has {counted(len(document.cases), 'case')}"
-            )
-            hint = "Name it *.evalset.json, or give each case a file"
+            message = f"a test file should hold one session, but this one has {counted(len(document.cases), 'case')}"
+            hint = "Rename it to *.evalset.json, or split it into one file per case"
             yield Problem("test-file-sessions", _placed(entry.file, "eval_cases[1]", message, hint))
 
     def _note(self, entry: EvalsetEntry, counts: Judged) -> None:
-        """Takes note of what the entry's config has to judge, and for whom."""
+        """Record the cases and agents that the entry's config applies to."""
         config = entry.criteria.config
         known = self._configs.get(config.path, (config, Judged(), set()))
         folders = known[2] | ({entry.agent.folder} if entry.agent is not None else set())
         self._configs[config.path] = (config, known[1].plus(counts), folders)
 
     def _config(self, config: CriteriaConfig, counts: Judged, folders: set[Path], root: Path) -> Iterator[Problem]:
-        hopeless = {breach.location[-1] for rule, breach in criteria_problems(config) if rule == "never-passes"}
+        unreachable = {breach.location[-1] for rule, breach in criteria_problems(config) if rule == "never-passes"}
         for fault in (*config.faults, *check_criteria(config)):
-            if fault.severity == "error" or fault.json_path not in {f"criteria.{name}" for name in hopeless}:
+            if fault.severity == "error" or fault.json_path not in {f"criteria.{name}" for name in unreachable}:
                 yield Problem("config", fault)
         found = [*criteria_problems(config), *use_problems(config, counts)]
         for folder in sorted(folders):
@@ -141,7 +141,7 @@ class ProjectCheck:
         return JudgeEnvironment("", {}) if agent is None else self._judges(agent.folder)
 
     def _judges(self, folder: Path) -> JudgeEnvironment:
-        """What judges, and simulated users, are asked with."""
+        """Return the environment for judges and simulated users."""
         if folder not in self._environments:
             environment = agent_environment(folder, os.environ)
             self._environments[folder] = JudgeEnvironment(environment.fingerprint, environment.values)
@@ -156,22 +156,22 @@ class ProjectCheck:
 
 
 def _look_alikes(workspace: Workspace) -> Iterator[Problem]:
-    """Files that look like evalsets under another name."""
+    """Yield files that look like evalsets but have another name."""
     for file in workspace.look_alikes:
-        message = "it looks like an evalset, but its name ends neither in .evalset.json nor in .test.json"
-        yield Problem("name", Fault(file, 0, 0, "", message, "Name it on the command line, or rename it", "note"))
+        message = "this looks like an evalset, but its name does not end in .evalset.json or .test.json"
+        yield Problem("name", Fault(file, 0, 0, "", message, "Rename it, or name it on the command line", "note"))
 
 
 def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
-    """An evalset without an agent, one whose agent changed, and one that was matched by location."""
+    """Yield a problem for an evalset without an agent, with a changed agent, or matched by location."""
     owned = entry.owned
     if entry.agent is None:
         message = entry.agent_reason if owned.lost else f"the evalset belongs to no agent: {entry.agent_reason}"
-        hint = "Put it into an agent's folder, choose one on the screen, or name one with --agent when you run it"
+        hint = "Move it into an agent's folder, choose an agent on the screen, or run it with --agent"
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
         return
     if owned.before:
-        message = f"it ran with {owned.before} before, and belongs to {entry.agent.name} now: {entry.agent_reason}"
+        message = f"it ran with {owned.before} before and now belongs to {entry.agent.name}: {entry.agent_reason}"
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "warning"))
     if owned.rule == "location":
         message = f"it runs with {entry.agent.name}, {entry.agent_reason}"
@@ -179,7 +179,7 @@ def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
 
 
 def _within(file: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Pass problems on. An exception ends them, and is a problem of the file."""
+    """Yield the problems, and report an exception as a problem of the file."""
     try:
         yield from problems
     except Exception as error:
@@ -189,13 +189,13 @@ def _within(file: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
 def _same_ids(workspace: Workspace) -> Iterator[Problem]:
     for (_, set_id), entries in duplicate_set_ids(workspace).items():
         for entry in entries[1:]:
-            message = f"the eval_set_id `{set_id}` stands in {entries[0].relative}, too"
-            hint = "Give it another one: results are kept by this id"
+            message = f"the eval_set_id `{set_id}` is also used in {entries[0].relative}"
+            hint = "Use another one: results are stored by this id"
             yield Problem("same-set-id", _placed(entry.file, "eval_set_id", message, hint))
 
 
 def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> Iterator[Problem]:
-    assert config.path is not None  # the defaults have no problems
+    assert config.path is not None  # The default criteria have no problems.
     for rule, breach in found:
         path = json_path(breach.location)
         line, column = config.place(path)
@@ -203,7 +203,7 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
 
 
 def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
-    """A warning about what stands at `json_path`; about the file as a whole where that cannot be read any more."""
+    """Return a warning at `json_path`, or about the whole file if it can no longer be read."""
     line = column = 0
     try:
         read = TextFile.read(file, LARGEST_TREE)

@@ -1,1 +1,1 @@
-"""What the user says of verdicts, kept beside the evalset, and how far judges agree with it."""
+"""The user's triage of verdicts, stored beside the evalset, and agreement of judges with it."""

@@ -1,7 +1,7 @@
-"""How far judges agree with the user: per criterion a confusion matrix and Cohen's kappa.
+"""Agreement between judges and the user: per criterion a confusion matrix and Cohen's kappa.
 
-What counts is every entry that says something about the judge, each for the answer it was made for: `agent bug`, `judge
-wrong`, `right` and every label overridden or confirmed. `expectation wrong`, `flaky` and `won't fix` do not.
+Every entry about the judge counts, each with the answer that it was made for. These are `agent bug`, `judge wrong`,
+`right`, and every label that was overridden or confirmed. `expectation wrong`, `flaky` and `won't fix` do not count.
 """
 
 from collections import Counter
@@ -14,24 +14,31 @@ from workbench.rates import PassRate, pass_rate
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How two raters judged the same items: `counts[(one, other)]`, and Cohen's kappa: 1 is full agreement, 0 what
-    chance would give. `kappa` is None where both gave one and the same answer throughout, or nothing was rated."""
+    """Agreement of two raters on the same items.
+
+    `counts` maps pairs of labels, one per rater, to their number. `kappa` is Cohen's kappa: 1 is full agreement, 0 is
+    chance. It is None without items, or if both raters always gave the same single label.
+    """
 
     counts: dict[tuple[str, str], int]
     kappa: float | None
 
     @property
     def items(self) -> int:
+        """Number of rated items."""
         return sum(self.counts.values())
 
     @property
     def agreed(self) -> int:
+        """Number of items with the same label from both raters."""
         return sum(count for (one, other), count in self.counts.items() if one == other)
 
 
 def agreement(pairs: Iterable[tuple[str, str]]) -> Agreement:
-    """The agreement of two raters; a pair an item, in the same order each time. J. Cohen, A Coefficient of Agreement
-    for Nominal Scales, 1960."""
+    """Return the agreement of two raters, given a pair of labels per item.
+
+    Source: J. Cohen, A Coefficient of Agreement for Nominal Scales, 1960.
+    """
     counts = Counter(pairs)
     total = counts.total()
     if total == 0:
@@ -48,14 +55,17 @@ def agreement(pairs: Iterable[tuple[str, str]]) -> Agreement:
 
 
 FEW = 20
-"""Below so many items kappa moves by a tenth and more with each further one."""
+"""With fewer items, one more item can move kappa by 0.1 or more."""
 _VERDICTS = ("passed", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """The user against one judge for one criterion ("": the verdicts of cases), over verdicts (`part` "") or single
-    labels. `pairs.counts` is keyed (user, judge). `share` is how often they agree, with its 95 % interval (Wilson)."""
+    """Agreement of the user with one judge for one criterion.
+
+    `criterion` is "" for the verdicts of cases. `part` is "" for verdicts, else the kind of label. `pairs.counts` has
+    (user, judge) as keys. `share` is the rate of agreement with its 95 % interval (Wilson).
+    """
 
     criterion: str
     judge: str
@@ -65,24 +75,26 @@ class JudgeAgreement:
 
     @property
     def labels(self) -> list[str]:
-        """The labels that occur, verdicts in a fixed order."""
+        """The labels that occur, with verdicts first in a fixed order."""
         found = {label for pair in self.pairs.counts for label in pair}
         return [*(name for name in _VERDICTS if name in found), *sorted(found.difference(_VERDICTS))]
 
     @property
     def false_passes(self) -> int:
-        """How many passed that the user says should not have."""
+        """Number of passes that the user judged as failed."""
         return self.pairs.counts.get(("failed", "passed"), 0)
 
     @property
     def few(self) -> bool:
-        """Whether there are too few items for kappa to mean much."""
+        """Whether there are too few items for a meaningful kappa."""
         return self.pairs.items < FEW
 
 
 def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
-    """All there is, by criterion, judge and kind of label. The user's word is compared with what was judged of the same
-    answer, so an entry for an earlier answer counts as well."""
+    """Return all agreements, by criterion, judge and kind of label.
+
+    The user's verdict is compared with the judge's verdict on the same answer, so entries for old answers count too.
+    """
     found: dict[tuple[str, str, Part], list[tuple[str, str]]] = {}
     for entry in {entry.key: entry for entry in entries}.values():
         if not entry.says or not entry.judged.says:

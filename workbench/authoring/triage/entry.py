@@ -1,4 +1,4 @@
-"""One thing the user said of a verdict, beside what was judged."""
+"""A triage entry: what the user says about a verdict, and what was judged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,11 @@ from typing import Any, Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What can be said of a verdict. `says` is what it means for the judge: "failed" (the agent did wrong, whatever the
-    judge said), "same" or "other" (the judge is right or wrong), "" (nothing: it is not about the judge)."""
+    """A triage choice.
+
+    `says` is its meaning for the judge: "failed" (the agent was wrong, whatever the judge said), "same" (the judge is
+    right), "other" (the judge is wrong) or "" (nothing).
+    """
 
     name: str
     says: Literal["failed", "same", "other", ""]
@@ -16,25 +19,28 @@ class Choice:
 
 
 CHOICES: tuple[Choice, ...] = (
-    Choice("agent bug", "failed", "The agent did wrong. Of a case that passed: a false pass."),
-    Choice("expectation wrong", "", "The reference, the rubric or the criterion asks for the wrong thing."),
-    Choice("judge wrong", "other", "The criterion gave the wrong verdict for this answer."),
-    Choice("flaky", "", "Sometimes so, sometimes so: nothing to learn from this one."),
-    Choice("won't fix", "", "It stays as it is; nothing is said of the judge."),
-    Choice("right", "same", "The verdict is right: a pass that is one, a failure that is one."),
+    Choice("agent bug", "failed", "The agent is wrong (on a pass: false pass)."),
+    Choice("expectation wrong", "", "The reference, rubric or criterion is wrong."),
+    Choice("judge wrong", "other", "The verdict is wrong for this answer."),
+    Choice("flaky", "", "The outcome varies between runs; says nothing about the judge."),
+    Choice("won't fix", "", "Accepted as it is; says nothing about the judge."),
+    Choice("right", "same", "The verdict is correct."),
 )
 BY_NAME: Mapping[str, Choice] = {choice.name: choice for choice in CHOICES}
 _OTHER = {"passed": "failed", "failed": "passed"}
 
 Part: TypeAlias = Literal["", "sentence", "rubric", "verdict"]
 PARTS: tuple[Part, ...] = ("sentence", "rubric", "verdict")
-"""Of what a single label is: a sentence of an answer, a rubric, or a judge's verdict over a turn."""
+"""Kinds of single labels: for a sentence of an answer, for a rubric, or a judge's verdict on a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was judged: `says` a status or a label. `judge` is the model ("" for none), `run` the id of the run,
-    `answer` the digest of what the agent said and did."""
+    """A judged verdict or label.
+
+    `says` is the status or label. `judge` is the model, or "". `run` is the run's ID. `answer` is the digest of the
+    agent's answers and calls.
+    """
 
     says: str
     answer: str
@@ -46,8 +52,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What something is said of: a case, one criterion of it ("": the case's verdict), or one label of a turn (counted
-    from 1, None: over the case): `name` is the text of the sentence or the id of the rubric."""
+    """The subject of an entry.
+
+    It is a case, one of its criteria, or one label. `criterion` is "" for the case's verdict. For a label, `turn`
+    counts from 1 (None: the whole case), and `name` is the sentence's text or the rubric's ID.
+    """
 
     case: str
     criterion: str = ""
@@ -58,8 +67,11 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`triage` is the name of a choice, "" where a label was overridden; `says` the verdict or label that holds for the
-    user, "" where nothing is said about the judge. `at` is UTC in ISO 8601."""
+    """A triage entry.
+
+    `triage` is the name of a choice, or "" if a label was overridden. `says` is the user's verdict or label, or "" if
+    the entry is not about the judge. `at` is UTC in ISO 8601.
+    """
 
     about: About
     judged: Judged
@@ -70,14 +82,19 @@ class Entry:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Two entries with this in common are of the same thing and the same answer: the later one holds. Sorts as
-        the file is sorted."""
+        """Key shared by entries about the same subject and answer, of which the later one counts.
+
+        It sorts entries in the order of the file.
+        """
         about = self.about
         return about.case, about.criterion, about.turn or 0, about.part, about.name, self.judged.answer
 
 
 def says(choice: str, judged: str) -> str:
-    """The verdict that a choice stands for, given what was judged: "passed", "failed", or "" for none."""
+    """Return the verdict that a choice stands for: "passed", "failed", or "" for none.
+
+    `judged` is the verdict of the judge.
+    """
     meaning = BY_NAME[choice].says if choice in BY_NAME else ""
     if meaning == "same":
         return judged if judged in _OTHER else ""
@@ -85,7 +102,7 @@ def says(choice: str, judged: str) -> str:
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """Its form in the file; what is empty is left out."""
+    """Return the entry's form in the file, without empty fields."""
     about, judged = entry.about, entry.judged
     label: dict[str, Any] = {about.part: about.name} if about.part else {}
     fields: dict[str, Any] = {
@@ -107,15 +124,19 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_of(data: Any) -> Entry:
-    """Raises ValueError (why, in few words) if that is no entry. Members that are not known are passed over."""
+    """Return the entry in `data`, ignoring unknown fields.
+
+    Raises:
+        ValueError: the data is not an entry. The message says why.
+    """
     if not isinstance(data, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     judged = data.get("judged")
     if not isinstance(judged, dict):
         raise ValueError("it does not say what was judged")
     turn = data.get("turn")
     if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool) or turn < 1):
-        raise ValueError("its turn is no number from 1 up")
+        raise ValueError("its turn is not a positive integer")
     part: Part = next((name for name in PARTS if name in data), "")
     about = About(_text(data, "case"), _text(data, "criterion"), turn, part, _text(data, part) if part else "")
     if not about.case:
@@ -134,12 +155,12 @@ def entry_of(data: Any) -> Entry:
 def _text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
-        raise ValueError(f"its {key} is no text")
+        raise ValueError(f"its {key} is not a string")
     return value
 
 
 def _number(data: Mapping[str, Any], key: str) -> float | None:
     value = data.get(key)
     if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
-        raise ValueError(f"its {key} is no number")
+        raise ValueError(f"its {key} is not a number")
     return None if value is None else float(value)

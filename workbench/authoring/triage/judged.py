@@ -1,4 +1,4 @@
-"""What was judged of a case, as it is put down beside what the user says of it."""
+"""Judged verdicts of a case, as triage entries record them."""
 
 from typing import Literal, TypeAlias
 
@@ -12,8 +12,10 @@ from workbench.store import CaseRecord
 
 
 def answer_of(record: CaseRecord) -> str:
-    """A digest of what the agent said and which tools it called, turn by turn: equal for two executions that anybody
-    would judge alike. Of a case that broke off also how."""
+    """Return a digest of the agent's answers and tool calls, turn by turn.
+
+    It is equal for two executions that get the same judgement. It includes the error of a case that broke off.
+    """
     turns = []
     for turn in record.turns:
         actual = mapping(turn.actual)
@@ -23,24 +25,24 @@ def answer_of(record: CaseRecord) -> str:
 
 
 def judged_case(record: CaseRecord) -> Judged:
-    """The verdict over the case."""
+    """Return the verdict on the case."""
     return Judged(record.state, answer_of(record), run=record.run_id)
 
 
 def judged_criterion(record: CaseRecord, criterion: str) -> Judged:
-    """The verdict of one criterion, which the case has."""
+    """Return the verdict of one of the case's criteria."""
     result = record.metrics[criterion]
     return Judged(result.status, answer_of(record), result.score, result.threshold, _judge_name(result), record.run_id)
 
 
 def judged_label(record: CaseRecord, criterion: str, label: str) -> Judged:
-    """One label that a judge gave on the way to the verdict of a criterion."""
+    """Return one label that a judge gave for a criterion."""
     result = record.metrics.get(criterion)
     return Judged(label, answer_of(record), judge=_judge_name(result) if result else "", run=record.run_id)
 
 
 def _judge_name(result: MetricResult) -> str:
-    """The model that judged; "" where none did."""
+    """Return the judge's model, or ""."""
     return string(judge_in(result.details).get("model"))
 
 
@@ -48,8 +50,11 @@ Standing: TypeAlias = Literal["now", "earlier verdict", "earlier answer"]
 
 
 def standing(entry: Entry, record: CaseRecord, answer: str) -> Standing:
-    """Whether an entry is about what a record (with this answer) holds: the agent may have answered otherwise since, or
-    the criterion may judge the same answer otherwise. A label stands as long as the answer does."""
+    """Return whether an entry applies to a record with this answer.
+
+    The agent may have given another answer since, or the criterion another verdict. A label applies as long as the
+    answer is the same.
+    """
     if entry.judged.answer != answer:
         return "earlier answer"
     result = record.metrics.get(entry.about.criterion)
@@ -59,8 +64,10 @@ def standing(entry: Entry, record: CaseRecord, answer: str) -> Standing:
 
 
 def deciding_criterion(record: CaseRecord) -> str:
-    """The criterion that a word on the case is about where it names none: the only one that failed or, if none did,
-    the only one that decided; "" where there are several."""
+    """Return the criterion meant by an entry that names only the case.
+
+    It is the only criterion that failed, or else the only one that passed. If there are several, return "".
+    """
     for status in ("failed", "passed"):
         found = [result.name for result in record.metrics.values() if result.status == status]
         if found:

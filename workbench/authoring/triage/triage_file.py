@@ -1,7 +1,7 @@
-"""The file of what the user says, beside its evalset: `refunds.evalset.json` → `refunds.triage.json`.
+"""The triage file beside an evalset: `refunds.evalset.json` → `refunds.triage.json`.
 
-It is committed, reviewed and merged like the evalset, so an entry that is added or changed leaves the bytes of all
-others alone, and entries stand in a fixed order.
+It is committed, reviewed and merged like the evalset. So entries have a fixed order, and a change leaves the bytes of
+other entries alone.
 """
 
 import json
@@ -19,36 +19,36 @@ from workbench.regular_file import read_regular
 
 SCHEMA = "agent-workbench/triage/1"
 SUFFIX = ".triage.json"
-_LARGEST = 32 << 20
+_MAX_BYTES = 32 << 20
 _TRIES = 5
-_WAY_OUT = "it was left alone: mend it, or move it away"
+_REPAIR = "repair it or move it away (it was not changed)"
 _BOM = "\ufeff"
 
 
 class BrokenTriageError(ValueError):
-    """A file of triage cannot be read; it is left as it is. The words are raw, and name the file and the way out."""
+    """A triage file cannot be read; it is not changed. The message is raw text that names the file and a remedy."""
 
 
 @dataclass(frozen=True)
 class Triage:
-    """What stands in a file: `entries` in its order; `trouble` names those that were not understood."""
+    """Content of a triage file: `entries` in its order, and `trouble` with messages about invalid ones."""
 
     entries: tuple[Entry, ...] = ()
     trouble: tuple[str, ...] = ()
 
 
 def triage_path(evalset: Path) -> Path:
-    """Where the triage of an evalset is kept."""
+    """Return the path of an evalset's triage file."""
     name = evalset.name
     return evalset.with_name(name.removesuffix(".json").removesuffix(".evalset") + SUFFIX)
 
 
 def read_triage(evalset: Path) -> Triage:
-    """What is said of an evalset's cases; nothing where there is no file.
+    """Return the triage of an evalset's cases; empty if there is no file.
 
     Raises:
-        BrokenTriageError: the file is not what it should be.
-        OSError: it cannot be read.
+        BrokenTriageError: the file is invalid.
+        OSError: the file cannot be read.
     """
     file = triage_path(evalset)
     content = _read(file)
@@ -57,19 +57,20 @@ def read_triage(evalset: Path) -> Triage:
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be said of an evalset's cases: entries that are put there, and the keys of those that are taken
-    out."""
+    """A change of an evalset's triage: entries to add or replace, and keys of entries to remove."""
 
     put: tuple[Entry, ...] = ()
     taken_back: frozenset[tuple[Any, ...]] = frozenset()
 
 
 def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dict[Path, Triage]:
-    """Changes the files beside these evalsets, as one edit that can be undone; what stands in them then. What others
-    put there meanwhile stays. For a thread.
+    """Change the triage files of these evalsets in one step that can be undone, and return their new content.
+
+    Changes by others in the meantime are preserved. May block, so call it in a thread.
 
     Raises:
-        BrokenTriageError, OSError: nothing was written, and the files are as they were.
+        BrokenTriageError: nothing was written.
+        OSError: nothing was written.
     """
     for last in range(_TRIES):
         before = {evalset: _read(triage_path(evalset)) for evalset in changes}
@@ -81,7 +82,7 @@ def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dic
             saver.save(label, {triage_path(one): (before[one], after[one]) for one in changes})
         except ChangedOnDiskError as error:
             if last == _TRIES - 1:
-                raise OSError(f"{error.file} is being written by somebody else: nothing was saved") from None
+                raise OSError(f"{error.file} is being changed by another program; nothing was saved") from None
             continue
         return {
             evalset: Triage() if content is None else _parsed(triage_path(evalset), content)
@@ -93,10 +94,10 @@ def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dic
 def changed(
     file: Path, content: bytes | None, put: Iterable[Entry], taken_back: Collection[tuple[Any, ...]] = ()
 ) -> bytes | None:
-    """The content with other entries; None: nothing is left to be said, and no file needed.
+    """Return the content with changed entries, or None if no file is needed any more.
 
     Raises:
-        BrokenTriageError: the content is not understood well enough to be changed.
+        BrokenTriageError: the content is invalid, so it cannot be changed.
     """
     text = json.dumps({"schema": SCHEMA, "entries": []}, indent=2) + "\n" if content is None else _text(file, content)
     data = _data(file, text)
@@ -107,7 +108,7 @@ def changed(
         try:
             key = entry_of(item).key
         except ValueError:
-            # Not ours to judge: it stays where it is, behind what it stood behind.
+            # Keep an invalid entry at its place, after the entry before it.
             key = kept[-1][0] if kept else ("",)
         else:
             if key in fresh:
@@ -130,7 +131,7 @@ def changed(
 
 
 def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
-    """The text with entries before the item of that number, laid out like the others, their members in our order."""
+    """Return the text with entries inserted before the items with these numbers, formatted like the others."""
     root = scan(text).root
     place = root.member("entries") if root is not None else None
     if root is None or place is None:
@@ -145,7 +146,7 @@ def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
 
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The new entry, with members of the old one that this version does not know."""
+    """Return the new entry with the old one's unknown fields."""
     known = {"case", "criterion", "turn", "sentence", "rubric", "verdict", "triage", "says", "note", "at", "judged"}
     return {**{name: value for name, value in old.items() if name not in known}, **new}
 
@@ -156,17 +157,17 @@ def _parsed(file: Path, content: bytes) -> Triage:
         try:
             entries.append(entry_of(item))
         except ValueError as error:
-            trouble.append(f"{file}: entry {number} is passed over: {error}")
+            trouble.append(f"{file}: ignored entry {number}: {error}")
     return Triage(tuple(entries), tuple(trouble))
 
 
 def _read(file: Path) -> bytes | None:
     try:
         if not file.is_file() and file.exists():
-            raise BrokenTriageError(f"{file} is no file")
-        if file.stat().st_size > _LARGEST:
-            raise BrokenTriageError(f"{file} is larger than {_LARGEST >> 20} MiB: it is no file of triage")
-        return read_regular(file, _LARGEST)
+            raise BrokenTriageError(f"{file} is not a file")
+        if file.stat().st_size > _MAX_BYTES:
+            raise BrokenTriageError(f"{file} is larger than {_MAX_BYTES >> 20} MiB, so it is not a triage file")
+        return read_regular(file, _MAX_BYTES)
     except FileNotFoundError:
         return None
 
@@ -175,20 +176,18 @@ def _text(file: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8", "surrogatepass").removeprefix(_BOM)
     except UnicodeDecodeError as error:
-        raise BrokenTriageError(
-            f"{file} is not UTF-8: {error.reason} at byte {error.start}; it was left alone"
-        ) from None
+        raise BrokenTriageError(f"{file} is not UTF-8: {error.reason} at byte {error.start}; {_REPAIR}") from None
 
 
 def _data(file: Path, text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BrokenTriageError(f"{file} is no JSON: {error}; {_WAY_OUT}") from None
+        raise BrokenTriageError(f"{file} is not JSON: {error}; {_REPAIR}") from None
     if not isinstance(data, dict) or not isinstance(data.get("entries"), list):
-        raise BrokenTriageError(f"{file} has no list of entries; {_WAY_OUT}")
+        raise BrokenTriageError(f"{file} has no list of entries; {_REPAIR}")
     if data.get("schema") != SCHEMA:
         raise BrokenTriageError(
-            f"{file} has the schema {data.get('schema')!r}, this version knows {SCHEMA!r}; {_WAY_OUT}"
+            f"{file} has the schema {data.get('schema')!r}, but this version reads {SCHEMA!r}; {_REPAIR}"
         )
     return data
