@@ -40,7 +40,7 @@ def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dic
     An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of its journal is lost) it is an
     error.
     """
-    from workbench.history.kept_events import END_IS_LOST
+    from workbench.history.run_events import END_IS_LOST
 
     for record in records.values():
         if not record.finished:

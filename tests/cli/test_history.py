@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, Project
-from workbench.history.holding import take_hold
+from workbench.history.journal_lock import lock_journal
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
 def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Project) -> None:
     (journal,) = (project.root / ".workbench/runs").glob("*/events.jsonl")
     with journal.open("rb") as file:
-        assert take_hold(file.fileno())
+        assert lock_journal(file.fileno())
         done = project.run("history", "delete", "last")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"{journal.parent.name} was not deleted: it is still being written, or deleting failed\n"

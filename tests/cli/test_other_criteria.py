@@ -16,8 +16,8 @@ from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
 from workbench.history.journal import Journal
-from workbench.history.kept_events import kept_events
-from workbench.history.kept_runs import kept_runs
+from workbench.history.listed_runs import list_all_runs
+from workbench.history.run_events import read_run_events
 from workbench.history.run_list import checked_summary
 from workbench.history.stored_report import read_report
 from workbench.rendering.document import Subject
@@ -88,7 +88,7 @@ def test_the_mark_is_kept_with_the_run_and_comes_back(
     records = read_records(journal.path, {CHANGED, AS_IN_FILE})
     assert [is_marked(records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
     kept = checked_summary(tmp_path, RUN)[0]
-    (listed,), _ = kept_runs(tmp_path, tmp_path, ())
+    (listed,), _ = list_all_runs(tmp_path, tmp_path, ())
     assert "≠ other criteria" in flags(listed, baseline=None, running="")
     with pytest.raises(SystemExit):
         main(["history", str(tmp_path), "--state-dir", str(tmp_path)])
@@ -102,7 +102,7 @@ def test_a_report_that_is_read_back_has_the_mark(events: list[Event], tmp_path: 
     file = tmp_path / "report.json"
     file.write_bytes(b"".join(report_pieces(store_of(events))))
     assert read_report(file).cases[CHANGED].planned.criteria_changed == (SENTENCE,)
-    again = store_of(kept_events(str(file), tmp_path, tmp_path))
+    again = store_of(read_run_events(str(file), tmp_path, tmp_path))
     assert [is_marked(again.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 

@@ -13,7 +13,7 @@ from tests.cli.journals import renumbered
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.hostile import leaks
 from workbench.exporting.report import json_schema
-from workbench.history.journal import OTHERS
+from workbench.history.journal import UNREADABLE_CASES
 
 LENIENT = {"criteria": {"response_match_score": 0.0}}
 STRICT = {"criteria": {"response_match_score": 1.0, "tool_trajectory_avg_score": 1.0}}
@@ -168,7 +168,7 @@ def test_where_nobody_knows_which_cases_there_were_not_all_of_them_passed(ran: P
     ran.write("echo/test_config.json", LENIENT)
     code, report = score(ran, "last")
     assert code == 3
-    assert statuses(report) == {"good": "passed", OTHERS.eval_id: "error"}
+    assert statuses(report) == {"good": "passed", UNREADABLE_CASES.eval_id: "error"}
 
 
 def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Project) -> None:

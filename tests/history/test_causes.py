@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from workbench.history.causes import causes, changed_files
 from workbench.history.compare import compare
 from workbench.history.objects import keep_objects
-from workbench.history.summary import Row, Summary, gather, step_digests
+from workbench.history.summary import Row, Summary, step_digests, summarize_events
 from workbench.model.invocation import content_text
 
 REF = {"agent": "desk", "evalset_file": "d/r.evalset.json", "eval_set_id": "r", "eval_id": "late", "repeat": 1}
@@ -42,7 +42,7 @@ def _run(actual: dict[str, Any], *, criteria: Any = None, sources: Any = None, m
     scored = {"event": "MetricScored", "case": REF, "result": metric}
     status = "passed" if passed else "failed"
     ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
-    return gather([started, case, turn, scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
+    return summarize_events([started, case, turn, scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
 
 
 def _kinds(before: Summary, after: Summary, state: Path) -> list[str]:
@@ -150,7 +150,7 @@ def _judged(criteria: dict[str, Any], **scores: tuple[float, str]) -> Summary:
     status = "passed" if all(told == "passed" for _, told in scores.values()) else "failed"
     ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
     scored = [{"event": "MetricScored", "case": REF, "result": result} for result in results]
-    return gather([started, case, turn, *scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
+    return summarize_events([started, case, turn, *scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
 
 
 def test_every_difference_of_criteria_is_listed_although_no_verdict_changed(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_row_without_steps_says_nothing_of_them(tmp_path: Path) -> None:
 
 
 def _ending(*ended: dict[str, Any]) -> Summary:
-    return gather([{"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}, *ended])
+    return summarize_events([{"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}, *ended])
 
 
 def _ended(status: str, error: dict[str, Any] | None = None) -> Summary:
@@ -232,7 +232,7 @@ def test_an_evalset_that_is_broken_or_has_no_agent_now_is_what_became_of_its_cas
     ref = {**REF, **instead}
     error = {"kind": "broken_file", "message": "brackets are never closed"}
     ended = {"event": "CaseFinished", "case": ref, "status": "error", "error": error, "duration_seconds": 0.0}
-    later = gather([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
+    later = summarize_events([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
     found = compare(_ended(before), later, tmp_path)
     assert [(case.change, case.ref, case.causes) for case in found.cases] == (
         [(change, list(REF.values()), ())] if change else []
@@ -244,7 +244,7 @@ def test_an_evalset_that_is_broken_or_has_no_agent_now_is_what_became_of_its_cas
 def test_an_error_of_another_evalset_stands_for_nothing(tmp_path: Path) -> None:
     ref = {**REF, "evalset_file": "d/other.evalset.json", "eval_id": ""}
     ended = {"event": "CaseFinished", "case": ref, "status": "error", "duration_seconds": 0.0}
-    later = gather([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
+    later = summarize_events([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
     found = compare(_ended("passed"), later, tmp_path)
     assert found.is_empty
     assert len(found.only_before) == len(found.only_after) == 1
@@ -256,7 +256,7 @@ def _repeats(*statuses: str) -> Summary:
         {"event": "CaseFinished", "case": ref, "status": status, "duration_seconds": 1.0}
         for ref, status in zip(refs, statuses, strict=True)
     ]
-    return gather([{"event": "RunStarted", "run_id": "x", "cases": [{"case": ref} for ref in refs]}, *ends])
+    return summarize_events([{"event": "RunStarted", "run_id": "x", "cases": [{"case": ref} for ref in refs]}, *ends])
 
 
 @given(st.lists(st.sampled_from(["passed", "failed", "error"]), min_size=1, max_size=6), st.data())

@@ -24,7 +24,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history.journal import OTHERS, Journal, read_journal
+from workbench.history.journal import UNREADABLE_CASES, Journal, read_journal
 from workbench.history.state_dir import state_dir
 from workbench.store import Store
 
@@ -100,7 +100,7 @@ def test_a_damaged_line_never_stops_the_reader(tmp_path: Path, line: int) -> Non
     for event in read_journal(path):
         store.apply(event)
     assert [notice.message for notice in store.notices if f"{path}:{line + 1}:" in notice.message]
-    assert set(store.records) - {OTHERS} == {REF, OTHER}
+    assert set(store.records) - {UNREADABLE_CASES} == {REF, OTHER}
     assert store.records[REF].state == ("cancelled" if line == 6 else "passed")
 
 
@@ -118,7 +118,7 @@ def test_a_lost_announcement_is_made_from_the_cases(tmp_path: Path) -> None:
     first = next(iter(read_journal(path)))
     assert isinstance(first, RunStarted)
     assert first.run_id == "run-1"
-    assert [planned.case for planned in first.cases] == [REF, OTHER, OTHERS]
+    assert [planned.case for planned in first.cases] == [REF, OTHER, UNREADABLE_CASES]
 
 
 def test_what_is_no_journal_of_this_version_is_refused_by_name(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.comparable import last_comparable
 from workbench.history.journal import FILE_NAME, Journal
-from workbench.history.kept_runs import kept_runs
 from workbench.history.latest import latest_runs
+from workbench.history.listed_runs import list_all_runs
 from workbench.history.pass_rates import Trend, pass_rates
 from workbench.history.resuming import newest_interrupted
 from workbench.history.votes import Case
@@ -118,7 +118,7 @@ def test_the_list_tells_a_difference_only_between_runs_of_the_same_cases(tmp_pat
     keep(tmp_path, "2026-11-20", a2="f")
     keep(tmp_path, "2026-11-21", a1="f")
     keep(tmp_path, "2026-11-22", a1="pppp")
-    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    runs, _ = list_all_runs(tmp_path, tmp_path, [])
     assert [run.better for run in runs] == [1, -1, None, None]
 
 
@@ -128,7 +128,7 @@ def test_the_last_comparable_run_shares_half_of_the_cases_else_any(tmp_path: Pat
     keep(tmp_path, "2026-11-20", a1="f")
     keep(tmp_path, "2026-11-21", b1="p")
     keep(tmp_path, "2026-11-22", a1="p", a2="p", a3="f", a4="p")
-    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    runs, _ = list_all_runs(tmp_path, tmp_path, [])
     proposed = [last_comparable(tmp_path, run, runs) for run in runs]
     assert [run and run.started[8:10] for run in proposed] == ["19", None, "19", None, None]
     only = [run for run in runs if run.started[8:10] != "19"]

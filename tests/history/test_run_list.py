@@ -15,14 +15,14 @@ from workbench.dependencies.record import digest
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
-from workbench.history.holding import take_hold
 from workbench.history.journal import Journal
-from workbench.history.kept_runs import kept_runs, newest_runs
+from workbench.history.journal_lock import lock_journal
 from workbench.history.latest import latest_runs
+from workbench.history.listed_runs import list_all_runs, newest_runs
 from workbench.history.objects import drop_objects, keep_objects, read_object
-from workbench.history.retention import delete_runs, pin, superfluous, tidy, unpin
+from workbench.history.retention import deletable_runs, delete_runs, pin, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
-from workbench.history.run_words import baseline, kept_place
+from workbench.history.run_names import baseline, find_stored_run
 
 
 def keep_run(
@@ -60,11 +60,11 @@ def test_a_run_of_a_clock_that_was_wrong_is_not_the_newest_until_its_day_comes(t
         keep_run(tmp_path, run_id)
     assert [run["run_id"] for run in list_runs(tmp_path).runs] == [right, wrong]
     assert [run.run_id for run in newest_runs(tmp_path)] == [right, wrong]
-    assert [run.run_id for run in kept_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
-    assert kept_place("last", tmp_path).parent.name == right
+    assert [run.run_id for run in list_all_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
+    assert find_stored_run("last", tmp_path).parent.name == right
     (latest,) = latest_runs(tmp_path, {PASSED.evalset_file: [PASSED.eval_id]})
     assert latest.summary.run_id == right
-    assert superfluous(tmp_path, 1) == [wrong]
+    assert deletable_runs(tmp_path, 1) == [wrong]
 
 
 def test_no_journal_is_opened_for_what_the_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
         keep_run(tmp_path, run_id)
     pin(tmp_path, ids[0])
     assert baseline(tmp_path) == ids[0]
-    assert superfluous(tmp_path, 2) == [ids[2], ids[1]]
+    assert deletable_runs(tmp_path, 2) == [ids[2], ids[1]]
     assert delete_runs(tmp_path, [ids[1], "no-such-run"]) == [ids[1]]
     assert [run["run_id"] for run in list_runs(tmp_path).runs] == [ids[4], ids[3], ids[2], ids[0]]
     unpin(tmp_path)
@@ -200,10 +200,10 @@ def test_a_run_that_is_being_written_stays_and_one_that_was_killed_may_go(tmp_pa
     writer = Journal.reopen(path)
     assert writer is not None
     assert Journal.reopen(path) is None
-    assert superfluous(tmp_path, 0) == []
+    assert deletable_runs(tmp_path, 0) == []
     assert delete_runs(tmp_path, [path.parent.name]) == []
     writer.release()
-    assert superfluous(tmp_path, 0) == [path.parent.name]
+    assert deletable_runs(tmp_path, 0) == [path.parent.name]
 
 
 def test_the_oldest_go_when_a_limit_is_passed_and_some_never(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_the_oldest_go_when_a_limit_is_passed_and_some_never(tmp_path: Path) -> 
     assert tidy(tmp_path, Limits(runs=40, megabytes=10)) == []
     assert tidy(tmp_path, Limits(runs=30)) == [], "a little more than the limit is borne"
     with (tmp_path / "tidying").open("wb") as other:
-        take_hold(other.fileno())
+        lock_journal(other.fileno())
         assert tidy(tmp_path, Limits(runs=20)) == [], "another workbench is at it"
     assert tidy(tmp_path, Limits(runs=20)) == [ids[10], *ids[9:2:-1], ids[1]]
     left = [run["run_id"] for run in list_runs(tmp_path).runs]

@@ -26,7 +26,7 @@ from workbench.events import (
 )
 from workbench.exporting import SCHEMA as WRITTEN
 from workbench.history.journal import Journal
-from workbench.history.run_words import last_run, run_ids
+from workbench.history.run_names import last_run, run_ids
 from workbench.history.stored_report import SCHEMA, read_report
 from workbench.history.stored_run import open_run
 

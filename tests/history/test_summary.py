@@ -25,7 +25,7 @@ from workbench.events import (
     TurnFinished,
     Usage,
 )
-from workbench.history.summary import gather
+from workbench.history.summary import summarize_events
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one", 2)
 
@@ -68,8 +68,8 @@ def runs(draw: st.DrawFn) -> list[Event]:
 def test_a_summary_of_the_events_is_the_one_of_their_journal(events: list[Event]) -> None:
     lines = [as_line(event) for event in events]
     before = copy.deepcopy(lines)
-    live = gather(line.data for line in lines)
-    stored = gather(json.loads(line.text) for line in lines)
+    live = summarize_events(line.data for line in lines)
+    stored = summarize_events(json.loads(line.text) for line in lines)
     assert "".join(live.as_text()) == "".join(stored.as_text())
     (row,) = live.rows.values()
     assert row["said"]

@@ -53,11 +53,11 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     if not 1 <= len(words) <= 2:
         raise Refused(f"name one or two runs, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
-    from workbench.history.run_words import refuse_unknown_runs
+    from workbench.history.run_names import refuse_unknown_runs
 
     state = refuse_unknown_runs((first, second), state_dir)
     from workbench.history.compare import compare
-    from workbench.history.sides import open_summary
+    from workbench.history.summary_lookup import open_summary
 
     here = Path.cwd()
     before, trouble = open_summary(first, state, here)

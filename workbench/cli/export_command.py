@@ -58,7 +58,7 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     if len(words) != 1:
         raise Refused(f"name one run, not {len(words)}", try_help="agent-workbench export")
     from workbench.exporting.exporter import EXPORTERS
-    from workbench.history.run_words import refuse_unknown_runs
+    from workbench.history.run_names import refuse_unknown_runs
 
     state = refuse_unknown_runs(words, state_dir)
     exporter = _exporter(form)
@@ -95,13 +95,13 @@ def _read(word: str, state: Path) -> "ExportedRun":
     from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
     from workbench.history.journal import is_reading_problem
-    from workbench.history.kept_events import kept_events
-    from workbench.history.run_words import place_of
+    from workbench.history.run_events import read_run_events
+    from workbench.history.run_names import find_run
     from workbench.store import Store
 
     store, versions = Store(), dict[str, Any]()
-    file = place_of(word, state, Path.cwd())
-    for event in kept_events(word, state, Path.cwd()):
+    file = find_run(word, state, Path.cwd())
+    for event in read_run_events(word, state, Path.cwd()):
         store.apply(event)
         if isinstance(event, Noticed) and is_reading_problem(event, file):
             warn(event.message)

@@ -64,7 +64,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
-    from workbench.history.run_words import kept_place, state_of
+    from workbench.history.run_names import find_stored_run, state_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -75,7 +75,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     root = find_root(Path.cwd())
     state = places.state_dir(root, state_dir)
     # Resolve all of them before the first is deleted.
-    journals = list(dict.fromkeys(kept_place(word, state) for word in words))
+    journals = list(dict.fromkeys(find_stored_run(word, state) for word in words))
     _say_where({state_of(journal) for journal in journals} - {state}, root)
     from workbench.history.retention import pin, unpin
 
@@ -124,17 +124,17 @@ def _root(words: tuple[str, ...]) -> Path:
 def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
     """Delete all runs but the newest. Return whether it succeeded."""
     from workbench.history import state_dir as places
-    from workbench.history.retention import superfluous
+    from workbench.history.retention import deletable_runs
 
     state = places.state_dir(_root(words), state_dir)
-    return _delete(state, superfluous(state, keep))
+    return _delete(state, deletable_runs(state, keep))
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
     from workbench.history import state_dir as places
     from workbench.history.ages import ages
     from workbench.history.run_list import list_runs
-    from workbench.history.run_words import baseline, no_run_kept
+    from workbench.history.run_names import baseline, no_run_message
 
     root = _root(words)
     state = places.state_dir(root, state_dir)
@@ -156,7 +156,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     for run in runs:
         write_line(sys.stdout, _line(run, is_baseline=run["run_id"] in pinned))
     if not runs:
-        write_line(sys.stderr, one_line(no_run_kept(state), limit=1000))
+        write_line(sys.stderr, one_line(no_run_message(state), limit=1000))
     return True
 
 
@@ -174,10 +174,10 @@ def _kept_in(state: Path, own: Path, root: Path) -> str:
 
 
 def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
-    from workbench.history.summary import unreached_apart
+    from workbench.history.summary import split_unreached
 
     unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
-    counts = unreached_apart(run["counts"], unreached)
+    counts = split_unreached(run["counts"], unreached)
     counts["without a verdict"] = counts.pop("not_run")
     parts = [counted_status(status, count) for status, count in counts.items() if count]
     marks = ["baseline"] if is_baseline else []

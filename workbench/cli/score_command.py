@@ -59,7 +59,7 @@ def score_command(
     run = _only(words)
     options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
     outputs = Outputs(**values)
-    from workbench.history.run_words import refuse_unknown_runs
+    from workbench.history.run_names import refuse_unknown_runs
 
     with reported(outputs.json):
         refuse_unknown_runs([run], state_dir)

@@ -12,7 +12,7 @@ from workbench.events import CaseRef, Event, PlannedCase, RunStarted
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.checked import read_checked
-from workbench.history.lost_turns import with_turns_begun
+from workbench.history.lost_turns import add_lost_turn_starts
 
 Places: TypeAlias = Callable[[CaseRef], Sequence[int]]
 """Function that returns where a case's lines are in the journal, in the form of `at` of a summary row."""
@@ -41,7 +41,7 @@ def case_events(file: Path, refs: Collection[CaseRef], places: Places | None = N
         return
     wanted = frozenset(refs)
     lines = _lines_about(file, wanted) if places is None else _lines_at(file, wanted, places)
-    yield from with_turns_begun(_read_lines(file, lines, wanted, strict=places is not None))
+    yield from add_lost_turn_starts(_read_lines(file, lines, wanted, strict=places is not None))
 
 
 def _lines_about(file: Path, refs: frozenset[CaseRef]) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierRun:
+class PastRun:
     """A run that decided the case. `rows` are its executions with a verdict, in the order of repeats."""
 
     run_id: str
@@ -32,7 +32,7 @@ class EarlierRun:
     rows: tuple[Row, ...]
 
 
-class EarlierRuns:
+class PastRuns:
     """Past runs of a case, for use in one thread at a time.
 
     The list of runs is read again only when it has changed.
@@ -43,18 +43,18 @@ class EarlierRuns:
         self._stamp: tuple[int, ...] = ()
         self._listed: list[IndexEntry] = []
 
-    def of(self, name: Name, most: int) -> tuple[EarlierRun, ...]:
+    def of(self, name: Name, most: int) -> tuple[PastRun, ...]:
         """Return the newest `most` runs with a verdict for the case, newest first.
 
         Runs without a valid summary are skipped.
         """
-        found: list[EarlierRun] = []
+        found: list[PastRun] = []
         for entry in self._entries():
             if name[1] not in (entry.get("files") or ()):
                 continue
             rows = tuple(filter(has_verdict, case_rows(runs_dir(self._state) / entry["run_id"] / FILE_NAME, name)))
             if rows:
-                found.append(EarlierRun(entry["run_id"], str(entry.get("started") or ""), rows))
+                found.append(PastRun(entry["run_id"], str(entry.get("started") or ""), rows))
             if len(found) == most:
                 break
         return tuple(found)

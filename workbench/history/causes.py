@@ -16,7 +16,7 @@ from workbench.agents.python_source import parse_source
 from workbench.counting import counted, few
 from workbench.dependencies.change import KINDS, Change, Input, describe_few
 from workbench.dependencies.record import criterion_of
-from workbench.history.changed_inputs import Sided, changed_inputs, words_between
+from workbench.history.changed_inputs import RunAndRow, changed_inputs, describe_with_values
 from workbench.history.file_kinds import is_prompt
 from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary, number
@@ -89,7 +89,7 @@ def causes(
     decisive = _decisive(old, new)
     decided = [change for change in by_kind.get("criteria", ()) if _decided(change, before, after, decisive)]
     if decided:
-        named.append(Cause("criteria", ", ".join(words_between(change, before, after) for change in decided)))
+        named.append(Cause("criteria", ", ".join(describe_with_values(change, before, after) for change in decided)))
     named += _judges(before, after, by_kind.get("judge", ()), decisive)
     if decisive and "function" in by_kind:
         named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
@@ -117,7 +117,7 @@ def _decisive(old: Row, new: Row) -> set[str]:
     return set(names)
 
 
-def _decided(change: Change, before: Sided, after: Sided, decisive: set[str]) -> bool:
+def _decided(change: Change, before: RunAndRow, after: RunAndRow, decisive: set[str]) -> bool:
     """Return whether a change of a criterion can have made the difference.
 
     A new threshold made no difference if the score is on the same side of both thresholds.
@@ -135,7 +135,7 @@ def _decided(change: Change, before: Sided, after: Sided, decisive: set[str]) ->
     return bool((metric[0] >= old_threshold) != (metric[2] == "passed"))
 
 
-def describe(before: Summary, after: Summary) -> Iterator[str]:
+def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
     """Yield the differences between two runs as a whole, as text. Files are not included."""
     for name in sorted({*before.versions, *after.versions}):
         old, new = before.versions.get(name), after.versions.get(name)
@@ -149,7 +149,7 @@ def describe(before: Summary, after: Summary) -> Iterator[str]:
 
 
 def _agent_causes(
-    before: Sided, after: Sided, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
+    before: RunAndRow, after: RunAndRow, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
     """Yield the likely causes for the agent's different behavior."""
     (old_run, old), (new_run, new) = before, after
@@ -193,7 +193,7 @@ def _file_causes(before: Summary, after: Summary, agent: str, files: Iterable[Ch
         yield Cause("model", _names(model_files))
 
 
-def _judges(before: Sided, after: Sided, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
+def _judges(before: RunAndRow, after: RunAndRow, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
     old, new = before[1]["metrics"], after[1]["metrics"]
     named = set()
     for name in (name for name in new if name in decisive and name in old):
@@ -204,7 +204,7 @@ def _judges(before: Sided, after: Sided, changes: Iterable[Change], decisive: se
     for change in changes:
         criterion = criterion_of(change)
         if criterion not in named and (criterion in decisive or criterion not in new):
-            yield Cause("judge", words_between(change, before, after))
+            yield Cause("judge", describe_with_values(change, before, after))
 
 
 def _sources(files: dict[str, Any], state: Path) -> list[str]:

@@ -12,14 +12,14 @@ from workbench.engine.plan.run_options import RESULT_OPTIONS
 from workbench.history.adk_results import SALT_ID as ADK_SALT
 from workbench.history.summary import Row, Summary, number
 
-Sided = tuple[Summary, Row]
+RunAndRow = tuple[Summary, Row]
 """A run and one of its executions."""
 _WITH_VALUES: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
 """Kinds of input whose values are shown."""
 _REPORTED_ELSEWHERE = frozenset({"agent_file", "agent_folder", "options"})
 
 
-def changed_inputs(before: Sided, after: Sided) -> tuple[list[Change], frozenset[Input]]:
+def changed_inputs(before: RunAndRow, after: RunAndRow) -> tuple[list[Change], frozenset[Input]]:
     """Return the inputs that differ between two executions, and the kinds that one of them did not record."""
     # With different salts, only values stored in full can be compared.
     known = before[0].salt_id == after[0].salt_id
@@ -35,7 +35,7 @@ def _kinds(record: Record) -> frozenset[Input]:
     return frozenset(kind for bundle in record.bundles for kind in bundle.inputs)
 
 
-def words_between(change: Change, before: Sided, after: Sided) -> str:
+def describe_with_values(change: Change, before: RunAndRow, after: RunAndRow) -> str:
     """Describe a change with its values: `response_match_score threshold 0.95 -> 1.0`, `safety_v1 is new`."""
     name = change.name
     old, new = (_value(side, change) for side in (before, after))
@@ -46,7 +46,7 @@ def words_between(change: Change, before: Sided, after: Sided) -> str:
     return f"{name} {_short(old)} -> {_short(new)}"
 
 
-def every_difference(before: Summary, after: Summary, pairs: Iterable[tuple[Row, Row]]) -> Iterator[str]:
+def describe_input_differences(before: Summary, after: Summary, pairs: Iterable[tuple[Row, Row]]) -> Iterator[str]:
     """Describe all input differences of the same cases, whether or not they changed a verdict."""
     for name in (name for name in RESULT_OPTIONS if name in before.options and name in after.options):
         old, new = before.options[name], after.options[name]
@@ -73,7 +73,7 @@ def every_difference(before: Summary, after: Summary, pairs: Iterable[tuple[Row,
         yield f"not recorded by both runs: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
 
 
-def _descriptions(before: Sided, after: Sided, unknown: set[Input]) -> list[str]:
+def _descriptions(before: RunAndRow, after: RunAndRow, unknown: set[Input]) -> list[str]:
     changes, kinds = changed_inputs(before, after)
     if before[1]["given"] and after[1]["given"]:
         unknown |= kinds
@@ -84,9 +84,9 @@ def _case(run: Summary, row: Row) -> object:
     return run.bundles[row["given"][0]]
 
 
-def _description(change: Change, before: Sided, after: Sided) -> str:
+def _description(change: Change, before: RunAndRow, after: RunAndRow) -> str:
     text, name = words(change), change.name
-    return text[: len(text) - len(name)] + words_between(change, before, after) if text.endswith(name) else text
+    return text[: len(text) - len(name)] + describe_with_values(change, before, after) if text.endswith(name) else text
 
 
 def _only(record: Record, kinds: frozenset[Input]) -> Record:
@@ -107,7 +107,7 @@ def _thresholds(old: Row, new: Row) -> Iterator[Change]:
             yield Change("criteria", f"{name} threshold", None, "decide")
 
 
-def _value(side: Sided, change: Change) -> str | None:
+def _value(side: RunAndRow, change: Change) -> str | None:
     summary, row = side
     found = summary.record(row).value(change.input, change.name)
     if found is None and change.name.endswith(" threshold"):

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.history.kept_runs import KeptRun
-from workbench.history.sides import open_summary
+from workbench.history.listed_runs import ListedRun
+from workbench.history.summary_lookup import open_summary
 from workbench.history.votes import Case, are_enough, case_votes
 
 _MAX_RUNS = 20
 """Number of past runs whose summaries are read, the newest first."""
 
 
-def last_comparable(state: Path, run: KeptRun, others: Sequence[KeptRun]) -> KeptRun | None:
+def last_comparable(state: Path, run: ListedRun, others: Sequence[ListedRun]) -> ListedRun | None:
     """Return the newest past run that decided at least half of the cases of `run`.
 
     Fall back to the newest past run that decided any of them, else return None. Reads summaries, so call it in a
@@ -20,7 +20,7 @@ def last_comparable(state: Path, run: KeptRun, others: Sequence[KeptRun]) -> Kep
     """
     wanted = _decided(state, run).keys()
     past = [other for other in others if other.path != run.path and other.started <= run.started]
-    fallback: KeptRun | None = None
+    fallback: ListedRun | None = None
     for other in past[:_MAX_RUNS]:
         shared = wanted & _decided(state, other).keys()
         if are_enough(shared, wanted):
@@ -30,7 +30,7 @@ def last_comparable(state: Path, run: KeptRun, others: Sequence[KeptRun]) -> Kep
     return fallback
 
 
-def _decided(state: Path, run: KeptRun) -> dict[Case, float]:
+def _decided(state: Path, run: ListedRun) -> dict[Case, float]:
     try:
         return case_votes(open_summary(run.word, state, state)[0].rows.values())
     except UsageFaultError:

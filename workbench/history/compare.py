@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
-from workbench.history.changed_inputs import every_difference
+from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe_run_differences
+from workbench.history.changed_inputs import describe_input_differences
 from workbench.history.summary import Row, Summary, has_verdict
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
@@ -104,8 +104,8 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(row for key, row in new.items() if key not in old and id(row) not in reported),
         tuple(file for changed in files.values() for file in changed),
         (
-            *describe(before, after),
-            *every_difference(before, after, both),
+            *describe_run_differences(before, after),
+            *describe_input_differences(before, after, both),
         ),
     )
 

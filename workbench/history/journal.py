@@ -23,17 +23,17 @@ from workbench.event_json import from_json
 from workbench.events import CaseRef, Event, Noticed, PlannedCase, RunStarted
 from workbench.history.answers import FILE_NAME as ANSWERS_FILE
 from workbench.history.answers import forget_answers
-from workbench.history.holding import take_hold
 from workbench.history.journal_lines import JournalLines, event_line, header, read_lines
-from workbench.history.lost_turns import with_turns_begun
+from workbench.history.journal_lock import lock_journal
+from workbench.history.lost_turns import add_lost_turn_starts
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
-from workbench.history.summary import Gathering
+from workbench.history.summary import SummaryBuilder
 from workbench.history.summary_files import JournalSize, add_to_index, index_entry, write_summary
 from workbench.trace.pieces import PieceWriter
 
 FILE_NAME = JOURNAL_FILE
-OTHERS = CaseRef("", "", "", "other cases, which cannot be read")
+UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
 """Placeholder without a verdict for the unknown cases of a run whose announcement is lost."""
 
 
@@ -54,7 +54,7 @@ class Journal:
         """Number of the next line, or None if unnumbered."""
         self._head = 0
         """Bytes of the header line."""
-        self._gathering = Gathering()
+        self._builder = SummaryBuilder()
         self._name_synced = False
         self._summed_up = False
         self._failed = False
@@ -72,7 +72,7 @@ class Journal:
             OSError: the file cannot be written.
         """
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
-        if not take_hold(descriptor):
+        if not lock_journal(descriptor):
             os.close(descriptor)
             return None
         journal = cls(path, descriptor, None)
@@ -80,7 +80,7 @@ class Journal:
             journal._read_existing(path)
             os.ftruncate(descriptor, journal._size)
             # The index entry becomes outdated: mark the run as not ended.
-            entry = index_entry(path.parent.name, journal._gathering.summary)
+            entry = index_entry(path.parent.name, journal._builder.summary)
             add_to_index(path.parent.parent, {**entry, "seconds": None})
         except OSError:
             journal.release()
@@ -98,7 +98,7 @@ class Journal:
                 if line.endswith(b"\n"):
                     data, _ = lines.take(line)
                     if data is not None:
-                        self._gathering.take(data, self._size, len(line))
+                        self._builder.take(data, self._size, len(line))
                     self._size += len(line)
                     self._crc = zlib.crc32(line, self._crc)
         self._number = lines.next_number
@@ -119,7 +119,7 @@ class Journal:
             runs_dir(state).mkdir(mode=0o700, exist_ok=True)
             folder.mkdir(mode=0o700)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-            take_hold(descriptor)
+            lock_journal(descriptor)
             journal = cls(path, descriptor, None)
             # Not synced yet: the first synced event also syncs the folder.
             journal._append(header(run_id))
@@ -160,7 +160,7 @@ class Journal:
         self._append(b"".join(encoded))
         self._number = None if number is None else number + len(lines)
         for line, data in zip(lines, encoded, strict=True):
-            self._gathering.take(line.data, offset, len(data))
+            self._builder.take(line.data, offset, len(data))
             offset += len(data)
         if sync:
             _sync(self._descriptor)
@@ -225,7 +225,7 @@ class Journal:
         if self._failed:
             return ()  # From here on, the file may differ from what is shown.
         key = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat)
-        row = self._gathering.summary.rows.get(key)
+        row = self._builder.summary.rows.get(key)
         return self._places.get(key, ()) if row is None else row["at"]
 
     @property
@@ -237,12 +237,12 @@ class Journal:
         """Write the summary. No events may follow."""
         if self._descriptor is not None and self.path is not None and not self._summed_up:
             self._summed_up = True
-            if self._gathering.summary.run_id:
+            if self._builder.summary.run_id:
                 file = os.fstat(self._descriptor)
                 # With another size, another process has written to it: then do not vouch for the content.
                 modified = file.st_mtime_ns if file.st_size == self._size else 0
                 size = JournalSize(self._size, (self._number or 1) - 1, self._crc, modified)
-                write_summary(self.path.parent, self._gathering.summary, size)
+                write_summary(self.path.parent, self._builder.summary, size)
 
     def close(self) -> None:
         """Write the summary and close the file."""
@@ -252,13 +252,13 @@ class Journal:
             self._descriptor = None
             if self._pieces is not None:
                 self._pieces.close()
-            if self.path is not None and self._gathering.summary.is_done:
+            if self.path is not None and self._builder.summary.is_done:
                 forget_answers(self.path.parent)
             if self.path is not None and self._size == self._head:
                 _remove(self.path)
             # Only the places are needed after the end. Free the rest: a large run takes much memory.
-            self._places = {key: row["at"] for key, row in self._gathering.summary.rows.items()}
-            self._gathering = Gathering()
+            self._places = {key: row["at"] for key, row in self._builder.summary.rows.items()}
+            self._builder = SummaryBuilder()
 
 
 def read_journal(path: Path) -> Iterator[Event]:
@@ -272,7 +272,7 @@ def read_journal(path: Path) -> Iterator[Event]:
         OSError: the file cannot be read.
         ValueError: the file is not a journal, or a later version wrote it.
     """
-    return with_turns_begun(_announced(path))
+    return add_lost_turn_starts(_announced(path))
 
 
 def is_reading_problem(event: Event, file: Path) -> bool:
@@ -314,7 +314,7 @@ def _announcement(path: Path) -> RunStarted:
         if (ref := getattr(event, "case", None)) is not None:
             refs[ref] = None
     # There may have been others. The placeholder keeps the run from counting as passed.
-    cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in (*refs, OTHERS))
+    cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in (*refs, UNREADABLE_CASES))
     return RunStarted(path.parent.name, "", "", cases)
 
 

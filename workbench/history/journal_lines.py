@@ -14,7 +14,7 @@ from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.counting import counted
 from workbench.history.checked import read_checked
 from workbench.history.state_dir import JOURNAL_FILE
-from workbench.history.summary_files import lines_then
+from workbench.history.summary_files import recorded_line_count
 from workbench.regular_file import open_regular
 
 SCHEMA = "agent-workbench/journal/2"
@@ -83,7 +83,7 @@ class JournalLines:
 
         The summary records how many lines the journal had.
         """
-        gone = lines_then(self._path.parent, self._last + self._unread) - self._last - self._unread
+        gone = recorded_line_count(self._path.parent, self._last + self._unread) - self._last - self._unread
         if gone <= 0 or not self.numbered:
             return ""
         missing = counted(gone, "line is", "lines are")

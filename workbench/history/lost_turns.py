@@ -14,7 +14,7 @@ from workbench.events import (
 )
 
 
-def with_turns_begun(events: Iterable[Event]) -> Iterator[Event]:
+def add_lost_turn_starts(events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events and add missing turn starts, so that each later event belongs to a turn."""
     turns: Counter[CaseRef] = Counter()
     for event in events:

@@ -23,9 +23,9 @@ from workbench.event_json import from_json, to_json
 from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.history.answers import read_answers
 from workbench.history.checked import read_checked
-from workbench.history.holding import is_written
 from workbench.history.journal import FILE_NAME, Journal, is_reading_problem, read_journal
-from workbench.history.run_words import run_ids
+from workbench.history.journal_lock import is_being_written
+from workbench.history.run_names import run_ids
 from workbench.history.state_dir import runs_dir
 
 _MAX_RUNS = 20
@@ -84,7 +84,7 @@ def newest_interrupted(state: Path) -> RunStarted | None:
         if _is_complete(path):
             return None  # Most runs are complete, and announcements can be long.
         announced = announcement(path)
-        if announced is not None and not announced.scored_from and not is_written(path):
+        if announced is not None and not announced.scored_from and not is_being_written(path):
             return announced
     return None
 

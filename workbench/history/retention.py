@@ -13,11 +13,11 @@ from pathlib import Path
 
 from workbench.atomic import replace_content
 from workbench.config import Limits
-from workbench.history.holding import is_written, take_hold
 from workbench.history.journal import FILE_NAME
+from workbench.history.journal_lock import is_being_written, lock_journal
 from workbench.history.objects import drop_objects
 from workbench.history.run_list import list_runs, load_summary
-from workbench.history.run_words import BASELINE, baseline
+from workbench.history.run_names import BASELINE, baseline
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary_files import IndexEntry
 
@@ -53,7 +53,7 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
                 folder.unlink()
                 gone.append(run_id)
             continue
-        if is_written(folder / FILE_NAME):
+        if is_being_written(folder / FILE_NAME):
             continue
         # Delete the journal first: if deleting is interrupted, the rest no longer counts as a run.
         try:
@@ -67,7 +67,7 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
     return gone
 
 
-def superfluous(state: Path, keep: int) -> list[str]:
+def deletable_runs(state: Path, keep: int) -> list[str]:
     """Return the IDs of runs beyond the newest `keep` that may be deleted."""
     runs = list_runs(state).runs
     return _deletable(state, runs[:keep], runs[keep:])
@@ -95,7 +95,7 @@ def tidy(state: Path, limits: Limits) -> list[str]:
 def _tidy(state: Path, limits: Limits) -> list[str]:
     descriptor = os.open(state / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        if not take_hold(descriptor):
+        if not lock_journal(descriptor):
             return []  # Another workbench is deleting.
         runs = list_runs(state).runs
         return delete_runs(state, _deletable(state, *_split(state, runs, limits)))
@@ -122,7 +122,9 @@ def _split(state: Path, runs: Sequence[IndexEntry], limits: Limits) -> tuple[lis
 def _deletable(state: Path, stay: Sequence[IndexEntry], go: Sequence[IndexEntry]) -> list[str]:
     needed = {name for run in stay for name in str(run["scored_from"]).split(", ")} | {baseline(state)}
     ids = [str(run["run_id"]) for run in go]
-    return [run_id for run_id in ids if run_id not in needed and not is_written(runs_dir(state) / run_id / FILE_NAME)]
+    return [
+        run_id for run_id in ids if run_id not in needed and not is_being_written(runs_dir(state) / run_id / FILE_NAME)
+    ]
 
 
 def _folders(state: Path) -> dict[str, Path]:

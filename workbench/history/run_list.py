@@ -15,7 +15,7 @@ from workbench.history.ages import ages
 from workbench.history.journal_lines import read_lines
 from workbench.history.state_dir import JOURNAL_FILE as FILE_NAME
 from workbench.history.state_dir import runs_dir
-from workbench.history.summary import Gathering, Summary
+from workbench.history.summary import Summary, SummaryBuilder
 from workbench.history.summary_files import FILE_NAME as SUMMARY
 from workbench.history.summary_files import (
     IndexEntry,
@@ -152,13 +152,13 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
         OSError: the file cannot be read.
         ValueError: the file is not a journal, or a later version wrote it.
     """
-    gathering, trouble = Gathering(), []
+    builder, trouble = SummaryBuilder(), []
     for line in read_lines(journal):
         if line.problem:
             trouble.append(line.problem)
         if line.data is not None:
-            gathering.take(line.data, line.offset, line.length)
-    summary = gathering.summary
+            builder.take(line.data, line.offset, line.length)
+    summary = builder.summary
     summary.run_id = summary.run_id or journal.parent.name
     return summary, trouble
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import CaseError, CaseFinished, Event, Noticed
-from workbench.history.journal import OTHERS, is_reading_problem, read_journal
+from workbench.history.journal import UNREADABLE_CASES, is_reading_problem, read_journal
 from workbench.history.journal_lines import is_journal
-from workbench.history.run_words import place_of
+from workbench.history.run_names import find_run
 from workbench.history.stored_report import read_report
 
 
@@ -20,7 +20,7 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
     Raises:
         UsageFaultError: there is no such run, or none of it can be read.
     """
-    path = place_of(word, state, folder)
+    path = find_run(word, state, folder)
     try:
         return _read_journal(path) if is_journal(path) else read_report(path)
     except OSError as error:
@@ -43,8 +43,8 @@ def _read_journal(path: Path) -> StoredRun:
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
     run.trouble, run.file = trouble, path
-    if OTHERS in run.cases:
+    if UNREADABLE_CASES in run.cases:
         why = CaseError("broken_file", "the list of the run's cases cannot be read: the journal is damaged")
-        run.cases[OTHERS].take(CaseFinished(OTHERS, "error", why, 0.0))
+        run.cases[UNREADABLE_CASES].take(CaseFinished(UNREADABLE_CASES, "error", why, 0.0))
     run.run_id = run.run_id or path.parent.name
     return run

@@ -14,7 +14,7 @@ from workbench.dependencies.record import Bundle, Record, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
-from workbench.history.judge_named import judged_by
+from workbench.history.judge_details import judged_by
 from workbench.json_values import mapping, parts_of, string
 from workbench.model.invocation import recorded_events
 
@@ -89,12 +89,12 @@ class Summary:
         """
         return row["status"] or ("error" if self.is_complete else "cancelled")
 
-    def came_out(self) -> dict[str, int]:
+    def outcome_counts(self) -> dict[str, int]:
         """Return the number of executions by status, with `not_run` for those without an end.
 
         `not_run` is 0 if the journal has the end of the run.
         """
-        return unreached_apart(self.counts(), self.unreached if self.seconds is None else 0)
+        return split_unreached(self.counts(), self.unreached if self.seconds is None else 0)
 
     def record(self, row: Row, *, known: bool = True) -> Record:
         """Return the recorded inputs of an execution. If not `known`, return only those from evalset and config."""
@@ -153,7 +153,7 @@ class Summary:
             raise ValueError(f"damaged summary: {error!r}") from None
 
 
-def unreached_apart(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
+def split_unreached(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
     """Return the counts by status with `unreached` of the cancelled executions counted as `not_run`.
 
     At most all cancelled executions are moved, since the two numbers may come from different files.
@@ -168,7 +168,7 @@ def has_verdict(row: Row) -> bool:
     return bool(row["status"]) and row["status"] != "cancelled"
 
 
-class Gathering:
+class SummaryBuilder:
     """Builder of a summary from the JSON of a run's events, which it does not change."""
 
     def __init__(self) -> None:
@@ -312,12 +312,12 @@ class Gathering:
         return row
 
 
-def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
+def summarize_events(events: Iterable[Mapping[str, Any]]) -> Summary:
     """Return the summary of a run, given the JSON of its events."""
-    gathering = Gathering()
+    builder = SummaryBuilder()
     for event in events:
-        gathering.take(event)
-    return gathering.summary
+        builder.take(event)
+    return builder.summary
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":

@@ -97,7 +97,7 @@ def read_summary(
         return None
 
 
-def lines_then(folder: Path, journal_lines: int) -> int:
+def recorded_line_count(folder: Path, journal_lines: int) -> int:
     """Return how many lines the journal had when its summary was made, or 0 if that is not more than now."""
     try:
         with (folder / FILE_NAME).open("rb") as file:

@@ -273,7 +273,7 @@ class Project:
             UsageFaultError: there is no such run.
         """
         from workbench.history.compare import compare
-        from workbench.history.sides import open_summary
+        from workbench.history.summary_lookup import open_summary
 
         folder = self.targets().folder
         state = state_of(find_root(folder), self._explicit_state)

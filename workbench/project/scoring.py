@@ -20,7 +20,7 @@ from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, CaseName, Noticed
-from workbench.history.run_words import LAST, last_run
+from workbench.history.run_names import LAST, last_run
 from workbench.history.state_dir import state_dir, states_of
 from workbench.history.stored_run import open_run
 from workbench.model.criteria import parse_config

@@ -19,7 +19,7 @@ from workbench.store import CaseRecord
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.dependencies.change import Change as InputChange
-    from workbench.history.case_rows import EarlierRun
+    from workbench.history.case_rows import PastRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Subject:
     """The folder of what is kept of runs: there stands what models were asked."""
     prices: Prices | None = field(default=None, compare=False)
     """The user's."""
-    earlier: "tuple[EarlierRun, ...]" = field(default=(), compare=False)
+    earlier: "tuple[PastRun, ...]" = field(default=(), compare=False)
     """The newest runs in which the case has a verdict, the newest first."""
 
     repeats: CaseRepeats | None = None

@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
-from workbench.history.case_rows import EarlierRun
+from workbench.history.case_rows import PastRun
 from workbench.json_values import mapping, string
 from workbench.metrics.registry import known
 from workbench.rendering.calls import match_type_words
@@ -245,7 +245,7 @@ _LEAST = 2
 """Fewer runs tell nothing that the verdict does not."""
 
 
-def earlier_lines(name: str, earlier: Sequence[EarlierRun], view: View) -> Iterator[Line]:
+def earlier_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
     """One line, or two where there is little room; nothing as long as only one run has judged the case so. The oldest
     run is on the left."""
     judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
@@ -261,7 +261,7 @@ def earlier_lines(name: str, earlier: Sequence[EarlierRun], view: View) -> Itera
     yield from hang(lead, flow([bars, marks, told], max(view.width - GUTTER, 10), "  "), GUTTER)
 
 
-def _of_run(name: str, run: EarlierRun) -> tuple[float | None, Status] | None:
+def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
     """What a run said: score and verdict."""
     metrics = [row["metrics"][name] for row in run.rows if name in row.get("metrics", {})]
     metrics = [metric for metric in metrics if metric[2] in FACES]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.events import MetricResult
-from workbench.history.judge_named import judged_by
+from workbench.history.judge_details import judged_by
 from workbench.json_values import mapping
 from workbench.store import CaseRecord
 

@@ -33,7 +33,7 @@ from workbench.events import (
 from workbench.history.compare import Comparison
 from workbench.history.journal import Journal
 from workbench.history.run_list import list_runs
-from workbench.history.run_words import baseline
+from workbench.history.run_names import baseline
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui import aging
@@ -278,7 +278,7 @@ async def test_without_any_run(open_screen: OpenScreen) -> None:
 
 
 def test_nothing_of_a_journal_is_needed_for_its_row(kept: Workspace) -> None:
-    from workbench.history.kept_runs import newest_runs
+    from workbench.history.listed_runs import newest_runs
 
     state = kept.root / ".workbench"
     for journal in Path(state).glob("runs/*/events.jsonl"):

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
-from workbench.history.kept_runs import KeptRun
+from workbench.history.listed_runs import ListedRun
 from workbench.rendering.cells import cell_len
 from workbench.rendering.plain_lines import commit_words
 from workbench.ui.history import words
 from workbench.ui.history.screen import RunFilter, RunRows
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).astimezone()
-RUN = KeptRun(
+RUN = ListedRun(
     "2026-11-22T11-00-00-aaaa",
     "/x/events.jsonl",
     "2026-11-22T11:00:00Z",
@@ -87,7 +87,7 @@ def test_flags_name_what_is_special() -> None:
     assert words.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
     assert words.flags(replace(RUN, ended=False), baseline=None, running="") == ["did not end"]
     assert words.flags(replace(RUN, ended=False), baseline=None, running=RUN.run_id) == ["running"]
-    assert words.flags(KeptRun("x", "y", trouble="a later version wrote it"), baseline=None, running="") == [
+    assert words.flags(ListedRun("x", "y", trouble="a later version wrote it"), baseline=None, running="") == [
         "of a newer version"
     ]
 

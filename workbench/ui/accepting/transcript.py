@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.engine.plan.transcripts import StoredCase
-from workbench.history.run_words import LAST, last_run
+from workbench.history.run_names import LAST, last_run
 from workbench.history.stored_run import open_run
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.events import CaseRef
-    from workbench.history.case_rows import EarlierRun, EarlierRuns
+    from workbench.history.case_rows import PastRun, PastRuns
     from workbench.ui.history.recall import Recalled
 
 _EARLIER = 20
@@ -30,7 +30,7 @@ class Earlier(Controller):
         self.verdicts_shown = asyncio.Event()
         """Set as soon as the verdicts of earlier sessions are on the screen: what is less urgent waits for them."""
         self._due: Stoppable | None = None
-        self._runs: EarlierRuns | None = None
+        self._runs: PastRuns | None = None
 
     # Earlier sessions
 
@@ -105,11 +105,11 @@ class Earlier(Controller):
     async def _read_earlier(self, ref: "CaseRef") -> None:
         state = self.session.state_dir
 
-        def read() -> "tuple[EarlierRun, ...]":
-            from workbench.history.case_rows import EarlierRuns
+        def read() -> "tuple[PastRun, ...]":
+            from workbench.history.case_rows import PastRuns
 
             if self._runs is None:
-                self._runs = EarlierRuns(state)
+                self._runs = PastRuns(state)
             return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
 
         earlier = await asyncio.to_thread(read)

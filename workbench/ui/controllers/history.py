@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.events import CaseRef
-    from workbench.history.kept_runs import KeptRun
+    from workbench.history.listed_runs import ListedRun
     from workbench.store import CaseRecord
 
 _OFFERED = 500
@@ -59,7 +59,7 @@ class History(Controller):
 
     # One run
 
-    def _show_run(self, run: "KeptRun") -> None:
+    def _show_run(self, run: "ListedRun") -> None:
         from workbench.ui.history.run_screen import RunScreen
 
         screen = RunScreen(
@@ -117,7 +117,7 @@ class History(Controller):
 
     # Two runs
 
-    def _compare(self, before: "KeptRun | None", after: "KeptRun") -> None:
+    def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
         """Show what changed between two runs. Without an earlier one, ask for it."""
         if before is None:
             self.view.work(self._choose_and_compare(after), "compare")
@@ -140,9 +140,9 @@ class History(Controller):
             return
         await self._choose_and_compare(run, runs)
 
-    async def _choose_and_compare(self, after: "KeptRun", runs: "list[KeptRun] | None" = None) -> None:
+    async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
         from workbench.history.comparable import last_comparable
-        from workbench.history.run_words import baseline
+        from workbench.history.run_names import baseline
 
         await asyncio.to_thread(_import_screens)
         known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
@@ -165,11 +165,11 @@ class History(Controller):
             earlier, later = sorted([before, after], key=lambda run: run.started)
             self._compare(earlier, later)
 
-    def _runs(self) -> "tuple[list[KeptRun], list[str]]":
-        from workbench.history.kept_runs import kept_runs
+    def _runs(self) -> "tuple[list[ListedRun], list[str]]":
+        from workbench.history.listed_runs import list_all_runs
 
         assert self.session.workspace is not None
-        return kept_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
+        return list_all_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
 
     def _agent_folders(self) -> "list[Path]":
         return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
@@ -182,7 +182,7 @@ def _import_screens() -> None:
     import workbench.ui.history.screen  # noqa: F401
 
 
-def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
+def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
     from workbench.rendering.cells import fit
     from workbench.rendering.plain_lines import commit_words
     from workbench.ui.history import words

@@ -157,11 +157,11 @@ class Staleness(Controller):
         files = input_files(latest, workspace)
         # First, so that what is saved meanwhile is seen by the next look.
         signature = signature_of(files)
-        kept_runs = {run.summary.run_id for run in latest}
+        list_all_runs = {run.summary.run_id for run in latest}
         records = [
             record
             for record in list(session.store.records.values())
-            if record.run_id not in kept_runs and record.has_verdict
+            if record.run_id not in list_all_runs and record.has_verdict
         ]
         stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
         unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}

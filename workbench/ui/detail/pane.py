@@ -18,7 +18,7 @@ from workbench.ui.detail.reading import Reading
 from workbench.ui.textual_private import set_border_title
 
 if TYPE_CHECKING:
-    from workbench.history.case_rows import EarlierRun
+    from workbench.history.case_rows import PastRun
     from workbench.repeats.account import CaseRepeats
 
 _TELLS_EARLIER = "Scores"
@@ -64,7 +64,7 @@ class CaseDetail(Reader[Subject]):
             self._touched = False
             self._open()
 
-    def show_earlier(self, ref: CaseRef, earlier: "tuple[EarlierRun, ...]") -> None:
+    def show_earlier(self, ref: CaseRef, earlier: "tuple[PastRun, ...]") -> None:
         """Tells what earlier runs said of the case; nothing if another one is shown by now."""
         subject = self._reading.subject
         if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:

@@ -18,7 +18,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
     from workbench.events import CaseRef
-    from workbench.history.case_rows import EarlierRun
+    from workbench.history.case_rows import PastRun
     from workbench.rendering.document import Subject
     from workbench.ui.detail.pane import CaseDetail
 
@@ -167,7 +167,7 @@ class Right(Vertical):
         """Return what is under the cursor in the detail: what it is called, and its text."""
         return self.detail.copy_text() if self.shows_case else None
 
-    def show_earlier(self, ref: "CaseRef", earlier: "tuple[EarlierRun, ...]") -> None:
+    def show_earlier(self, ref: "CaseRef", earlier: "tuple[PastRun, ...]") -> None:
         """Show how a case came out in earlier runs, if it is shown."""
         if self.shows_case:
             self.detail.show_earlier(ref, earlier)

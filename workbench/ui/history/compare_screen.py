@@ -14,9 +14,9 @@ from textual.content import Content
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.compare import ORDER, ChangedCase, Comparison, compare
-from workbench.history.kept_runs import KeptRun
-from workbench.history.sides import open_summary
+from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Summary
+from workbench.history.summary_lookup import open_summary
 from workbench.rendering.comparison import counted, one_case, overview
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
@@ -113,8 +113,8 @@ class CompareScreen(TwoSides):
 
     def __init__(
         self,
-        before: KeptRun,
-        after: KeptRun,
+        before: ListedRun,
+        after: ListedRun,
         state: Path,
         keys: Mapping[str, tuple[str, ...]],
         host: Host,

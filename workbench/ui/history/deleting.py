@@ -7,16 +7,16 @@ from pathlib import Path
 from textual.app import App
 
 from workbench.counting import counted
-from workbench.history.kept_runs import KeptRun
+from workbench.history.listed_runs import ListedRun
 from workbench.history.retention import delete_runs
-from workbench.history.run_words import baseline
+from workbench.history.run_names import baseline
 from workbench.text import one_line
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.history import words
 from workbench.ui.items import Item, searching
 
 
-def why_not(runs: Sequence[KeptRun], running: str) -> str:
+def why_not(runs: Sequence[ListedRun], running: str) -> str:
     """Why these runs cannot be deleted, "" if they can; `running` is the id of the run that is going on."""
     if any(run.adk for run in runs):
         return "ADK's result files are ADK's: the workbench does not delete them"
@@ -25,7 +25,7 @@ def why_not(runs: Sequence[KeptRun], running: str) -> str:
     return ""
 
 
-async def asked_about(app: "App[object]", state: Path, runs: Sequence[KeptRun]) -> bool:
+async def asked_about(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
     """Whether the user wants them gone. In a worker."""
     title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
     told = "; ".join(f"{one_line(run.run_id, limit=60)}: {words.counts_in_words(run.counts)}" for run in runs)
@@ -36,7 +36,7 @@ async def asked_about(app: "App[object]", state: Path, runs: Sequence[KeptRun]) 
     return bool(await app.push_screen_wait(PickScreen(title, searching(items))))
 
 
-async def delete(state: Path, runs: Sequence[KeptRun]) -> tuple[str, bool]:
+async def delete(state: Path, runs: Sequence[ListedRun]) -> tuple[str, bool]:
     """Deletes them; what came of it in words, and whether any is gone."""
     gone = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
     told = f"{len(gone)} deleted" if len(gone) == len(runs) else "not all could be deleted"

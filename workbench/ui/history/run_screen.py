@@ -15,10 +15,10 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
-from workbench.history.kept_runs import KeptRun
-from workbench.history.sides import open_summary
+from workbench.history.listed_runs import ListedRun
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row, Summary
+from workbench.history.summary_lookup import open_summary
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import CaseSummary, EvalsetDocument
 from workbench.model.opening import Opened
@@ -97,7 +97,7 @@ class KeptTree(CaseTree):
         left, right = super().row_pieces(position, width)
         match self.model.outline.row(position).kind:
             case "all":
-                return [("this run", "strong")], counts(self._summary.came_out())
+                return [("this run", "strong")], counts(self._summary.outcome_counts())
             case "case" if not right:
                 return left, [("no end", "not-run")]
         return left, right
@@ -140,7 +140,7 @@ class RunScreen(TwoSides):
 
     def __init__(
         self,
-        run: KeptRun,
+        run: ListedRun,
         state: Path,
         keys: Mapping[str, tuple[str, ...]],
         host: Host,
@@ -148,7 +148,7 @@ class RunScreen(TwoSides):
         prices: Prices | None,
         keep: Keep,
         go: Go,
-        compare: Callable[[KeptRun], None],
+        compare: Callable[[ListedRun], None],
         running: Callable[[], str],
     ) -> None:
         self.tree_view, self.right = KeptTree(), Right()
@@ -186,7 +186,7 @@ class RunScreen(TwoSides):
     def _say_which(self) -> None:
         run = self._run
         when = words.moment(run.started, datetime.now().astimezone())
-        told = words.counts_in_words(self._summary.came_out() if self._summary.rows else run.counts)
+        told = words.counts_in_words(self._summary.outcome_counts() if self._summary.rows else run.counts)
         self.show_bar(f"◂ run of {when}, as it was then   {told}   {words.what(run)}", "esc: back")
 
     def _show(self) -> None:
@@ -224,7 +224,7 @@ class RunScreen(TwoSides):
         time = words.local(run.started)
         lines: list[Line] = [("run", one_line(run.run_id))]
         lines += [("when", f"{time:%A, %-d %B %Y, %H:%M:%S}")] if time else []
-        lines += [("came out", words.counts_in_words(summary.came_out()))]
+        lines += [("came out", words.counts_in_words(summary.outcome_counts()))]
         lines += [("took", words.seconds(run.seconds))] if run.seconds else []
         used = f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"
         lines += [("agents used", used)] if run.calls or run.tokens else []

@@ -11,9 +11,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from workbench.counting import counted
-from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
+from workbench.history.listed_runs import ListedRun, list_all_runs, newest_runs
 from workbench.history.retention import pin, unpin
-from workbench.history.run_words import baseline
+from workbench.history.run_names import baseline
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
@@ -35,17 +35,17 @@ _LEAST = 6
 """Cells of a name that are always seen."""
 
 
-class RunRows(RowsOf[KeptRun]):
+class RunRows(RowsOf[ListedRun]):
     """Draws runs, and keeps which are marked, by the file that holds them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.marked: list[KeptRun] = []
+        self.marked: list[ListedRun] = []
         self.baseline: str | None = None
         self.running = ""
         """The id of the run that is going on in this session."""
 
-    def show_runs(self, runs: Sequence[KeptRun]) -> None:
+    def show_runs(self, runs: Sequence[ListedRun]) -> None:
         """Shows other runs; the cursor stays on its run if that is among them."""
         before = self.row.path if self.rows and self._cursor else None
         self.rows = runs
@@ -86,7 +86,7 @@ class RunRows(RowsOf[KeptRun]):
         left += [(cut(words.what(run), max(room, _LEAST)), ""), (marks, "accent")]
         return left, right
 
-    def _right(self, run: KeptRun, width: int) -> list[Piece]:
+    def _right(self, run: ListedRun, width: int) -> list[Piece]:
         right: list[Piece] = []
         if width >= _BAR_FROM:
             right += [*words.meter(run.counts, _BAR), ("  ", "")]
@@ -120,14 +120,14 @@ class RunFilter:
         self._words = [token for token in tokens if not token.startswith(":")]
         self._flags = [token[1:] for token in tokens if len(token) > 1 and token.startswith(":")]
 
-    def lets_through(self, run: KeptRun, flags: Sequence[str]) -> bool:
+    def lets_through(self, run: ListedRun, flags: Sequence[str]) -> bool:
         """Whether the run is shown."""
         if not self._words and not self._flags:
             return True
         text = " ".join([run.run_id, run.started, *run.agents, *run.files, run.commit, *flags]).lower()
         return all(word in text for word in self._words) and all(self._has(flag, run, flags) for flag in self._flags)
 
-    def _has(self, flag: str, run: KeptRun, flags: Sequence[str]) -> bool:
+    def _has(self, flag: str, run: ListedRun, flags: Sequence[str]) -> bool:
         names = [status for word, status in _STATUSES.items() if word.startswith(flag)]
         if "passed" in names:
             return run.total > 0 and run.counts.get("passed", 0) == run.total
@@ -154,8 +154,8 @@ class HistoryScreen(ListScreen):
         keys: Mapping[str, tuple[str, ...]],
         host: Host,
         *,
-        show: Callable[[KeptRun], None],
-        compare: Callable[[KeptRun | None, KeptRun], None],
+        show: Callable[[ListedRun], None],
+        compare: Callable[[ListedRun | None, ListedRun], None],
         running: Callable[[], str],
     ) -> None:
         self.runs = RunRows()
@@ -164,7 +164,7 @@ class HistoryScreen(ListScreen):
         super().__init__(keys, host, self.runs, Vertical(self.runs, self._filter, self._about))
         self._state, self._root, self._agents = state, root, agents
         self._show_run, self._compare, self._going_on = show, compare, running
-        self._all: Sequence[KeptRun] = ()
+        self._all: Sequence[ListedRun] = ()
         self._read_once = False
         self._aging = aging.Aging(self, self._age)
 
@@ -190,7 +190,7 @@ class HistoryScreen(ListScreen):
                 self._show_filtered()
                 # They are painted before the others are read, which takes the processor.
                 await asyncio.sleep(_A_FRAME)
-        runs, trouble = await asyncio.to_thread(kept_runs, self._state, self._root, self._agents)
+        runs, trouble = await asyncio.to_thread(list_all_runs, self._state, self._root, self._agents)
         self.runs.baseline = await asyncio.to_thread(baseline, self._state)
         self.runs.running = self._going_on()
         if trouble and not self._read_once:
@@ -217,7 +217,7 @@ class HistoryScreen(ListScreen):
         now = aging.now()
         self._aging.wait(words.until_other_words(run.started, now) for run in self.runs.rows)
 
-    def _flags(self, run: KeptRun) -> list[str]:
+    def _flags(self, run: ListedRun) -> list[str]:
         return words.flags(run, baseline=self.runs.baseline, running=self.runs.running)
 
     def _show_state(self) -> None:
@@ -292,7 +292,7 @@ class HistoryScreen(ListScreen):
             return
         self.run_worker(self._pin(run), group="pin", exclusive=True)
 
-    async def _pin(self, run: KeptRun) -> None:
+    async def _pin(self, run: ListedRun) -> None:
         pinned = run.run_id != self.runs.baseline
         try:
             await asyncio.to_thread(pin, self._state, run.run_id) if pinned else await asyncio.to_thread(
@@ -316,7 +316,7 @@ class HistoryScreen(ListScreen):
         elif runs:
             self.run_worker(self._delete(list(runs)), group="delete", exclusive=True)
 
-    async def _delete(self, runs: list[KeptRun]) -> None:
+    async def _delete(self, runs: list[ListedRun]) -> None:
         if not await asked_about(self.app, self._state, runs):
             return
         self.say("deleting …")
@@ -330,7 +330,7 @@ class HistoryScreen(ListScreen):
         if run is not None:
             self.copy("the id of the run", run.run_id)
 
-    def _run(self) -> KeptRun | None:
+    def _run(self) -> ListedRun | None:
         """The run under the cursor, if anything of it can be read."""
         run = self.runs.row_or_none
         if run is not None and run.trouble:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 from workbench.counting import counted, few
-from workbench.history.kept_runs import KeptRun
+from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
@@ -94,7 +94,7 @@ def moment(started: str, now: datetime) -> str:
     return f"{time.day} {time:%b %H:%M:%S}" if time.year == now.year else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
-def what(run: KeptRun) -> str:
+def what(run: ListedRun) -> str:
     """`order_desk · refunds, parcels`."""
     agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"
     if run.adk:
@@ -144,7 +144,7 @@ def meter(run: Mapping[str, int], width: int) -> list[Piece]:
     return drawn
 
 
-def flags(run: KeptRun, *, baseline: str | None, running: str) -> list[str]:
+def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
     """What is special about a run, the most important first."""
     found = []
     if run.trouble:
@@ -198,7 +198,7 @@ def change(better: float | None) -> Piece:
     return (f"+{told}", "passed") if better > 0 else (f"−{told}", "failed")
 
 
-def facts(run: KeptRun, special: Sequence[str]) -> list[str]:
+def facts(run: ListedRun, special: Sequence[str]) -> list[str]:
     """All that the list knows of a run, piece by piece; `special` are its flags."""
     time = local(run.started)
     told = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.agents.walk import STATE_FOLDER
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.history.run_words import place_of, state_of
+from workbench.history.run_names import find_run, state_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 
 
@@ -21,12 +21,12 @@ def kept(state: Path, run_id: str) -> Path:
 def test_runs_of_older_state_folders_below_are_found(word: str, tmp_path: Path) -> None:
     state = tmp_path / STATE_FOLDER
     with pytest.raises(UsageFaultError) as refused:
-        place_of(word, state, tmp_path)
+        find_run(word, state, tmp_path)
     assert "`agent-workbench run` stores one" in refused.value.hint
     older = kept(tmp_path / "desk" / STATE_FOLDER, "2026-11-21T10-30-00-3f2a")
-    assert place_of(word, state, tmp_path) == older
+    assert find_run(word, state, tmp_path) == older
     assert state_of(older) == tmp_path / "desk" / STATE_FOLDER
     journal = kept(state, "2026-11-22T10-30-00-3f2a")
-    assert place_of("2026-11-22", state, tmp_path) == journal
+    assert find_run("2026-11-22", state, tmp_path) == journal
     with pytest.raises(UsageFaultError):
-        place_of("2026", tmp_path / "named", tmp_path)  # --state-dir stands for itself
+        find_run("2026", tmp_path / "named", tmp_path)  # --state-dir stands for itself

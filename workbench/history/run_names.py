@@ -18,7 +18,7 @@ BASELINE = "baseline"
 _MAX_LISTED = 5
 
 
-def place_of(word: str, state: Path, folder: Path) -> Path:
+def find_run(word: str, state: Path, folder: Path) -> Path:
     """Return the journal of the stored run that `word` names, or the file at that path. The file is not read.
 
     Raises:
@@ -46,11 +46,11 @@ def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> Pa
     here = Path.cwd()
     state = state_dir(find_root(here), explicit_state)
     for word in words:
-        place_of(word, state, here)
+        find_run(word, state, here)
     return state
 
 
-def kept_place(word: str, state: Path) -> Path:
+def find_stored_run(word: str, state: Path) -> Path:
     """Return the journal of the stored run that `word` names, in the state folder or in nested older ones.
 
     Raises:
@@ -172,11 +172,11 @@ def _run_hint(state: Path) -> str:
     """Return a hint that lists stored runs."""
     ids = _all_ids(state)
     if not ids:
-        return no_run_kept(state)
+        return no_run_message(state)
     return f"`agent-workbench history` lists all runs. Newest: {few(ids, _MAX_LISTED)}"
 
 
-def no_run_kept(state: Path) -> str:
+def no_run_message(state: Path) -> str:
     """Return a message that `state` holds no run, and how to get one."""
     way = "`agent-workbench run` stores one, --state-dir selects another folder"
     return f"No run is stored in {runs_dir(state)}; {way}"

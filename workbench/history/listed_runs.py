@@ -14,12 +14,12 @@ from workbench.history.ages import Age, ages
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import is_as_listed, list_runs
 from workbench.history.state_dir import runs_dir
-from workbench.history.summary import unreached_apart
+from workbench.history.summary import split_unreached
 from workbench.history.summary_files import IndexEntry, is_current, read_newest
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRun:
+class ListedRun:
     """A run in the list.
 
     `path` is its journal or ADK's result file; `word` is the name that `open_summary` finds it by. `seconds` is None if
@@ -64,7 +64,7 @@ class KeptRun:
         return sum(self.counts.values())
 
 
-def newest_runs(state: Path) -> list[KeptRun]:
+def newest_runs(state: Path) -> list[ListedRun]:
     """Return the newest runs from the end of the index, the newest first.
 
     The cost does not depend on the number of runs. Runs that the index lacks are missing.
@@ -75,7 +75,7 @@ def newest_runs(state: Path) -> list[KeptRun]:
     return _listed_runs([(run, _journal(folder, run)) for run in sorted(runs, key=age, reverse=True)])
 
 
-def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[KeptRun], list[str]]:
+def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[ListedRun], list[str]]:
     """Return our runs and ADK's, the newest first, and what is wrong with those that can be read in part.
 
     Reads what `list_runs` reads, and every result file of ADK.
@@ -90,7 +90,7 @@ def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[Kep
         listed.sort(key=lambda item: age(item[0]), reverse=True)
     runs = _listed_runs(listed)
     for run_id, why in found.unreadable.items():
-        broken = KeptRun(run_id, str(folder / run_id / FILE_NAME), _start_time(run_id), trouble=why)
+        broken = ListedRun(run_id, str(folder / run_id / FILE_NAME), _start_time(run_id), trouble=why)
         insort(runs, broken, key=lambda run: _reversed(run.started))
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
     return runs, [*partly, *trouble]
@@ -116,15 +116,15 @@ def _reversed(text: str) -> tuple[int, ...]:
     return tuple(-ord(letter) for letter in text)
 
 
-def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
+def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
     """Return the runs, each compared with the previous run of the same cases."""
     passed: dict[tuple[Any, ...], float] = {}
-    runs: list[KeptRun] = []
+    runs: list[ListedRun] = []
     for entry, path in reversed(listed):
         counts = entry.get("counts")
         seconds, adk = entry.get("seconds"), bool(entry.get("adk"))
         unreached = (entry.get("no_verdict") or 0) if seconds is None else 0
-        counts = unreached_apart(counts if isinstance(counts, dict) else {}, unreached)
+        counts = split_unreached(counts if isinstance(counts, dict) else {}, unreached)
         ended = adk or seconds is not None
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
         # Only runs that decided the same cases are compared, one vote per case.
@@ -134,7 +134,7 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
         if whole:
             passed[key] = votes
         runs.append(
-            KeptRun(
+            ListedRun(
                 entry["run_id"],
                 path,
                 entry.get("started") or "",

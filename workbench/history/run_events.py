@@ -18,13 +18,13 @@ from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.journal import read_journal
 from workbench.history.journal_lines import is_journal
-from workbench.history.run_words import place_of
+from workbench.history.run_names import find_run
 from workbench.history.stored_report import report_events
 
 END_IS_LOST = "the end of this case cannot be read: the journal is damaged"
 
 
-def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
+def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
     """Return all events of the run named `word`. A `Noticed` names each part that cannot be read.
 
     Files are relative to `folder`.
@@ -33,7 +33,7 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
         UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
-        path = place_of(word, state, folder)
+        path = find_run(word, state, folder)
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
         return _journal_events(path) if is_journal(path) else list(report_events(path))

@@ -15,10 +15,10 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, Noticed, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.journal import Journal
-from workbench.history.kept_events import kept_events
-from workbench.history.run_words import refuse_unknown_runs
-from workbench.history.sides import open_summary
+from workbench.history.run_events import read_run_events
+from workbench.history.run_names import refuse_unknown_runs
 from workbench.history.stored_run import open_run
+from workbench.history.summary_lookup import open_summary
 from workbench.store import Store
 
 _NAMES = (
@@ -59,7 +59,7 @@ def test_any_report_compares_and_exports(tmp_path: Path, cases: list[Any], key: 
         assert list(_lines(found))
         json.dumps(_report(found))
     store = Store()
-    for event in kept_events(odd.name, tmp_path, good.parent):
+    for event in read_run_events(odd.name, tmp_path, good.parent):
         store.apply(event)
 
 
@@ -70,14 +70,16 @@ def test_no_value_in_the_place_of_another_stops_it(tmp_path: Path, key: str, val
     after, _ = open_summary("odd.json", tmp_path, tmp_path)
     assert list(_lines(compare(after, after, tmp_path)))
     store = Store()
-    for event in kept_events("odd.json", tmp_path, tmp_path):
+    for event in read_run_events("odd.json", tmp_path, tmp_path):
         store.apply(event)
 
 
 def test_every_reader_names_a_case_that_stands_twice_in_a_report(tmp_path: Path) -> None:
     path = _write(tmp_path / "twice.json", [_case("passed", 1.0), _case("failed", 0.5)])
     summary, told = open_summary("twice.json", tmp_path, tmp_path)
-    noticed = [event.message for event in kept_events("twice.json", tmp_path, tmp_path) if isinstance(event, Noticed)]
+    noticed = [
+        event.message for event in read_run_events("twice.json", tmp_path, tmp_path) if isinstance(event, Noticed)
+    ]
     assert told == noticed == open_run("twice.json", tmp_path, tmp_path).trouble
     assert told == [f"{path}: skipped case 2: desk/refunds/late is already in the report"]
     assert [row["status"] for row in summary.rows.values()] == ["passed"]
@@ -126,12 +128,12 @@ def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, 
     journal.close()
     summary, trouble = open_summary(word, tmp_path / state, tmp_path)
     assert (summary.run_id, summary.seconds, trouble) == ("2026-01-01", 0.5, [])
-    assert [type(event) for event in kept_events(word, tmp_path / state, tmp_path)] == [RunStarted, RunFinished]
+    assert [type(event) for event in read_run_events(word, tmp_path / state, tmp_path)] == [RunStarted, RunFinished]
 
 
 def test_what_a_run_has_in_place_of_a_journal_is_no_report(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text("{}")
-    for read in (open_summary, kept_events):
+    for read in (open_summary, read_run_events):
         with pytest.raises(UsageFaultError, match="not a journal"):
             read("events.jsonl", tmp_path, tmp_path)
 
@@ -146,7 +148,7 @@ def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
     for refuse in (
         lambda: refuse_unknown_runs([word], tmp_path),
         lambda: open_summary(word, tmp_path, tmp_path),
-        lambda: kept_events(word, tmp_path, tmp_path),
+        lambda: read_run_events(word, tmp_path, tmp_path),
         lambda: open_run(word, tmp_path, tmp_path),
     ):
         with pytest.raises(UsageFaultError) as refused:

@@ -15,10 +15,10 @@ from workbench.events import CaseFinished, CaseRef, MetricScored, PlannedCase, R
 from workbench.history import case_rows
 from workbench.history.adk_events import adk_case_events
 from workbench.history.case_events import case_events as read_case
-from workbench.history.case_rows import EarlierRuns
-from workbench.history.kept_events import kept_events
-from workbench.history.kept_runs import kept_runs, newest_runs
+from workbench.history.case_rows import PastRuns
 from workbench.history.latest import latest_runs
+from workbench.history.listed_runs import list_all_runs, newest_runs
+from workbench.history.run_events import read_run_events
 from workbench.history.run_list import checked_summary, summary_for_opening
 from workbench.history.summary import Summary
 from workbench.store import Store
@@ -38,7 +38,7 @@ def test_runs_of_ours_and_of_adk_in_one_list(tmp_path: Path) -> None:
     keep_run(tmp_path, "2025-11-20T10-00-00-aaaa")
     _adk(tmp_path)
     keep_run(tmp_path, "2026-11-22T10-00-00-bbbb", ALL_PASS)
-    runs, trouble = kept_runs(tmp_path, tmp_path, [tmp_path / "desk"])
+    runs, trouble = list_all_runs(tmp_path, tmp_path, [tmp_path / "desk"])
     assert [run.started[:10] for run in runs] == ["2026-11-22", "2025-11-21", "2025-11-20"]
     assert [run.adk for run in runs] == [False, True, False]
     assert [run.better for run in runs] == [1, None, None]
@@ -50,7 +50,7 @@ def test_what_a_run_did_not_get_to_is_not_less_that_passes(tmp_path: Path) -> No
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
     keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", case_events(PASSED, "passed", [ANSWER_PASSED]), ended=False)
     keep_run(tmp_path, "2026-11-22T10-00-00-aaaa")
-    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    runs, _ = list_all_runs(tmp_path, tmp_path, [])
     assert [run.better for run in runs] == [-1, None, None]
     assert [(run.counts["error"], run.counts["not_run"]) for run in runs] == [(0, 0), (0, 1), (0, 0)]
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
     from workbench.agents.worker.checked import checked_line
 
     journal.write_bytes(checked_line(newer) + "".join(lines[1:]).encode())
-    runs, trouble = kept_runs(tmp_path, tmp_path, [])
+    runs, trouble = list_all_runs(tmp_path, tmp_path, [])
     assert [bool(run.trouble) for run in runs] == [False, True, False]
     assert "later version" in runs[1].trouble
     assert not trouble
@@ -76,7 +76,7 @@ def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
 def test_the_newest_runs_need_only_the_end_of_the_index(tmp_path: Path) -> None:
     for day in range(10, 30):
         keep_run(tmp_path, f"2026-10-{day}T10-00-00-aaaa")
-    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    runs, _ = list_all_runs(tmp_path, tmp_path, [])
     assert newest_runs(tmp_path) == runs
     index = tmp_path / "runs/index.jsonl"
     index.write_bytes(index.read_bytes()[40:])
@@ -128,7 +128,9 @@ def test_a_result_of_adk_as_events(tmp_path: Path) -> None:
     assert (scored.result.status, scored.result.score, len(scored.turns)) == ("failed", 0.5, 1)
     assert next(event for event in events if isinstance(event, TurnFinished)).actual["user_content"]
     assert next(event for event in events if isinstance(event, CaseFinished)).status == "failed"
-    assert [type(event).__name__ for event in kept_events(path.name, tmp_path, path.parent)].count("CaseFinished") == 2
+    assert [type(event).__name__ for event in read_run_events(path.name, tmp_path, path.parent)].count(
+        "CaseFinished"
+    ) == 2
 
 
 @pytest.mark.parametrize("odd", [7, "x", [], [7], {}, [{"actual_invocation": 3}]])
@@ -145,7 +147,7 @@ def test_what_earlier_runs_said_of_a_case(tmp_path: Path, monkeypatch: pytest.Mo
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", ALL_PASS)
     name = ("desk", FILE, "refunds", FAILED.eval_id)
-    earlier = EarlierRuns(tmp_path)
+    earlier = PastRuns(tmp_path)
     found = earlier.of(name, 20)
     assert [(run.run_id[:10], run.rows[0]["status"]) for run in found] == [
         ("2026-11-21", "passed"),

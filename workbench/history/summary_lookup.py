@@ -8,10 +8,10 @@ from workbench.events import Noticed
 from workbench.history.adk_results import ENDING, adk_summary
 from workbench.history.journal_lines import is_journal
 from workbench.history.run_list import checked_summary, summarize
-from workbench.history.run_words import place_of
+from workbench.history.run_names import find_run
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.stored_report import report_events
-from workbench.history.summary import Summary, gather
+from workbench.history.summary import Summary, summarize_events
 
 
 def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
@@ -21,7 +21,7 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
         UsageFaultError: there is no such run, or none of it can be read.
     """
     try:
-        path = place_of(word, state, folder)
+        path = find_run(word, state, folder)
         if path == runs_dir(state) / path.parent.name / JOURNAL_FILE:
             return checked_summary(state, path.parent.name)
         return _file_summary(path)
@@ -41,7 +41,7 @@ def _report_summary(path: Path) -> tuple[Summary, list[str]]:
     A report holds less than a journal: of the criteria only thresholds, and nothing about the agents' files.
     """
     events = list(report_events(path))
-    summary = gather(map(to_json, events))
+    summary = summarize_events(map(to_json, events))
     for row in summary.rows.values():
         row["given"] = [one for one in row["given"] if "expected" in summary.bundle(one).inputs]
     return summary, [event.message for event in events if isinstance(event, Noticed)]

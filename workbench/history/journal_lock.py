@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 
-def take_hold(descriptor: int) -> bool:
+def lock_journal(descriptor: int) -> bool:
     """Lock an open journal until it is closed. Return False if another process has locked it.
 
     File systems without locks count as locked.
@@ -22,7 +22,7 @@ def take_hold(descriptor: int) -> bool:
     return True
 
 
-def is_written(path: Path) -> bool:
+def is_being_written(path: Path) -> bool:
     """Return whether a process has this journal locked for writing."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
