@@ -33,7 +33,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history.summary import gather
+from workbench.history.summary import summarize_events
 from workbench.repeats.change import rate_of
 from workbench.store import CaseRecord, Store
 
@@ -160,7 +160,7 @@ def test_earlier_journals_that_call_a_cancelled_case_an_error_are_read_as_cancel
     event = from_json(data)
     assert isinstance(event, CaseFinished)
     assert event.status == "cancelled"
-    (row,) = gather([to_json(started(ONE)), data]).rows.values()
+    (row,) = summarize_events([to_json(started(ONE)), data]).rows.values()
     assert row["status"] == "cancelled"
 
 
@@ -260,7 +260,7 @@ def test_executions_that_are_not_needed_any_more_are_gone_from_everywhere() -> N
     assert (store.current, store.run.until_sure) == (refs[:2], 0.9)
     assert list(store.records) == refs[:2]
     assert list(collect(events).cases) == refs[:2]
-    assert [row["ref"][-1] for row in gather(map(to_json, events)).rows.values()] == [1, 2]
+    assert [row["ref"][-1] for row in summarize_events(map(to_json, events)).rows.values()] == [1, 2]
 
 
 def test_only_verdicts_of_the_owner_that_ran_last_stand() -> None:

@@ -39,9 +39,9 @@ from workbench.cli.refusal import Refused
 from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
-from workbench.exporting.besides import Besides
 from workbench.exporting.exporter import Pieces
 from workbench.exporting.html import build_html
+from workbench.exporting.run_context import RunContext
 from workbench.exporting.style import STYLE
 from workbench.exporting.tables import build_csv, build_markdown, code_span
 from workbench.history.pass_rates import RunRate, Trend
@@ -310,7 +310,7 @@ def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
     earlier = Entry(About("on_time"), Judged("passed", "another"), "agent bug", "failed", "of an earlier answer")
     triage = {(FAILED.evalset_file, "late_parcel"): (said,), (PASSED.evalset_file, "on_time"): (earlier,)}
     trend = Trend(tuple(RunRate(ATTACK, "2026", number, 2) for number in (0, 1, 2)), 2)
-    content = build_html(store, Besides(trend, triage))
+    content = build_html(store, RunContext(trend, triage))
     page = _page(content)
     assert page.tags <= _TAGS | _DRAWN
     assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
@@ -319,7 +319,7 @@ def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
     assert "⚑ judge wrong" in words
     assert "of an earlier answer" not in words
     assert "agrees in 0 of 1" in words
-    markdown = build_markdown(store, Besides(trend, triage)).decode()
+    markdown = build_markdown(store, RunContext(trend, triage)).decode()
     (row,) = [line for line in markdown.splitlines() if "late_parcel" in line]
     assert "⚑ `" in row
     assert row.replace("\\|", "").count("|") == 4
@@ -382,7 +382,7 @@ def _in_browser(browser: str, port: int, folder: Path) -> str:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, text)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)])
     page = folder / "page.html"
-    page.write_bytes(build_html(store, Besides(Trend((RunRate(text, "", 1, 2), RunRate(text, "", 0, 2)), 2))))
+    page.write_bytes(build_html(store, RunContext(Trend((RunRate(text, "", 1, 2), RunRate(text, "", 0, 2)), 2))))
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     command = [browser, *flags.split(), "--disable-component-update", "--disable-sync", "--dump-dom"]
     done = subprocess.run(

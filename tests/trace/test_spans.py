@@ -7,7 +7,7 @@ import pytest
 
 from workbench.events import CaseRef, SpansRecorded
 from workbench.prices import Price, Prices
-from workbench.trace.path import drawn, path_of, way
+from workbench.trace.path import draw_path, path_of, visited_names
 from workbench.trace.requests import content_digests
 from workbench.trace.spans import TurnTrace, read_turn
 from workbench.trace.totals import totals
@@ -52,7 +52,7 @@ def test_tokens_and_money_are_those_of_all_in_it() -> None:
 def test_the_path_counts_and_marks() -> None:
     trace = told(SPANS)
     clerk = list(trace.root.walk())[5]
-    lines = [(line.branches, line.stop.name, line.marked) for line in drawn(path_of(trace.root), clerk)]
+    lines = [(line.branches, line.stop.name, line.marked) for line in draw_path(path_of(trace.root), clerk)]
     assert lines == [
         ("", "user", True),
         ("└─ ", "desk", True),
@@ -62,8 +62,8 @@ def test_the_path_counts_and_marks() -> None:
         ("   │     └─ ", "m", True),
         ("   └─ ", "free", False),
     ]
-    assert way(trace.root) == ["desk", "clerk"]
-    offered = [line.stop for line in drawn(path_of(trace.root, {"desk": ["clerk", "refund"]}))]
+    assert visited_names(trace.root) == ["desk", "clerk"]
+    offered = [line.stop for line in draw_path(path_of(trace.root, {"desk": ["clerk", "refund"]}))]
     assert [stop.name for stop in offered if stop.offered] == ["refund"]
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from workbench.exporting.besides import Besides, read_besides
+from workbench.exporting.run_context import RunContext, read_run_context
 from workbench.plugins import ExtensionPoint
 from workbench.prices import Prices
 from workbench.store import Store
@@ -32,9 +32,9 @@ class ExportedRun:
     warn: Callable[[str], None] = lambda message: None
 
     @cached_property
-    def besides(self) -> Besides:
+    def besides(self) -> RunContext:
         """Pass rates of past runs, and the user's triage."""
-        found = Besides() if self.state is None else read_besides(self.store, self.state)
+        found = RunContext() if self.state is None else read_run_context(self.store, self.state)
         for trouble in found.trouble:
             self.warn(trouble)
         return found

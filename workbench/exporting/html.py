@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from workbench.authoring.triage.agreement import agreements
-from workbench.exporting.besides import Besides
 from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.html_text import class_name, html_body, html_line
+from workbench.exporting.run_context import RunContext
 from workbench.exporting.style import STYLE
 from workbench.prices import Prices, money
 from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
@@ -34,12 +34,12 @@ _MAX_FULL = 300
 """With more cases, those that passed are shortened. A browser needs 10 s for 1,000 full ones."""
 
 
-def build_html(store: Store, besides: Besides | None = None, prices: Prices | None = None) -> bytes:
+def build_html(store: Store, context: RunContext | None = None, prices: Prices | None = None) -> bytes:
     """Return the newest run as a page, UTF-8. With `prices`, it lists the most expensive cases."""
-    return "".join(_page(store, besides or Besides(), prices)).encode("utf-8", "replace")
+    return "".join(_page(store, context or RunContext(), prices)).encode("utf-8", "replace")
 
 
-def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str]:
+def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[str]:
     run = store.run
     title = html_line(count_text(store))
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -58,7 +58,7 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     yield from _criteria(records)
     yield from _repeats(store)
     yield '<div class="charts">'
-    yield from rates_chart(besides.trend)
+    yield from rates_chart(context.trend)
     yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
     yield from _expensive(records, prices)
     yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
@@ -75,10 +75,10 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
         is_open = record.state not in ("passed", "cancelled") and opened < _MAX_OPEN
         opened += is_open
         if shortened and record.state == "passed":
-            yield f"<p>{_head(record, besides)}</p>\n"
+            yield f"<p>{_head(record, context)}</p>\n"
         else:
-            yield from _case(record, besides, is_open=is_open)
-    yield from agreement_tables(agreements(besides.entries()))
+            yield from _case(record, context, is_open=is_open)
+    yield from agreement_tables(agreements(context.entries()))
     yield "</main></body></html>\n"
 
 
@@ -124,8 +124,8 @@ def _repeats(store: Store) -> Iterator[str]:
     yield "</tbody></table>\n"
 
 
-def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[str]:
-    yield f"<details{' open' if is_open else ''}><summary>{_head(record, besides)}</summary><pre>"
+def _case(record: CaseRecord, context: RunContext, *, is_open: bool) -> Iterator[str]:
+    yield f"<details{' open' if is_open else ''}><summary>{_head(record, context)}</summary><pre>"
     for line in case_lines(record, _WIDTH):
         yield _line(line) + "\n"
     yield "</pre>"
@@ -133,7 +133,7 @@ def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[st
     yield "</details>\n"
 
 
-def _head(record: CaseRecord, besides: Besides) -> str:
+def _head(record: CaseRecord, context: RunContext) -> str:
     """Return a case's line: its verdict, the reasons and the user's triage."""
     state = record.status
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
@@ -142,7 +142,7 @@ def _head(record: CaseRecord, besides: Besides) -> str:
     remarks = []
     if changed := other_criteria(record):
         remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
-    for entry in besides.said(record):
+    for entry in context.triage_of(record):
         note = f": {entry.note}" if entry.note else ""
         about = f" ({entry.about.criterion})" if entry.about.criterion else ""
         remarks.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from workbench.exporting.besides import Besides
 from workbench.exporting.exporter import Exporter
+from workbench.exporting.run_context import RunContext
 from workbench.history.judge_details import judged_by
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.plain_lines import label, marks
@@ -32,12 +32,12 @@ _COLUMNS = (
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
 
-def build_markdown(store: Store, besides: Besides | None = None) -> bytes:
+def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
     """Return the newest run as Markdown, UTF-8: first the cases that did not pass, with reasons and triage."""
     text, most = "", 2 * _MAX_CASES
     while most == 2 * _MAX_CASES or (len(text) > _MAX_CHARACTERS and most > 1):
         most //= 2
-        text = "\n".join(_markdown(store, besides or Besides(), most)) + "\n"
+        text = "\n".join(_markdown(store, context or RunContext(), most)) + "\n"
     return text.encode("utf-8", "replace")
 
 
@@ -61,7 +61,7 @@ def code_span(text: str) -> str:
     return f"{fence}{pad}{safe}{pad}{fence}"
 
 
-def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
+def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
     """Yield the lines, with at most `most` cases of each kind."""
     run = store.run
     records = list(store.current_records())
@@ -75,22 +75,22 @@ def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
         yield ""
         yield code_span(note)
     shown = min(_MAX_OPEN, most)
-    yield from _problems(others[:shown], besides)
+    yield from _problems(others[:shown], context)
     if folded := others[shown:most]:
         yield ""
         yield f"<details><summary>{len(folded)} more that did not pass</summary>"
-        yield from _problems(folded, besides)
+        yield from _problems(folded, context)
         yield ""
         yield "</details>"
     if len(others) > most:
         yield ""
         yield f"and {len(others) - most} more that did not pass"
     yield from _repeats(store, most)
-    yield from _folded("passed", passed, besides, most)
-    yield from _folded("cancelled", cancelled, besides, most)
+    yield from _folded("passed", passed, context, most)
+    yield from _folded("cancelled", cancelled, context, most)
 
 
-def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -> Iterator[str]:
+def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int) -> Iterator[str]:
     """Yield a folded list of cases and the criteria they passed; nothing without cases."""
     if not records:
         return
@@ -103,7 +103,7 @@ def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -
             for result in record.metrics.values()
             if result.status == "passed"
         )
-        more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, besides))
+        more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, context))
         more += "".join(f" {text}" for text in _other_criteria(record))
         yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
@@ -112,14 +112,14 @@ def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -
     yield "</details>"
 
 
-def _problems(records: list[CaseRecord], besides: Besides) -> Iterator[str]:
+def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
     """Yield a table of cases that did not pass, with reasons; nothing without cases."""
     if records:
         yield ""
         yield "| | case | why |"
         yield "|---|---|---|"
     for record in records:
-        texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, besides))]
+        texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
         texts += _other_criteria(record)
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
@@ -146,8 +146,8 @@ def _other_criteria(record: CaseRecord) -> list[str]:
     return [f"≠ other criteria: {code_span(changed)}"] if changed else []
 
 
-def _triage(record: CaseRecord, besides: Besides) -> list[str]:
-    return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in besides.said(record)]
+def _triage(record: CaseRecord, context: RunContext) -> list[str]:
+    return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in context.triage_of(record)]
 
 
 def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:

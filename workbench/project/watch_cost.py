@@ -11,7 +11,7 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.trace.totals import Bill, bill
+from workbench.trace.totals import ConversationCost, conversation_cost
 
 _LOOKED_AT = 400
 """Executions that are reckoned up: those of a large folder cost on the average what the first of them do."""
@@ -103,13 +103,13 @@ def _judging(record: CaseRecord, prices: Prices) -> _Cost:
     return _Cost(calls, spent, frozenset(unpriced))
 
 
-def _own(record: CaseRecord, prices: Prices) -> Bill:
+def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
     """What the agent's own models cost: by the trace, which is there also where the newest run only scored what it said
     again, and asked none of them."""
     calls = record.usage.model_calls
     if calls and not prices:
-        return Bill(calls, None)
-    found = bill((turn.spans for turn in record.turns), prices)
+        return ConversationCost(calls, None)
+    found = conversation_cost((turn.spans for turn in record.turns), prices)
     if calls in (0, found.calls):
-        return found if found.calls else Bill(0, 0.0)
-    return Bill(calls, None, found.unpriced)
+        return found if found.calls else ConversationCost(0, 0.0)
+    return ConversationCost(calls, None, found.unpriced)

@@ -20,7 +20,7 @@ from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.rendering.plain_lines import notice_line
 from workbench.store import Store
-from workbench.testing.own_process import OwnPlace
+from workbench.testing.in_process import InProcessPlace
 from workbench.testing.results import Evaluation, evaluation
 from workbench.text import plain
 
@@ -121,12 +121,12 @@ async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
         plan = await asyncio.to_thread(_plan, request, options)
     except UsageFaultError as fault:
         raise refusal(fault) from None
-    place = None if request.loaded is None else OwnPlace(request.loaded)
+    place = None if request.loaded is None else InProcessPlace(request.loaded)
     async with Project(keep_runs=False, keep_warm=False, place=place) as project:
-        return await execute(project, plan)
+        return await run_plan(project, plan)
 
 
-async def execute(project: Project, plan: Plan) -> Evaluation:
+async def run_plan(project: Project, plan: Plan) -> Evaluation:
     """Run the plan, and return the outcome of this run only."""
     store = Store()
     await project.run(plan, store.apply).execute()

@@ -11,7 +11,7 @@ from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.testing.collected import CollectedCase, CollectedFile
-from workbench.testing.evaluation import execute, refusal
+from workbench.testing.evaluation import refusal, run_plan
 from workbench.testing.results import CaseOutcome
 
 _T = TypeVar("_T")
@@ -42,7 +42,7 @@ class Worker:
         if not entries:
             raise refusal(UsageFaultError(f"{file.path} no longer has a case {case.eval_id}"))
         one = replace(plan, entries=entries, run_id=new_run_id())
-        return self._run(execute(self._project, one)).cases[0]
+        return self._run(run_plan(self._project, one)).cases[0]
 
     def close(self) -> None:
         """End the child processes."""

@@ -39,7 +39,7 @@ class TurnPath:
         return frozenset(id(self.stops[one.number]) for one in node.path)
 
 
-class Drawn(NamedTuple):
+class PathLine(NamedTuple):
     """One line of the drawing: the branch characters, then the stop.
 
     `marked` tells whether it lies on the way to the selected node.
@@ -83,13 +83,13 @@ def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> T
     return TurnPath(start, places)
 
 
-def drawn(path: TurnPath, looked_at: Node | None = None) -> Iterator[Drawn]:
+def draw_path(path: TurnPath, selected: Node | None = None) -> Iterator[PathLine]:
     """Yield the lines of the drawing, starting with the user."""
-    marked: Container[int] = path.to(looked_at) if looked_at is not None else ()
+    marked: Container[int] = path.to(selected) if selected is not None else ()
     waiting: list[tuple[Stop, str, str, int]] = [(path.start, "", "", 0)]
     while waiting:
         stop, branch, rest, depth = waiting.pop()
-        yield Drawn(branch, stop, depth, id(stop) in marked)
+        yield PathLine(branch, stop, depth, id(stop) in marked)
         children = list(stop.stops.values())
         last = len(children) - 1
         for place in range(last, -1, -1):
@@ -103,7 +103,7 @@ def drawn(path: TurnPath, looked_at: Node | None = None) -> Iterator[Drawn]:
             )
 
 
-def way(root: Node) -> list[str]:
+def visited_names(root: Node) -> list[str]:
     """Return the names of agents and tools in the order in which they were entered, without consecutive duplicates."""
     names = [node.name for node in root.walk() if node.kind in ("agent", "tool")]
     return [name for place, name in enumerate(names) if not place or names[place - 1] != name]

@@ -52,7 +52,7 @@ def _sum(parts: Sequence[Total]) -> Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class ConversationCost:
     """Usage of a conversation.
 
     `calls` counts model calls. `cost` is in the price table's currency, or None if the price or the tokens of any call
@@ -64,7 +64,7 @@ class Bill:
     unpriced: frozenset[str] = frozenset()
 
 
-def bill(turns: Iterable[SpansRecorded | None], prices: Prices) -> Bill:
+def conversation_cost(turns: Iterable[SpansRecorded | None], prices: Prices) -> ConversationCost:
     """Return the usage of a conversation, given the spans of its turns."""
     calls, costs = 0, [0.0]
     unpriced: set[str] = set()
@@ -80,7 +80,7 @@ def bill(turns: Iterable[SpansRecorded | None], prices: Prices) -> Bill:
         costs.append(found.cost or 0.0)
         models = {node.name for node in root.walk() if node.kind == "model"}
         unpriced |= {name for name in models if judge_cost(name, _ONE_CALL, prices) is None}
-    return Bill(calls, sum(costs) if known else None, frozenset(unpriced))
+    return ConversationCost(calls, sum(costs) if known else None, frozenset(unpriced))
 
 
 _ONE_CALL = {"calls": 1, "input_tokens": 1, "output_tokens": 1}

@@ -170,7 +170,7 @@ def _turns(place: Location, message: str, hint: str) -> tuple[Rule, Breach]:
     return "turns", Breach(place, message, hint, "warning")
 
 
-class Played:
+class SimulatedCases:
     """The scenarios of a file with the file's criteria and its agent's environment."""
 
     def __init__(self, config: CriteriaConfig, environment: JudgeEnvironment) -> None:

@@ -9,7 +9,7 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.authoring.check.agent_rules import agent_problems, source_problems, unreadable_definitions
-from workbench.authoring.check.case_rules import Played, case_problems, splits_a_path
+from workbench.authoring.check.case_rules import SimulatedCases, case_problems, splits_a_path
 from workbench.authoring.check.criteria_rules import (
     Judged,
     criteria_problems,
@@ -88,7 +88,7 @@ class ProjectCheck:
         yield from (Problem("file", fault) for fault in document.check())
         yield from _owner(entry)
         yield from self._frame(entry)
-        counts, played = Judged(), Played(entry.criteria.config, self._judges_of(entry.agent))
+        counts, simulated = Judged(), SimulatedCases(entry.criteria.config, self._judges_of(entry.agent))
         for summary in document.cases:
             try:
                 case = document.case(summary.index)
@@ -96,10 +96,10 @@ class ProjectCheck:
                 continue  # Its faults are reported already.
             counts = counts.plus(judged_in(case))
             if case.scenario is not None and entry.agent is not None:
-                played.note(summary.index, case.scenario, case.rubrics)
+                simulated.note(summary.index, case.scenario, case.rubrics)
             for rule, breach in case_problems(case, entry.criteria.config.criteria, self._tools_of(entry.agent)):
                 yield Problem(rule, document.fault(summary.index, breach))
-        yield from played.problems(document)
+        yield from simulated.problems(document)
         self._note(entry, counts)
 
     def _frame(self, entry: EvalsetEntry) -> Iterator[Problem]:

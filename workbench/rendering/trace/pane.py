@@ -222,7 +222,7 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
         yield (Segment(f" … {counted(len(document.lines) - MOST_ROWS, 'more row')}: the screen shows them", "fold"),)
     read = read_again(record.turns, None, None)
     for number, turn in enumerate(read.turns):
-        if turn.way:
+        if turn.visited_names:
             yield ()
             yield (Segment(f" path of turn {number + 1}", "label"),)
             for line in graph_lines(read, turn.trace.root, width - 1):

@@ -11,7 +11,7 @@ from workbench.collecting import collector_paused
 from workbench.prices import Prices
 from workbench.rendering.trace.conversation import Message, events_of, messages
 from workbench.store import Turn
-from workbench.trace.path import TurnPath, path_of, way
+from workbench.trace.path import TurnPath, path_of, visited_names
 from workbench.trace.pieces import PieceLostError, Pieces
 from workbench.trace.requests import content_digests, request_of, tool_names
 from workbench.trace.spans import Node, TurnTrace, read_turn
@@ -53,9 +53,9 @@ class TurnRead:
         return messages(self.turn)
 
     @cached_property
-    def way(self) -> list[str]:
+    def visited_names(self) -> list[str]:
         """The names of agents and tools in the order in which they were entered."""
-        return way(self.trace.root)
+        return visited_names(self.trace.root)
 
     @cached_property
     def first_error(self) -> str:

@@ -20,7 +20,7 @@ from workbench.rendering.trace.conversation import part_words
 from workbench.rendering.trace.reading import Lost, TraceRead
 from workbench.rendering.trace.row import GLYPHS
 from workbench.text import one_line, plain
-from workbench.trace.path import Drawn, drawn
+from workbench.trace.path import PathLine, draw_path
 from workbench.trace.requests import request_of, tool_names
 from workbench.trace.spans import Node
 
@@ -222,19 +222,19 @@ def _is_model_answer(answer: Any) -> bool:
 
 
 def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    told = " → ".join(["user", *map(_one, read.turns[node.turn].way[:12])])
+    told = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
     if _add(document, key, "Graph", told, view):
         document.add(hang([], graph_lines(read, node, view.width - INNER), INNER))
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     """The path of the node's turn, with the way to the node marked."""
-    looked_at = None if node.kind == "turn" else node
-    for line in drawn(read.path(node.turn), looked_at):
+    selected = None if node.kind == "turn" else node
+    for line in draw_path(read.path(node.turn), selected):
         yield cut_line(_stop_line(line, width), width)
 
 
-def _stop_line(line: Drawn, width: int) -> Line:
+def _stop_line(line: PathLine, width: int) -> Line:
     stop = line.stop
     glyph = "○" if stop.offered else GLYPHS[stop.kind]
     style = "muted" if stop.offered else "hint" if line.marked else "strong" if stop.kind == "agent" else ""

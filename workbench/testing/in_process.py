@@ -24,7 +24,7 @@ _GIVE_UP = 5.0
 """Seconds that cancelled cases may take to end."""
 
 
-class OwnPlace:
+class InProcessPlace:
     """The running event loop as a place for `loaded`, the only agent of the run."""
 
     def __init__(self, loaded: Loaded) -> None:
@@ -34,15 +34,15 @@ class OwnPlace:
     def open(self, concurrency: int) -> None:
         """Do nothing: there are no processes."""
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "OwnLink":
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
         """Return a link to the agent, which is imported already."""
-        return OwnLink(self._loaded, on_frame)
+        return InProcessLink(self._loaded, on_frame)
 
     async def close(self) -> None:
         """Do nothing: cases end with their link."""
 
 
-class OwnLink:
+class InProcessLink:
     """Link that handles an agent process's messages in this process.
 
     The agent's output goes where the test's output goes.

@@ -13,7 +13,7 @@ from workbench.store import CaseRecord, Store
 
 
 @dataclass(frozen=True)
-class Besides:
+class RunContext:
     """Pass rates of past runs with the same cases, and triage entries.
 
     `triage` maps evalset file and case to entries. `trouble` says what could not be read.
@@ -23,7 +23,7 @@ class Besides:
     triage: Mapping[CaseName, tuple[Entry, ...]] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
 
-    def said(self, record: CaseRecord) -> list[Entry]:
+    def triage_of(self, record: CaseRecord) -> list[Entry]:
         """Return the triage entries that apply to a record's answer and verdicts, newest first."""
         found = self.triage.get(record.ref.name, ())
         if not found:
@@ -34,10 +34,10 @@ class Besides:
 
     def entries(self) -> list[Entry]:
         """Return all triage entries."""
-        return [entry for said in self.triage.values() for entry in said]
+        return [entry for entries in self.triage.values() for entry in entries]
 
 
-def read_besides(store: Store, state: Path) -> Besides:
+def read_run_context(store: Store, state: Path) -> RunContext:
     """Read the data for the newest run of a store. Without its evalsets there is no triage."""
     files = {record.ref.evalset_file for record in store.current_records()}
     triage: dict[CaseName, tuple[Entry, ...]] = {}
@@ -54,7 +54,7 @@ def read_besides(store: Store, state: Path) -> Besides:
             triage[key] = (*triage.get(key, ()), entry)
     # Leave out runs that are newer than the exported one.
     trend = pass_rates(state, {record.ref.name for record in store.current_records()}, until=store.run.started)
-    return Besides(trend, triage, tuple(trouble))
+    return RunContext(trend, triage, tuple(trouble))
 
 
 def _is_inside(name: str) -> bool:
