@@ -187,9 +187,9 @@ def test_an_answer_that_was_not_expected_and_one_that_did_not_come() -> None:
     [
         ({"eval_id": "x", "conversationScenario": {"startingPrompt": "a", "conversationPlan": "b"}}, [], "scenario"),
         ({"eval_id": "x", "conversation": []}, [], "no turns"),
-        (authored([]), [None], "did not come to the end"),
+        (authored([]), [None], "did not complete this turn"),
         (authored([]), [{"user_content": text("Bye", "user")}], "has changed since"),
-        (BOTH_SHAPES, [actual_turn()], "both shapes"),
+        (BOTH_SHAPES, [actual_turn()], "both tool_uses and"),
     ],
 )
 def test_why_not(case: Json, turns: list[Any], words: str) -> None:

@@ -217,7 +217,7 @@ def test_the_turns_of_a_session_are_those_that_adk_finds() -> None:
 @pytest.mark.parametrize(
     ("value", "place"),
     [
-        ([], "one object"),
+        ([], "one ADK session"),
         ({"eval_set_id": "x", "eval_cases": []}, "eval_cases: this is an evalset"),
         ({"appName": "a", "events": []}, "user_id: this must be text (it is missing)"),
         ({"app_name": 3, "user_id": "u", "events": []}, "app_name"),
@@ -229,7 +229,7 @@ def test_the_turns_of_a_session_are_those_that_adk_finds() -> None:
         (session(of("a", "desk", {"functionCall": {"name": 3}})), ".function_call.name: this must be text"),
         (session(of("a", "desk", {"functionCall": {"name": "x", "args": []}})), ".args: this must be an object"),
         (session(of("a", "desk", {"text": 3})), "events[0].content.parts[0].text"),
-        (session(of("a", "desk", {"text": "hello"})), "no message of a user"),
+        (session(of("a", "desk", {"text": "hello"})), "none of them is a user message"),
         (session("no event"), "events[0]: this must be an object"),  # type: ignore[arg-type]
     ],
 )

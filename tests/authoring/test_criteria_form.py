@@ -203,11 +203,11 @@ def test_choices_go_round() -> None:
     ("field", "typed", "words"),
     [
         ("threshold", "0,8", "a point, not a comma"),
-        ("threshold", "nan", "no number"),
-        ("threshold", "", "no number"),
+        ("threshold", "nan", "not a number"),
+        ("threshold", "", "not a number"),
         ("num_samples", "0", "at least 1"),
         ("num_samples", "2.5", "whole"),
-        ("judge_model", "  ", "D takes the field out"),
+        ("judge_model", "  ", "press D to remove the field"),
     ],
 )
 def test_what_is_no_value_is_refused_with_the_way_out(field: str, typed: str, words: str) -> None:

@@ -340,7 +340,7 @@ def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project
     triage_path(evalset).write_text("{")
     done = here("export", "last", "--format", "md")
     assert done.returncode == 0
-    assert "talk.triage.json is no JSON" in done.stderr
+    assert "talk.triage.json is not JSON" in done.stderr
 
 
 class _Counting(http.server.BaseHTTPRequestHandler):

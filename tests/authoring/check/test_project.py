@@ -167,7 +167,9 @@ def test_a_scenario_without_anybody_to_play_it_is_told_once_a_cause(tmp_path: Pa
     project(tmp_path, SCENARIO, {**SCENARIO, "eval_id": "t"}, criteria=criteria)
     (problem,) = problems(tmp_path)
     assert problem.rule == "simulator"
-    assert "nor 1 other case here: the simulated user's model: gemini-2.5-flash needs a key" in problem.fault.message
+    assert (
+        "nor will 1 other case here: the simulated user's model: gemini-2.5-flash needs a key" in problem.fault.message
+    )
 
 
 def test_a_model_is_named_where_it_stands(tmp_path: Path) -> None:

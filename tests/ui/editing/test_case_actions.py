@@ -78,7 +78,7 @@ async def test_a_new_case_is_named_and_typed_into(open_screen: OpenScreen) -> No
         await pilot.press("j", "j", "j", "+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
         await pilot.press(*"late_parcel", "enter")
-        await screen.until(pilot, lambda: "this file already has a case with the id late_parcel" in screen.text)
+        await screen.until(pilot, lambda: "late_parcel is in this file already" in screen.text)
         await pilot.press("_", "2", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen) and "ctrl+o" in screen.text)
         await pilot.press(*"Hello", "ctrl+o")

@@ -325,7 +325,7 @@ async def test_what_is_pasted_cannot_steer_the_terminal(open_screen: OpenScreen,
         assert not leaks(screen.text)
 
 
-@pytest.mark.parametrize("part", ["tool response", "rubric of this turn", "intermediate text"])
+@pytest.mark.parametrize("part", ["tool response", "turn rubric", "intermediate text"])
 async def test_esc_right_after_adding_takes_back_what_was_added(
     open_screen: OpenScreen, with_call: Workspace, part: str
 ) -> None:

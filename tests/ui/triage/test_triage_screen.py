@@ -91,7 +91,7 @@ async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, ma
     file = screen.workspace.root / "desk" / "talk.triage.json"
     file.write_text("<<<<<<< HEAD")
     async with screen.open((120, 30)) as pilot:
-        await screen.until(pilot, lambda: "talk.triage.json is no JSON" in " ".join(screen.text.split()))
+        await screen.until(pilot, lambda: "talk.triage.json is not JSON" in " ".join(screen.text.split()))
         await run_all(screen, pilot)
         await pilot.press("n", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
