@@ -313,11 +313,11 @@ def test_a_quota_that_is_used_up_is_an_error_of_that_kind(project: Project, judg
 
 PERSISTENT: dict[str, tuple[str, str]] = {
     # fault of the server → what the user reads of it
-    "breaks_schema": ("no verdict", "word for word"),
+    "breaks_schema": ("no verdict", "in full"),
     "blocked": ("PROHIBITED_CONTENT", "Another judge_model"),
     "stopped": ("SAFETY", "Another judge_model"),
     "no_candidates": ("", ""),
-    "empty": ("empty", "word for word"),
+    "empty": ("empty", "in full"),
     "cut": ("MAX_TOKENS", "Raise max_output_tokens"),
     "malformed": ("JSON", ""),
     "truncated": ("", "Check the connection"),

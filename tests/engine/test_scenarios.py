@@ -450,7 +450,7 @@ async def test_without_a_key_nobody_is_asked_and_no_agent_runs(
         (
             {"custom_instructions": "{{ stop_signal }}{{ conversation_plan }}{{ conversation_history }}"},
             "error",
-            "must mention {{ persona }}",
+            "must use {{ persona }}",
         ),
     ],
 )

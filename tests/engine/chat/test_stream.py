@@ -3,28 +3,28 @@
 import pytest
 
 from workbench.engine.chat import stream as chat_stream
-from workbench.engine.chat.stream import LONGEST, Growing, Streamed, says_something
+from workbench.engine.chat.stream import LONGEST, StreamBuffer, Streamed, has_text
 from workbench.engine.plan.secrets import Secrets
 
 pytestmark = pytest.mark.asyncio
 
 
-def growing(told: list[Streamed], **secrets: str) -> Growing:
-    return Growing(told.append, Secrets([secrets]).clean_text)
+def buffer(told: list[Streamed], **secrets: str) -> StreamBuffer:
+    return StreamBuffer(told.append, Secrets([secrets]).clean_text)
 
 
 async def test_pieces_are_told_together_and_each_time_as_the_whole_so_far() -> None:
     told: list[Streamed] = []
-    texts = growing(told)
+    texts = buffer(told)
     for piece in ("It ", "left"):
         texts.add("desk", piece, False)
     assert told == []
-    texts.tell_now()
+    texts.publish_now()
     texts.add("desk", " yesterday", False)
     texts.add("below", "hm", True)
     texts.add("below", "yes", False)
-    texts.tell_now()
-    texts.tell_now()
+    texts.publish_now()
+    texts.publish_now()
     assert told == [
         Streamed("desk", (("It left", False),)),
         Streamed("desk", (("It left yesterday", False),)),
@@ -37,37 +37,37 @@ async def test_it_is_told_by_itself_after_a_while(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(chat_stream, "PAUSE", 0.0)
     done = asyncio.Event()
-    Growing(lambda _: done.set(), str).add("desk", "It left", False)
+    StreamBuffer(lambda _: done.set(), str).add("desk", "It left", False)
     await asyncio.wait_for(done.wait(), 10)
 
 
 async def test_a_step_that_is_there_and_a_turn_that_is_over_are_told_no_more() -> None:
     told: list[Streamed] = []
-    texts = growing(told)
+    texts = buffer(told)
     texts.add("desk", "It left", False)
     texts.drop("desk")
     texts.add("below", "It left", False)
     texts.end()
-    texts.tell_now()
+    texts.publish_now()
     assert told == []
 
 
 async def test_a_secret_is_not_told_in_pieces() -> None:
     told: list[Streamed] = []
-    texts = growing(told, DESK_TOKEN="sesame-open-please")
+    texts = buffer(told, DESK_TOKEN="sesame-open-please")
     for letter in "it is sesame-open-please!":
         texts.add("desk", letter, False)
-        texts.tell_now()
+        texts.publish_now()
     assert not any("sesame-o" in str(streamed) for streamed in told)
     assert told[-1].passages == (("it is [secret DESK_TOKEN]!", False),)
 
 
 async def test_a_text_without_end_does_not_grow_for_ever() -> None:
     told: list[Streamed] = []
-    texts = growing(told)
+    texts = buffer(told)
     for _ in range(5):
         texts.add("desk", "x" * (LONGEST // 2), False)
-    texts.tell_now()
+    texts.publish_now()
     assert len(told[-1].passages[0][0]) == LONGEST
 
 
@@ -81,4 +81,4 @@ async def test_a_text_without_end_does_not_grow_for_ever() -> None:
     ],
 )
 async def test_only_a_step_with_a_text_is_the_one_that_was_growing(acted: dict[str, object], says: bool) -> None:
-    assert says_something(acted) is says
+    assert has_text(acted) is says

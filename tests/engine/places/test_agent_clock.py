@@ -33,7 +33,7 @@ async def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 async def test_the_time_is_over_when_the_clock_has_run_for_so_long(time: Time) -> None:
     over = asyncio.Event()
-    AgentClock(3.0, over.set).go_on()
+    AgentClock(3.0, over.set).start()
     await time.pass_by(2.8)
     assert not over.is_set()
     await time.pass_by(0.4)
@@ -43,7 +43,7 @@ async def test_the_time_is_over_when_the_clock_has_run_for_so_long(time: Time) -
 @pytest.mark.parametrize("at", [0.0, 0.3, 1.9, 2.4])
 async def test_a_stop_does_not_count(time: Time, at: float) -> None:
     over = asyncio.Event()
-    AgentClock(3.0, over.set).go_on()
+    AgentClock(3.0, over.set).start()
     await time.pass_by(at)
     await time.jump(100.0)
     assert not over.is_set()
@@ -55,7 +55,7 @@ async def test_a_stop_does_not_count(time: Time, at: float) -> None:
 
 async def test_a_second_stop_does_not_count_either(time: Time) -> None:
     over = asyncio.Event()
-    AgentClock(3.0, over.set).go_on()
+    AgentClock(3.0, over.set).start()
     for _ in range(3):
         await time.pass_by(0.4)
         await time.jump(20.0)
@@ -65,12 +65,12 @@ async def test_a_second_stop_does_not_count_either(time: Time) -> None:
 async def test_a_clock_that_stands_still_loses_nothing_and_needs_no_beat(time: Time) -> None:
     over = asyncio.Event()
     clock = AgentClock(3.0, over.set)
-    clock.go_on()
+    clock.start()
     await time.pass_by(2.0)
     clock.stop()
     await time.jump(100.0)
     assert Pulse.of_running_loop()._timer is None
-    clock.go_on()
+    clock.start()
     await time.pass_by(0.8)
     assert not over.is_set()
     await time.pass_by(0.5)
@@ -80,8 +80,8 @@ async def test_a_clock_that_stands_still_loses_nothing_and_needs_no_beat(time: T
 async def test_a_clock_that_was_stopped_never_calls(time: Time) -> None:
     over = asyncio.Event()
     clock = AgentClock(3.0, over.set)
-    clock.go_on()
-    clock.go_on()
+    clock.start()
+    clock.start()
     clock.stop()
     clock.stop()
     await time.pass_by(5.0)

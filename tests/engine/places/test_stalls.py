@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.engine.places import local, stalls
-from workbench.engine.places.stalls import Activity, Pinged, read_activity
+from workbench.engine.places.stalls import Activity, PingCheck, read_activity
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.events import CaseStarted
@@ -44,7 +44,7 @@ OPTIONS = RunOptions(concurrency=2, timeout=60)
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stalls, "_SILENT", 0.2)
-    monkeypatch.setattr(local, "_LOOK_EVERY", 0.1)
+    monkeypatch.setattr(local, "_CHECK_EVERY", 0.1)
 
 
 class Process:
@@ -54,37 +54,37 @@ class Process:
         self.asked = 0
         self.now = 0.0
         self.activity: Activity | None = Activity("S", 7)
-        self.pinged = Pinged(self._ask, lambda pid: self.activity, lambda: self.now)
+        self.pinged = PingCheck(self._ask, lambda pid: self.activity, lambda: self.now)
 
     def _ask(self) -> None:
         self.asked += 1
 
-    def look(self, after: float) -> str:
+    def check(self, after: float) -> str:
         self.now += after
-        return self.pinged.look(1)
+        return self.pinged.check(1)
 
 
 async def test_a_process_that_answers_is_asked_again_and_never_replaced() -> None:
     process = Process()
     process.activity = Activity("T", 7)
     for _ in range(5):
-        assert process.look(30.0) == ""
-        process.pinged.heard()
+        assert process.check(30.0) == ""
+        process.pinged.answered()
     assert process.asked == 5
 
 
 async def test_a_silent_process_that_is_seen_stopped_twice_is_replaced() -> None:
     process = Process()
     process.activity = Activity("T", 7)
-    process.look(0.0)
-    assert process.look(3.0) == ""
-    assert "stopped" in process.look(1.0)
+    process.check(0.0)
+    assert process.check(3.0) == ""
+    assert "stopped" in process.check(1.0)
 
 
 async def test_a_silent_process_that_does_nothing_is_replaced_after_ten_seconds() -> None:
     process = Process()
-    process.look(0.0)
-    assert [process.look(1.0) != "" for _ in range(13)] == [False] * 11 + [True] * 2
+    process.check(0.0)
+    assert [process.check(1.0) != "" for _ in range(13)] == [False] * 11 + [True] * 2
 
 
 @pytest.mark.parametrize("state", ["S", "R"])
@@ -92,21 +92,21 @@ async def test_a_silent_process_that_works_or_waits_for_the_processor_is_left_al
     process = Process()
     for second in range(40):
         process.activity = Activity(state, 7 if state == "R" else second // 5)
-        assert process.look(1.0) == ""
+        assert process.check(1.0) == ""
 
 
 async def test_the_time_in_which_the_workbench_was_stopped_replaces_nobody() -> None:
     process = Process()
-    process.look(0.0)
-    assert process.look(3600.0) == ""
-    process.pinged.heard()
-    assert process.look(1.0) == ""
+    process.check(0.0)
+    assert process.check(3600.0) == ""
+    process.pinged.answered()
+    assert process.check(1.0) == ""
 
 
 async def test_a_process_that_has_ended_is_not_replaced() -> None:
     process = Process()
     process.activity = None
-    assert [process.look(20.0) for _ in range(3)] == [""] * 3
+    assert [process.check(20.0) for _ in range(3)] == [""] * 3
 
 
 @pytest.mark.skipif(not stalls.can_be_watched(), reason="there is no /proc")
@@ -127,7 +127,7 @@ async def test_cases_of_a_stalled_process_start_again_as_attempt_2(project: Proj
     assert set(outcome.states.values()) == {"passed"}
     assert outcome.record(f"{what} once wait").attempt == 2
     assert outcome.record("case 4").attempt == 1
-    assert any("stood still" in notice for notice in outcome.notices)
+    assert any("hung" in notice for notice in outcome.notices)
     begun = [event.attempt for event in outcome.of(CaseStarted) if event.case.eval_id == f"{what} once wait"]
     assert begun == [1, 2]
 

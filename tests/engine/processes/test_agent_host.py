@@ -53,12 +53,12 @@ async def test_a_seat_for_one_case_is_given_once(project: Project, single: bool)
     async with Children() as children:
         host = AgentHost(setting, children, RunOptions(), lambda notice: None, ReadyPlace(single=single))
         # Between the moment at which the process is ready and the one at which who asked for it is told.
-        others = [host.ready_seat(alone=False)]
+        others = [host.ready_slot(alone=False)]
         host.begin()
-        asked = asyncio.create_task(host.seat())
+        asked = asyncio.create_task(host.slot())
         while not asked.done():
-            others.append(host.ready_seat(alone=False))
+            others.append(host.ready_slot(alone=False))
             await asyncio.sleep(0)
         assert (asked.result() in others) is not single
-        assert (host.ready_seat(alone=False) is asked.result()) is not single
+        assert (host.ready_slot(alone=False) is asked.result()) is not single
         await host.close()

@@ -118,7 +118,7 @@ def test_the_stemmer_is_imported_only_for_text(name: str, imported: bool) -> Non
 import socket, sys
 from workbench.agents.worker.frames import Channel, send
 from workbench.engine.scoring import scorer
-scorer.forgo_what_is_not_needed()
+scorer.block_unneeded_imports()
 ours, childs = socket.socketpair()
 send(ours, {{"op": "warm", "criteria": ["{name}"]}})
 send(ours, {{"op": "quit"}})

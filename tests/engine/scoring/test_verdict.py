@@ -76,7 +76,7 @@ def judged(*faults: str, status: MetricStatus = "error", answered: bool = True) 
     [
         (["quota", "quota"], "quota", "asks only for the rest"),
         (["quota", "timeout"], "judge", "asks only for the rest"),
-        ([""], "judge", "word for word"),
+        ([""], "judge", "in full"),
         (["blocked"], "judge", "Another judge_model"),
         (["limit", ""], "judge", "--max-judge-calls"),
     ],
@@ -102,7 +102,7 @@ def test_a_reply_that_was_cut_names_the_remedy() -> None:
     assert error is not None
     assert (error.kind, error.hint) == (
         "judge",
-        "Raise max_output_tokens in judge_model_config, or name another judge_model",
+        "Raise max_output_tokens in judge_model_config, or use another judge_model",
     )
 
 

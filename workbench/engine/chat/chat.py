@@ -1,5 +1,8 @@
-"""A live conversation with an agent: what is typed goes to its process, as the messages of a case do, and what the
-agent does comes back as it happens. A turn that fails or is stopped ends nothing but itself."""
+"""A live conversation with an agent.
+
+Typed messages go to the agent's process like those of a case, and its steps are published as they happen. A turn that
+fails or is stopped does not end the conversation.
+"""
 
 import asyncio
 import traceback
@@ -8,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from workbench.agents.channel import Frame
-from workbench.engine.chat.stream import Growing, Streamed, says_something
+from workbench.engine.chat.stream import StreamBuffer, Streamed, has_text
 from workbench.engine.conversation.case_run import CaseRun
-from workbench.engine.conversation.messages import Say
+from workbench.engine.conversation.messages import NextMessage
 from workbench.engine.plan.plan import AgentSetting, agent_notices
 from workbench.engine.plan.preflight.own_models import without_key
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
+from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.engine.processes.agent_process import read_error
 from workbench.engine.processes.children import Children
 from workbench.engine.run.recorder import Publish as PublishEvent
@@ -34,12 +37,12 @@ from workbench.events import (
 )
 
 _NO_LIMIT = 7 * 24 * 3600.0
-"""Seconds that the agent may take: whoever waits for an answer can stop it."""
+"""Limit of seconds for the agent. There is practically none, because the user can stop a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatOpened:
-    """The agent is there, and waits for the first message. `framework` is "adk" or "python"."""
+    """The start of the conversation: the agent waits for the first message. `framework` is "adk" or "python"."""
 
     framework: str
     adk: str | None
@@ -47,7 +50,7 @@ class ChatOpened:
 
 @dataclass(frozen=True, slots=True)
 class StateTold:
-    """What the session remembers now; None where it cannot be shown, and `why`."""
+    """The current session state, or None and `why` if it cannot be shown."""
 
     state: Any
     why: str = ""
@@ -55,7 +58,7 @@ class StateTold:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The turn has no answer: the agent raised, did nothing, or was stopped. The conversation goes on."""
+    """A turn without an answer: the agent raised, did nothing, or was stopped. The conversation continues."""
 
     turn: int
     error: CaseError
@@ -63,7 +66,7 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class ChatEnded:
-    """The conversation is over. `error` says why it cannot go on, None where it was asked to end."""
+    """The end of the conversation. `error` says why it cannot continue, or is None if `end` was called."""
 
     error: CaseError | None
 
@@ -85,27 +88,31 @@ Publish: TypeAlias = Callable[[ChatEvent], None]
 
 
 class TypedMessages:
-    """A user who types: each message is waited for."""
+    """A `MessageSource` for a user who types."""
 
     usage = Usage()
 
     def __init__(self) -> None:
-        self._typed: asyncio.Queue[Say] = asyncio.Queue()
+        self._typed: asyncio.Queue[NextMessage] = asyncio.Queue()
 
     def say(self, content: dict[str, Any]) -> None:
-        """Takes the next message, an ADK content."""
-        self._typed.put_nowait(Say(content))
+        """Add the next message, an ADK content."""
+        self._typed.put_nowait(NextMessage(content))
 
-    async def next(self, turns: Sequence[dict[str, Any]]) -> Say:
+    async def next(self, turns: Sequence[dict[str, Any]]) -> NextMessage:
+        """Wait for the next message."""
         return await self._typed.get()
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing, because there are no resources."""
 
 
 class Chat:
-    """One conversation. `session_input` is that of a case; `publish` gets each event in the event loop's thread, clean
-    of secrets. If it raises, the conversation ends. All methods are for that thread."""
+    """One conversation.
+
+    `session_input` has the form of a case's. `publish` gets each event without secrets. If it raises, the conversation
+    ends. Call all methods in the event loop's thread.
+    """
 
     def __init__(
         self, setting: AgentSetting, session_input: dict[str, Any], children: Children, publish: Publish
@@ -119,17 +126,17 @@ class Chat:
         self._run: _ChatRun | None = None
         self._ended = False
         self._over: CaseError | None = None
-        self._coming: asyncio.Future[Seat] | None = None
+        self._coming: asyncio.Future[ProcessSlot] | None = None
         self._fault: Exception | None = None
-        """What `publish` raised."""
+        """The exception of `publish`."""
         self._secrets: Secrets
         self._recorder: Recorder
 
     async def execute(self) -> None:
-        """From the start of the agent's process to its end. Being cancelled kills it.
+        """Run the conversation from the start of the agent's process to its end. Cancel it to kill the process.
 
         Raises:
-            Exception: what `publish` raised, after the end of the process.
+            Exception: `publish` raised it. It is raised again after the end of the process.
         """
         self._secrets = await asyncio.to_thread(Secrets, [self._setting.environment.values])
         self._recorder = Recorder(cast(PublishEvent, self._tell), None, self._secrets, _nothing_is_written)
@@ -150,19 +157,19 @@ class Chat:
             raise self._fault
 
     def say(self, content: dict[str, Any]) -> None:
-        """The user's next message, an ADK content; answered after those before it."""
+        """Add the user's next message, an ADK content. Messages are answered in order."""
         self._messages.say(content)
 
     def stop_turn(self) -> None:
-        """Asks the agent to leave the turn. One that never gives its event loop back does not hear it."""
+        """Ask the agent to stop the turn. An agent that blocks its event loop cannot be stopped this way."""
         if self._run is not None:
             self._run.stop_turn()
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
-        """Ends the conversation; `error` says why, where that was not simply wished."""
+        """End the conversation. `error` says why, or is None if the user wants it."""
         self._ended, self._over = True, error
         if self._run is not None:
-            self._run.cancel(error or _WISHED, kill=kill)
+            self._run.cancel(error or _ENDED_BY_USER, kill=kill)
         elif self._coming is not None:
             self._coming.cancel()
 
@@ -171,9 +178,9 @@ class Chat:
             self._put(notice)
         if self._ended:
             return self._over
-        self._coming = asyncio.ensure_future(host.seat())
+        self._coming = asyncio.ensure_future(host.slot())
         try:
-            seat = await self._coming
+            slot = await self._coming
         except NoAgentProcessError as unusable:
             self._show_import(host)
             return unusable.error
@@ -184,16 +191,16 @@ class Chat:
         self._show_import(host)
         if self._ended:
             return self._over
-        imported = seat.process.imported.result()
+        imported = slot.process.imported.result()
         if not isinstance(imported, CaseError):
             self._put(ChatOpened(imported.framework, imported.adk))
-        growing = Growing(self._put, self._secrets.clean_text)
-        run = self._run = _ChatRun(self._ref, self._messages, _NO_LIMIT, self._put, growing)
+        buffer = StreamBuffer(self._put, self._secrets.clean_text)
+        run = self._run = _ChatRun(self._ref, self._messages, _NO_LIMIT, self._put, buffer)
         spec = {"eval_id": "chat", "session_input": self._session_input, "env": {}, "chat": True}
-        transcript = await run.run(seat.process, spec, share=seat.share)
-        growing.tell_now()
+        transcript = await run.run(slot.process, spec, share=slot.share)
+        buffer.publish_now()
         await run.finish()
-        return None if transcript.error is _WISHED else transcript.error
+        return None if transcript.error is _ENDED_BY_USER else transcript.error
 
     def _tell(self, event: ChatEvent) -> None:
         if self._fault is None:
@@ -204,8 +211,7 @@ class Chat:
                 self.end(kill=True)
 
     def _put(self, event: ChatEvent | Event) -> None:
-        # The recorder cleans whatever is a dataclass; that some of these are no events of a run shows only in writing
-        # them, which is not done here.
+        # The recorder cleans any dataclass. Only writing needs events of a run, and nothing is written here.
         self._recorder.put(cast(Event, event))
 
     def _show_import(self, host: AgentHost) -> None:
@@ -214,53 +220,54 @@ class Chat:
 
 
 class _ChatRun(CaseRun):
-    """A case that also hears of texts as they grow, of failed turns and of the state."""
+    """A case run that also handles streamed texts, failed turns and the session state."""
 
     def __init__(
-        self, ref: CaseRef, source: TypedMessages, timeout: float, emit: Callable[[Event], None], growing: Growing
+        self, ref: CaseRef, source: TypedMessages, timeout: float, emit: Callable[[Event], None], buffer: StreamBuffer
     ) -> None:
         super().__init__(ref, source, timeout, emit)
-        self._growing = growing
+        self._buffer = buffer
 
     def stop_turn(self) -> None:
+        """Ask the agent to stop the turn."""
         self._process.send({"op": "stop"})
 
-    def _understand(self, frame: Frame) -> None:
+    def _handle_frame(self, frame: Frame) -> None:
         match frame["event"]:
             case "Streamed":
-                self._growing.add(str(frame["author"]), str(frame["text"]), bool(frame["thought"]))
+                self._buffer.add(str(frame["author"]), str(frame["text"]), bool(frame["thought"]))
             case "State":
                 self._tell(StateTold(frame.get("state"), str(frame.get("why") or "")))
             case "TurnFailed":
-                self._growing.tell_now()
-                self._growing.end()
+                self._buffer.publish_now()
+                self._buffer.end()
                 self._tell(TurnFailed(len(self._transcript.turns), read_error(dict(frame["error"]))))
                 if self._stop_reason is None:
-                    self._go_on()
+                    self._next_move()
             case "AgentActed":
-                if says_something(frame["acted"]):
-                    self._growing.drop(str(frame["acted"].get("author")))
-                super()._understand(frame)
+                if has_text(frame["acted"]):
+                    self._buffer.drop(str(frame["acted"].get("author")))
+                super()._handle_frame(frame)
             case "TurnFinished":
-                self._growing.end()
-                super()._understand(frame)
+                self._buffer.end()
+                super()._handle_frame(frame)
             case _:
-                super()._understand(frame)
+                super()._handle_frame(frame)
 
     def _tell(self, event: ChatEvent) -> None:
         self._event(cast(Event, event))
 
 
-_WISHED = CaseError("cancelled", "ended")
+_ENDED_BY_USER = CaseError("cancelled", "ended")
 
 
 def _keys_missing(setting: AgentSetting) -> list[Noticed]:
-    """The words of a run about models of the agent that cannot be asked. The agent itself will say the rest."""
+    """Return notices about models of the agent without a key."""
     try:
         return list(without_key(setting))
     except Exception:
-        return [Noticed("error", "the look at the agent's models failed", traceback.format_exc())]
+        return [Noticed("error", "the check of the agent's models failed", traceback.format_exc())]
 
 
 def _nothing_is_written(error: OSError) -> None:
-    """The recorder's failure to write, which cannot be."""
+    """Do nothing: this failure cannot happen, because a chat writes nothing."""

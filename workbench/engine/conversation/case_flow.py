@@ -1,4 +1,4 @@
-"""A case from its place in the plan to its verdict: start, transcript, scores, status."""
+"""The flow of a case from its plan entry to its verdict: start, transcript, scores, status."""
 
 import asyncio
 import traceback
@@ -8,16 +8,16 @@ from typing import Any
 from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
-from workbench.engine.conversation.messages import FixedMessages, HangUp, MessageSource
+from workbench.engine.conversation.messages import ConversationEnd, FixedMessages, MessageSource
+from workbench.engine.conversation.rescoring import complete_case, settled_verdicts, stored_events, unsuited_error
 from workbench.engine.conversation.scenario_user import ScenarioUser
-from workbench.engine.conversation.stored import as_stored, complete_case, settled, unsuited
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.plan import PlanEntry
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed_results
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
+from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -34,14 +34,17 @@ from workbench.model.evalset import BrokenCaseError, EvalCase
 from workbench.simulation.scenario import full_scenario
 
 _STALLED_TWICE = (
-    "the agent's process stood still in both attempts at this case, and was replaced",
-    "a case may stop or block its parent process: run the cases one by one (--concurrency 1) to find out which",
+    "the agent's process hung in both attempts at this case and was replaced",
+    "A case may block its parent process. To find it, run the cases one by one (--concurrency 1)",
 )
 
 
 class CaseFlow:
-    """One entry of the plan. `host` gives the agent's process, None where none is needed; `release` is called once,
-    when another case may begin: after the agent has done its part, or after a stored transcript is scored."""
+    """The flow of one plan entry.
+
+    `host` provides the agent's process, or is None if none is needed. `release` is called once, when another case may
+    start: after the agent's part, or after a stored transcript is scored.
+    """
 
     def __init__(
         self,
@@ -57,15 +60,16 @@ class CaseFlow:
         self._case_run: CaseRun | None = None
         self._scoring: CaseScoring | None = None
         self._cancelled: CaseError | None = None
-        self._waiting: asyncio.Future[Seat] | None = None
-        self._seat: Seat | None = None
+        self._waiting: asyncio.Future[ProcessSlot] | None = None
+        self._slot: ProcessSlot | None = None
         self._started = context.at()
         self._attempts = 0
         self.is_simulated = False
-        """Whether the user is played."""
+        """Whether the user is simulated."""
 
     @property
     def ref(self) -> CaseRef:
+        """The case and repeat."""
         return self._entry.ref
 
     @property
@@ -74,7 +78,7 @@ class CaseFlow:
         return "running" if isinstance(self._entry.source, AgentSource) else "being scored"
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
-        """Ends the case with `reason` as its error, also while it is judged."""
+        """End the case with `reason` as its error, also while it is being scored."""
         self._cancelled = self._cancelled or reason
         if self._case_run is not None:
             self._case_run.cancel(reason, kill=kill)
@@ -84,14 +88,14 @@ class CaseFlow:
             self._scoring.cancel(reason)
 
     async def run(self) -> None:
-        """Never raises: a fault of the workbench becomes the case's error."""
+        """Run the case to its end. An exception of the workbench becomes the case's error."""
         try:
             await self._run()
         except Exception as fault:
             error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
             await self._finish("error", error, Transcript())
         finally:
-            self._give_up_slot()
+            self._release_once()
 
     async def _run(self) -> None:
         match self._entry.source:
@@ -108,7 +112,7 @@ class CaseFlow:
         try:
             case = source.evalset.document.case(source.index)
         except BrokenCaseError as broken:
-            # Checked when the plan was made: the file has changed since.
+            # The file was valid when the plan was made, and has changed since.
             await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
             return
         if entry.blocked is not None or self._host is None:
@@ -116,20 +120,20 @@ class CaseFlow:
             await self._finish("error", entry.blocked, Transcript())
         elif (why_not := self._obstacle(case)) is not None:
             self._start(case)
-            await self._not_played(why_not)
+            await self._skip_scenario(why_not)
         else:
             transcript = await self._transcript(case, self._host, source.answers)
-            self._give_up_slot()
+            self._release_once()
             await self._score(case, transcript)
 
     async def _score_stored(self, source: StoredSource) -> None:
-        """Show the case as it was stored, but with the criteria of now, and score it.
+        """Emit the stored case with the current criteria, and score it.
 
-        A transcript that is not complete keeps the error that it was stored with.
+        An incomplete transcript keeps its stored error.
         """
         self._started = self._context.at()
         self.is_simulated = source.case.started is not None and source.case.started.scenario is not None
-        for event in as_stored(source, self._entry.config, self._started):
+        for event in stored_events(source, self._entry.config, self._started):
             self._context.emit(event)
         incomplete = source.case.why_incomplete()
         if self._entry.blocked is not None:
@@ -137,10 +141,10 @@ class CaseFlow:
         elif incomplete is not None:
             verdicts = Verdicts(source.case.status, incomplete)
         else:
-            kept = settled(source, self._entry.config)
+            kept = settled_verdicts(source, self._entry.config)
             verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in source.case.turns], kept)
             if verdicts.error is None:
-                verdicts.error = unsuited(source, verdicts.scored)
+                verdicts.error = unsuited_error(source, verdicts.scored)
         await self._finish(verdicts.status, verdicts.error, Transcript(usage=with_judges(source.spent, verdicts.usage)))
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
@@ -150,7 +154,7 @@ class CaseFlow:
         return obstacle(self._entry.config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
-        """The user of the case, at the beginning of the conversation."""
+        """Return the user of the case, at the start of the conversation."""
         if case.scenario is None:
             return FixedMessages([turn["user_content"] for turn in case.turns or ()])
         scorer, environment = self._context.children.scorer, self._context.environment_of(self.ref.agent)
@@ -158,35 +162,39 @@ class CaseFlow:
         return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
 
     async def _transcript(self, case: EvalCase, host: AgentHost, answers: Sequence[Answer]) -> Transcript:
-        """Return what the agent does. Where a shared process ended under the case, it is run once more, alone: then it
-        is known which case is to blame. Where the process that forks the cases stood still, it is run once more as
-        well."""
+        """Run the agent and return the transcript.
+
+        If a shared process died, the case runs once more alone, to find the case that is to blame. If the parent
+        process hung, the case also runs once more.
+        """
         if case.scenario is None and not case.turns:
             self._start(case)
             return Transcript()
         first = self._source(case).next([])
-        if isinstance(first, HangUp):
-            # A user who says nothing at all needs no agent.
+        if isinstance(first, ConversationEnd):
+            # Without any message of the user, no agent is needed.
             self._start(case)
             self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
             return Transcript()
         transcript = await self._attempt(case, host, answers, alone=False)
-        if self._is_run_again(transcript):
-            await self._clear()
-            transcript = await self._attempt(case, host, answers, alone=transcript.undecided)
+        if self._needs_second_attempt(transcript):
+            await self._clean_up()
+            transcript = await self._attempt(case, host, answers, alone=transcript.shared_process_died)
             if transcript.stalled:
                 transcript.error = CaseError("crashed", *_STALLED_TWICE)
         return transcript
 
-    def _is_run_again(self, transcript: Transcript) -> bool:
+    def _needs_second_attempt(self, transcript: Transcript) -> bool:
         if self._cancelled is not None:
             return False
-        return transcript.stalled or (transcript.undecided and not (self._seat is not None and self._seat.alone))
+        return transcript.stalled or (
+            transcript.shared_process_died and not (self._slot is not None and self._slot.alone)
+        )
 
     async def _attempt(self, case: EvalCase, host: AgentHost, answers: Sequence[Answer], *, alone: bool) -> Transcript:
         self._attempts += 1
         try:
-            seat = self._seat = host.ready_seat(alone=alone) or await self._wait_for_seat(host, alone)
+            slot = self._slot = host.ready_slot(alone=alone) or await self._wait_for_slot(host, alone)
         except NoAgentProcessError as unusable:
             self._start(case)
             self._show_import(host)
@@ -204,30 +212,30 @@ class CaseFlow:
         keep = None if context.answers is None else context.answers.spec(self.ref)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
         attempt = self._attempts
-        return await run.run(seat.process, spec, answers, share=seat.share, here=seat.here, attempt=attempt)
+        return await run.run(slot.process, spec, answers, share=slot.share, here=slot.here, attempt=attempt)
 
-    async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
-        self._waiting = asyncio.ensure_future(host.seat(alone=alone))
+    async def _wait_for_slot(self, host: AgentHost, alone: bool) -> ProcessSlot:
+        self._waiting = asyncio.ensure_future(host.slot(alone=alone))
         return await self._waiting
 
-    async def _clear(self) -> None:
-        """The end of what the case left behind, and of a process that was only there for it."""
+    async def _clean_up(self) -> None:
+        """Wait for the end of the case's process, and close an agent process that served only this case."""
         if self._case_run is not None:
             await self._case_run.finish()
-        if self._seat is not None and self._seat.alone:
-            await self._seat.process.close()
+        if self._slot is not None and self._slot.alone:
+            await self._slot.process.close()
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
-        """The verdicts over a complete transcript, or the error of one that is not; then the end of the case."""
+        """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
             verdicts = await self._verdicts(case, transcript.turns)
         if self._case_run is not None:
-            await self._case_run.said_all()
+            await self._case_run.closed()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
         await self._finish(verdicts.status, verdicts.error, transcript)
-        # The verdict does not wait for what takes a process milliseconds: giving its memory back.
-        await self._clear()
+        # The verdict does not wait for the process to free its memory, which takes milliseconds.
+        await self._clean_up()
 
     async def _verdicts(
         self, case: EvalCase, actual: Sequence[dict[str, Any]], kept: Sequence[Scored] = ()
@@ -237,7 +245,7 @@ class CaseFlow:
             scoring.cancel(self._cancelled)
         return await scoring.run(case.turns, actual, _in_full(case.scenario), case.rubrics)
 
-    async def _not_played(self, why: Obstacle) -> None:
+    async def _skip_scenario(self, why: Obstacle) -> None:
         for result in unplayed_results(self._entry.config, why.error):
             self._scored(Scored(result))
         await self._finish(why.status, why.error, Transcript())
@@ -275,7 +283,7 @@ class CaseFlow:
         finished = CaseFinished(self.ref, status, error, duration, transcript.usage)
         self._context.emit(await self._context.with_inputs(finished, transcript.reads, self.is_simulated))
 
-    def _give_up_slot(self) -> None:
+    def _release_once(self) -> None:
         release, self._release = self._release, None
         if release is not None:
             release()

@@ -1,4 +1,4 @@
-"""One case in an agent process: its turns driven one by one, what comes of them, and how it ends."""
+"""The execution of one case in an agent process: its turns, events and end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.conversation.messages import HangUp, MessageSource, Move, Say, Silence
+from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.places.agent_clock import AgentClock
 from workbench.engine.places.place import Stream
@@ -28,15 +28,17 @@ from workbench.events import (
 )
 
 FRAMES_LIMIT = 256 * 1024 * 1024
-"""Bytes of events a case may make: sixteen of the largest answers."""
+"""Limit of a case's events in bytes: sixteen of the largest answers."""
 
 
 class CaseRun:
-    """One execution of one case. `run` gives the transcript as soon as it is settled, `finish` waits for the end of
-    what it left behind; both are to be awaited, in this order.
+    """One execution of one case.
 
-    `source` gives the user's messages, one a turn; `emit` takes the events. `timeout` are the seconds that the agent
-    may take over all turns: while a message of the user is waited for, that clock stands still."""
+    Await `run`, which returns the transcript, and then `finish`, which waits for the end of the case's process.
+
+    `source` has the user's messages, one for each turn. `emit` takes the events. `timeout` is the limit in seconds for
+    the agent's part of all turns. Waiting for a message of the user does not count.
+    """
 
     def __init__(
         self,
@@ -50,15 +52,15 @@ class CaseRun:
         self._timeout = timeout
         self._clock = AgentClock(timeout, self._time_out)
         self._waiting: asyncio.Task[None] | None = None
-        """For the user's next message."""
+        """The task that waits for the user's next message."""
         self._last: int | None = None
-        """The turn that is known to be the last one."""
+        """The last turn, once it is known."""
         self._emit = emit
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._transcript = Transcript()
         self._settled: asyncio.Future[None] = loop.create_future()
-        """The transcript is complete, or it is known why it will not be."""
+        """Done when the transcript is complete or has an error."""
         self._stop_reason: CaseError | None = None
         self._where = ""
         self._ending: asyncio.Task[None] | None = None
@@ -75,38 +77,43 @@ class CaseRun:
         here: bool = False,
         attempt: int = 1,
     ) -> Transcript:
-        """Runs the case (the wire's CaseSpec) in `process`, in a process of its own unless it is to `share`; with
-        `here` that is `process` itself. `answers` are given again where models are asked the same."""
+        """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
+
+        With `share`, the case runs beside others in `process`. With `here`, `process` becomes the case's own. Otherwise
+        the case gets a fork. `answers` are reused for the same requests to models.
+        """
         self._process = CaseProcess(
             process,
             share=share,
             on_frame=self._take,
-            on_exit=self._judge,
+            on_exit=self._process_exited,
             give_up=lambda: self._settle(self._stop_reason),
         )
-        self._clock.go_on()
+        self._clock.start()
         self._process.start(case, attempt=attempt, here=here)
         if answers:
             self._process.send(*(answer.frame() for answer in answers))
-        self._go_on()
+        self._next_move()
         await self._settled
         return self._transcript
 
-    async def said_all(self) -> None:
-        """Waits until nothing more will come that belongs to the verdict: its process may need a while to end."""
+    async def closed(self) -> None:
+        """Wait until the agent has closed. No relevant output follows, although the process may still run."""
         self._process.allow_teardown()
-        await self._process.said_all
+        await self._process.closed
 
     async def finish(self) -> None:
-        """Waits until nothing of the case is left, and makes sure of it."""
+        """Wait until the case's process has ended, and kill it if necessary."""
         self._process.allow_teardown()
         await self._process.exited
         self._process.close()
         self._clock.stop()
 
     def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
-        """Ends the case: asks it to, and kills it if it does not listen; with `kill` at once. `reason` becomes its
-        error, unless it had one or was complete already."""
+        """Terminate the case, and kill it if it does not end. With `kill`, kill it at once.
+
+        `reason` becomes its error, unless it has an error or is complete.
+        """
         if self._settled.done():
             return
         first = self._stop_reason is None
@@ -124,7 +131,7 @@ class CaseRun:
             CaseError(
                 "timeout",
                 f"took longer than {self._timeout:g} s and was stopped in turn {turn}",
-                "--timeout SECONDS allows more",
+                "Allow more time with --timeout SECONDS",
             )
         )
 
@@ -133,11 +140,11 @@ class CaseRun:
             self._waiting.cancel()
             self._waiting = None
 
-    def _go_on(self) -> None:
-        """The user's next move; where it has to be waited for, the agent's clock stands still."""
+    def _next_move(self) -> None:
+        """Apply the user's next move. The agent's clock stops while the move is awaited."""
         move = self._source.next(self._transcript.turns)
-        if isinstance(move, Say | HangUp | Silence):
-            self._make(move)
+        if isinstance(move, NextMessage | ConversationEnd | UserFailure):
+            self._apply(move)
         else:
             self._clock.stop()
             self._waiting = self._loop.create_task(self._wait_for(move))
@@ -145,31 +152,31 @@ class CaseRun:
     async def _wait_for(self, coming: Awaitable[Move]) -> None:
         try:
             move = await coming
-        except Exception as fault:  # Nobody awaits this task: what goes wrong in it must end the case.
-            move = Silence(CaseError("internal", f"the user's next message: {fault!r}"))
+        except Exception as fault:  # Nobody awaits this task, so an exception must end the case.
+            move = UserFailure(CaseError("internal", f"the user's next message: {fault!r}"))
         self._waiting = None
-        self._clock.go_on()
-        self._make(move)
+        self._clock.start()
+        self._apply(move)
 
-    def _make(self, move: Move) -> None:
+    def _apply(self, move: Move) -> None:
         turn = len(self._transcript.turns)
         match move:
-            case Say():
+            case NextMessage():
                 if move.question is not None:
                     self._event(UserSimulated(self._ref, turn, "", move.question))
                 self._send_turn(turn, move)
-            case HangUp():
+            case ConversationEnd():
                 self._event(UserSimulated(self._ref, turn, move.how, move.question))
                 self._process.send({"op": "end"})
                 self._settle()
-            case Silence():
+            case UserFailure():
                 if move.question:
                     self._event(UserSimulated(self._ref, turn, "", move.question))
                 self._process.send({"op": "end"})
                 self._settle(move.error, move.status)
 
-    def _send_turn(self, turn: int, say: Say) -> None:
-        """Behind the message that is known to be the last the worker finds at once that there are no more."""
+    def _send_turn(self, turn: int, say: NextMessage) -> None:
+        """Send a message. The last one is followed by `end`, so that the worker need not wait for more."""
         if say.last:
             self._last = turn
         try:
@@ -184,47 +191,47 @@ class CaseRun:
         try:
             if "usage" in frame:
                 self._transcript.usage = _usage(frame["usage"])
-            self._understand(frame)
+            self._handle_frame(frame)
         except (KeyError, TypeError, ValueError) as error:
-            self.cancel(CaseError("internal", f"the agent's process sent what cannot be understood: {error!r}"))
+            self.cancel(CaseError("internal", f"the agent's process sent an invalid message: {error!r}"))
         if self._frames_bytes > FRAMES_LIMIT:
             limit = FRAMES_LIMIT // 2**20
             self.cancel(CaseError("too_large", f"the agent made more than {limit} MiB of events in one case"))
 
-    def _understand(self, frame: Frame) -> None:
+    def _handle_frame(self, frame: Frame) -> None:
         match frame["event"]:
             case "AgentActed":
                 self._event(_agent_acted(self._ref, frame))
             case "TurnFinished":
                 self._turn_finished(*_turn_finished(frame))
             case "Spans":
-                self._spans_told(_spans(self._ref, frame))
+                self._record_spans(_spans(self._ref, frame))
             case "Printed":
-                self._show(frame["stream"], str(frame["text"]))
+                self._capture_output(frame["stream"], str(frame["text"]))
             case "Failed":
                 self._settle(read_error(dict(frame["error"])))
             case _:
-                self._understand_end(frame)
+                self._handle_end_frame(frame)
 
-    def _understand_end(self, frame: Frame) -> None:
+    def _handle_end_frame(self, frame: Frame) -> None:
         match frame["event"]:
             case "Stopped":
                 self._where = str(frame.get("where") or "")
             case "Touched":
-                own = Reads.told(frame)
+                own = Reads.from_frame(frame)
                 self._process.agent.note_reads(own, own=self._process.share)
                 self._transcript.reads = self._process.agent.reads | own
             case "Wrote":
                 self._process.agent.note_written(frame.get("files"))
             case "Ended":
-                # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
+                # Warnings of the agent's own cleanup do not affect the verdict, so they go to its output.
                 for warning in frame.get("warnings") or ():
-                    self._show("stderr", f"{warning}\n")
-                self._process.note_said_all()
+                    self._capture_output("stderr", f"{warning}\n")
+                self._process.note_closed()
             case "Flooded":
                 self.cancel(CaseError("output_flood", str(frame["why"])), kill=True)
             case "Spoilt":
-                why = f"what the agent's process sent cannot be read: {frame['why']}"
+                why = f"the output of the agent's process cannot be read: {frame['why']}"
                 self.cancel(CaseError("internal", why), kill=True)
 
     def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
@@ -236,21 +243,21 @@ class CaseRun:
         if turn == self._last:
             self._settle()
         elif self._stop_reason is None:
-            self._go_on()
+            self._next_move()
 
-    def _spans_told(self, told: SpansRecorded) -> None:
-        if told.turn == len(self._transcript.turns):
-            self._event(told)
+    def _record_spans(self, spans: SpansRecorded) -> None:
+        if spans.turn == len(self._transcript.turns):
+            self._event(spans)
 
     def _event(self, event: Event) -> None:
         if not self._settled.done():
             self._emit(event)
 
-    def _show(self, stream: Stream, text: str) -> None:
+    def _capture_output(self, stream: Stream, text: str) -> None:
         self._emit(OutputCaptured(self._ref, stream, text))
 
     def _settle(self, error: CaseError | None = None, status: CaseStatus = "error") -> None:
-        """The first word on how the case went holds."""
+        """Complete the transcript. Only the first call counts."""
         if self._settled.done():
             return
         self._stop_waiting()
@@ -262,36 +269,35 @@ class CaseRun:
         self._transcript.status = status
         self._settled.set_result(None)
 
-    def _judge(self, how: str | None) -> None:
-        """The case's process ended (`how`), or the one above it (None). Nothing more will come: what there is
-        decides."""
+    def _process_exited(self, how: str | None) -> None:
+        """Settle the case after its process ended (`how`) or its parent process died (None)."""
         turn = len(self._transcript.turns) + 1
         if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
             self._transcript.stalled = True
-            self._settle(CaseError("crashed", f"the agent's process stood still in turn {turn} and was replaced"))
+            self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
         elif not self._settled.done() and self._stop_reason is None:
             who = "the process"
             if how is None:
-                self._transcript.undecided = self._process.share
+                self._transcript.shared_process_died = self._process.share
                 who, how = "the agent's process", self._process.agent.gone.result()
             self._settle(CaseError("crashed", f"{who} {how} in turn {turn}", _hint(how)))
         elif not self._settled.done():
-            self._transcript.undecided = self._process.share and how is None and self._is_running_or_overdue()
+            self._transcript.shared_process_died = self._process.share and how is None and self._is_running_or_overdue()
             self._settle(self._stop_reason)
         self._process.note_exited()
 
     def _is_running_or_overdue(self) -> bool:
-        """Whether nobody wanted the case to end but the clock."""
+        """Return whether the case was still running, or was ended only by its timeout."""
         return self._stop_reason is None or self._stop_reason.kind == "timeout"
 
 
 def _hint(how: str) -> str:
     if "SIGKILL" in how:
         return "killed from outside, or by the system because memory ran out"
-    return "os._exit, or a crash in native code; what it printed last is in its output" if "code" in how else ""
+    return "os._exit, or a crash in native code. Its last output may say more" if "code" in how else ""
 
 
-# A frame that says something else than the worker protocol has it raises KeyError, TypeError or ValueError.
+# A frame that breaks the worker protocol raises KeyError, TypeError or ValueError.
 
 
 def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
@@ -299,7 +305,7 @@ def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
 
 
 def _turn_finished(frame: Frame) -> tuple[int, dict[str, Any], str]:
-    """The turn's number, the invocation, and what is to be noted of it."""
+    """Return the number of the turn, the invocation and its note."""
     return _int(frame["turn"]), _dict(frame["actual"]), str(frame.get("note") or "")
 
 
@@ -309,17 +315,17 @@ def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:
 
 
 def _usage(spent: Any) -> Usage:
-    """The totals so far."""
+    """Return the totals so far."""
     return Usage(*(_int(_dict(spent).get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens")))
 
 
 def _int(value: Any) -> int:
     if not isinstance(value, int):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return value
 
 
 def _dict(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError(f"{str(value)[:80]!r} is no object")
+        raise TypeError(f"{str(value)[:80]!r} is not an object")
     return value

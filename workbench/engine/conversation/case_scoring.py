@@ -1,4 +1,4 @@
-"""The verdicts over one complete transcript: asked for, shown as they come, and what follows from them."""
+"""Scoring of one complete transcript: its verdicts, the case's status, and its usage."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.plan.usage import judge_usage
-from workbench.engine.scoring.conversation import Asking, Conversation
+from workbench.engine.scoring.conversation import Conversation, JudgeAccess
 from workbench.engine.scoring.verdict import case_status, metric_error
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
 from workbench.metrics.base import Scored
@@ -17,7 +17,10 @@ from workbench.model.criteria import CriteriaConfig
 
 @dataclass
 class Verdicts:
-    """How a case came out: `scored` what was decided, in the order of the criteria; `usage` what judges cost."""
+    """The outcome of a case.
+
+    `scored` are its verdicts in the order of the criteria. `usage` is that of its judges.
+    """
 
     status: CaseStatus
     error: CaseError | None
@@ -26,8 +29,11 @@ class Verdicts:
 
 
 class CaseScoring:
-    """Scores the case `ref` by the criteria of `config`. Each verdict is an event as soon as it exists. `kept` are
-    verdicts that hold as they are: their criteria are not asked again."""
+    """The scoring of the case `ref` by the criteria of `config`.
+
+    Each verdict becomes an event as soon as it exists. `kept` are verdicts that stay valid. Their criteria are not
+    scored again.
+    """
 
     def __init__(self, ref: CaseRef, config: CriteriaConfig, context: RunContext, kept: Sequence[Scored] = ()) -> None:
         names = {one.result.name for one in kept}
@@ -39,11 +45,13 @@ class CaseScoring:
         self._cancelled: CaseError | None = None
 
     def cancel(self, reason: CaseError) -> None:
-        """Asks nobody any more. What is computed is still scored; `reason` becomes the case's error if that leaves any
-        criterion out."""
+        """Stop asking judges. Computed criteria are still scored.
+
+        `reason` becomes the case's error if a criterion has no verdict.
+        """
         self._cancelled = self._cancelled or reason
         if self._conversation is not None:
-            self._context.children.scorer.forgo(self._conversation)
+            self._context.children.scorer.skip_judges(self._conversation)
 
     async def run(
         self,
@@ -52,7 +60,7 @@ class CaseScoring:
         scenario: dict[str, Any] | None,
         rubrics: Sequence[dict[str, Any]],
     ) -> Verdicts:
-        """`expected` and `actual` are invocations, one a turn; `expected` is None for a scenario."""
+        """Score the case. `expected` (None for a scenario) and `actual` have one invocation for each turn."""
         config = self._config
         criteria = with_informational(config.criteria)
         conversation = Conversation(
@@ -73,8 +81,11 @@ class CaseScoring:
         return Verdicts(status, error, scored, judge_usage(asked))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
-        """The verdicts, each shown as soon as it exists. Where the conversation holds secrets, an explanation that is
-        computed from its text may hold pieces of them that nobody would recognise: it is made of what may be shown."""
+        """Return the verdicts, and emit each as soon as it exists.
+
+        Computed explanations may quote pieces of secrets that cannot be recognised later. If the conversation holds
+        secrets, explanations are therefore computed from the cleaned text.
+        """
         scorer = self._context.children.scorer
         shown = self._without_secrets(conversation)
         explained: dict[str, Scored] = {}
@@ -96,8 +107,7 @@ class CaseScoring:
         return replace(conversation, criteria=criteria, asking=None)
 
     def _without_secrets(self, conversation: Conversation) -> Conversation | None:
-        """The conversation as it may be shown, with the criteria that are computed from its text; None if it holds no
-        secrets."""
+        """Return the conversation without secrets and with computed criteria only, or None if it has no secrets."""
         secrets = self._context.secrets
         invocations = [conversation.expected and list(conversation.expected), list(conversation.actual)]
         if not secrets.may_contain(json.dumps(invocations)):
@@ -108,16 +118,16 @@ class CaseScoring:
     def _asks(self, name: str) -> bool:
         return asks(name, custom=name in self._config.custom_metrics)
 
-    def _asking(self) -> Asking | None:
-        """How the judges of this case are asked; None where no criterion asks anybody."""
+    def _asking(self) -> JudgeAccess | None:
+        """Return the settings for this case's judges, or None if no criterion asks a judge."""
         if not any(self._asks(item.name) for item in self._config.criteria):
             return None
         environment = self._context.environment_of(self._ref.agent)
-        return Asking(environment, self._ref.repeat, self._context.options.all_votes)
+        return JudgeAccess(environment, self._ref.repeat, self._context.options.all_votes)
 
 
 def _explained_by(scored: Scored, other: Scored) -> Scored:
-    """The verdict of `scored` with the words of `other`."""
+    """Return the verdict of `scored` with the reasons and details of `other`."""
     turns = tuple(
         replace(turn, reason=shown.reason, details=shown.details)
         for turn, shown in zip(scored.turns, other.turns, strict=False)

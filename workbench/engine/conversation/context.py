@@ -1,4 +1,4 @@
-"""What the cases of one run share."""
+"""The context that all cases of a run share."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 
 @dataclass(frozen=True)
 class RunContext:
-    """The run's options and children, where events go, the seconds since it began, and what must not be shown.
+    """The shared context of the cases of one run.
 
-    `environments` holds, by agent name, what its judges are asked with (`workbench.engine.plan.judge_environment`).
-    `with_inputs` adds to the end of a case what its verdict depends on, given what it was seen to read (None: nobody
-    knows) and whether its user was played. `answers` says where answers of models are kept; None if they are not kept.
+    `emit` takes events, and `at` returns the seconds since the run began. `secrets` must not be shown. `environment_of`
+    returns the environment of an agent's judges (`workbench.engine.plan.judge_environment`). `with_inputs` adds the
+    inputs of the verdict to the end of a case. It gets the files that the case read (None: not known), and whether its
+    user was simulated. `answers` stores answers of models, or is None.
     """
 
     options: RunOptions
@@ -32,8 +33,11 @@ class RunContext:
     answers: AnswerStorage | None = None
 
     def limit_judges(self, cache: Path | None, since: float | None = None) -> None:
-        """Tells the scorer what this run may ask; `cache` is the folder where answers are kept, None: in memory.
-        `since` is when a run that is resumed began, in seconds of the epoch."""
+        """Send the limits of this run's judge calls to the scorer.
+
+        `cache` is the folder for answers; None keeps them in memory. `since` is the start of a resumed run in seconds
+        of the epoch.
+        """
         self.children.scorer.begin_run(
             in_flight=self.options.in_flight,
             max_calls=self.options.max_judge_calls,

@@ -1,4 +1,4 @@
-"""Where the user's messages of a case come from: a fixed list, or whoever decides after each answer."""
+"""The user's messages in a case: a fixed list, or a source that decides after each answer."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +8,12 @@ from workbench.events import CaseError, CaseStatus, Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """The next message, an ADK content. `last`: it is known already that none will follow. `question` is what was asked
-    for it (`UserSimulated.question`), None for a user who is not simulated."""
+class NextMessage:
+    """The user's next message, an ADK content.
+
+    `last` means that surely no message follows. `question` is the simulator's question (`UserSimulated.question`), or
+    None if the user is not simulated.
+    """
 
     content: dict[str, Any]
     last: bool = False
@@ -18,24 +21,26 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class HangUp:
-    """The conversation is over, by the simulated user's own decision or at the limit of turns."""
+class ConversationEnd:
+    """The end of the conversation, by the simulated user's decision or at the turn limit."""
 
     how: Literal["stop_signal", "turn_limit"]
     question: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
-    """A message should come, and it is known that none will. `question` is the one that brought no reply, {} if none
-    was asked. `status` is that of the case."""
+class UserFailure:
+    """A failure to make the next message.
+
+    `question` is the question without a usable reply, or {}. `status` is that of the case.
+    """
 
     error: CaseError
     question: dict[str, Any] = field(default_factory=dict)
     status: CaseStatus = "error"
 
 
-Move: TypeAlias = Say | HangUp | Silence
+Move: TypeAlias = NextMessage | ConversationEnd | UserFailure
 
 
 class MessageSource(Protocol):
@@ -43,30 +48,30 @@ class MessageSource(Protocol):
 
     @property
     def usage(self) -> Usage:
-        """What its own calls cost so far, in the fields of judges."""
+        """The usage of its own calls so far, in the fields of judges."""
         ...
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
-        """What comes after `turns` (ADK invocations): at once, where it is known, else something to wait for, which may
-        be cancelled. Never raises."""
+        """Return the move after `turns` (ADK invocations), or an awaitable of it that may be cancelled. Never raise."""
         ...
 
     def close(self) -> None:
-        """Lets go of what it holds: the conversation is over, however it ended."""
+        """Release all resources, because the conversation is over."""
         ...
 
 
 class FixedMessages:
-    """The messages of a conversation that is written down, at least one."""
+    """The messages of a case without a simulated user, at least one."""
 
     usage = Usage()
 
     def __init__(self, contents: Sequence[dict[str, Any]]) -> None:
         self._contents = contents
 
-    def next(self, turns: Sequence[dict[str, Any]]) -> Say:
+    def next(self, turns: Sequence[dict[str, Any]]) -> NextMessage:
+        """Return the message after `turns`."""
         turn = len(turns)
-        return Say(self._contents[turn], last=turn == len(self._contents) - 1)
+        return NextMessage(self._contents[turn], last=turn == len(self._contents) - 1)
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing, because there are no resources."""

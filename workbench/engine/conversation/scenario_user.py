@@ -1,5 +1,4 @@
-"""The simulated user of one case, as the engine sees it: what needs no judge is known here, the rest is asked of the
-scorer."""
+"""The simulated user of one case. The scorer is asked only for messages that need a model."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -7,24 +6,27 @@ from typing import Any
 
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.conversation.messages import HangUp, Move, Say, Silence
-from workbench.engine.scoring.client import Line, Scorer
+from workbench.engine.conversation.messages import ConversationEnd, Move, NextMessage, UserFailure
+from workbench.engine.scoring.client import Scorer, ScorerChannel
 from workbench.events import CaseError, CaseStatus, Usage
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import read_scenario
 from workbench.simulation.simulated_user import Ended, Failed, Said, Step, without_asking
 
 _ATTEMPTS = 2
-"""How often a message is asked for when the scorer does not survive it."""
+"""Number of attempts at a message if the scorer dies."""
 
 
-class _LineLostError(Exception):
-    """The scorer died; the text says how."""
+class _ChannelLostError(Exception):
+    """The death of the scorer. The text says how it ended."""
 
 
 class ScenarioUser:
-    """A `MessageSource`. `environment` is what judges of the case's agent are asked with
-    (`workbench.engine.plan.judge_environment`), `scenario` and `simulator` are those of the case and of its config."""
+    """A `MessageSource` that simulates the user of a scenario.
+
+    `environment` is that of the agent's judges (`workbench.engine.plan.judge_environment`). `scenario` is the case's
+    and `simulator` the config's.
+    """
 
     def __init__(
         self,
@@ -39,16 +41,18 @@ class ScenarioUser:
         self._message = {"op": "simulate", "scenario": scenario, "simulator": simulator, "repeat": repeat}
         self._scenario = read_scenario(scenario)
         self._config = read_simulator(simulator)
-        self._line: Line | None = None
+        self._channel: ScorerChannel | None = None
         self._sent = 0
-        """How many turns the scorer has been told on this line."""
+        """Number of turns that were sent on this channel."""
         self._answer: asyncio.Future[Frame] | None = None
         self._before: Mapping[str, int] = {}
-        """What was counted on lines that were lost."""
+        """The tally of channels that were lost."""
         self._tally: Mapping[str, int] = {}
 
     @property
     def usage(self) -> Usage:
+        """The usage of the simulator's model."""
+
         def sum_of(name: str) -> int:
             return self._before.get(name, 0) + self._tally.get(name, 0)
 
@@ -60,35 +64,37 @@ class ScenarioUser:
         )
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
+        """Return the next move, or an awaitable of it if a model decides."""
         known = without_asking(self._scenario, self._config, len(turns))
         return self._ask(turns) if known is None else _move(known)
 
     def close(self) -> None:
-        if self._line is not None:
-            self._scorer.close_line(self._line)
-            self._line = None
+        """Close the channel to the scorer."""
+        if self._channel is not None:
+            self._scorer.close_channel(self._channel)
+            self._channel = None
 
     async def _ask(self, turns: Sequence[dict[str, Any]]) -> Move:
         how = ""
         for _ in range(_ATTEMPTS):
             try:
                 return _move_of(await self._answer_to(turns))
-            except _LineLostError as lost:
+            except _ChannelLostError as lost:
                 how = str(lost)
             except FrameTooLargeError as error:
-                return _silence(f"the turn before it cannot be handed to the scorer: {error}")
-        return _silence(f"the scorer {how}, twice")
+                return _failure(f"the previous turn cannot be sent to the scorer: {error}")
+        return _failure(f"the scorer {how}, twice")
 
     async def _answer_to(self, turns: Sequence[dict[str, Any]]) -> Frame:
-        """What the scorer says to the turns, told as far as it does not know them."""
+        """Send the turns that the scorer does not have, and return its answer."""
         self._answer = asyncio.get_running_loop().create_future()
-        if self._line is None:
+        if self._channel is None:
             self._sent = 0
-            self._line = self._scorer.open_line(self._environment, self._take, self._lost)
-            self._scorer.say(self._line, {**self._message, "environment": self._environment["key"]})
+            self._channel = self._scorer.open_channel(self._environment, self._take, self._lost)
+            self._scorer.send(self._channel, {**self._message, "environment": self._environment["key"]})
         for number in range(self._sent, len(turns)):
             answer = number == len(turns) - 1
-            self._scorer.say(self._line, {"op": "heard", "turn": turns[number], "answer": answer})
+            self._scorer.send(self._channel, {"op": "heard", "turn": turns[number], "answer": answer})
         self._sent = len(turns)
         return await self._answer
 
@@ -98,27 +104,27 @@ class ScenarioUser:
             self._answer.set_result(frame)
 
     def _lost(self, how: str) -> None:
-        self._line = None
+        self._channel = None
         names = self._before.keys() | self._tally.keys()
         self._before = {name: self._before.get(name, 0) + self._tally.get(name, 0) for name in names}
         self._tally = {}
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(_LineLostError(how))
+            self._answer.set_exception(_ChannelLostError(how))
 
 
 def _move(step: Step) -> Move:
     match step:
         case Said():
-            return Say({"role": "user", "parts": [{"text": step.text}]}, question=step.question)
+            return NextMessage({"role": "user", "parts": [{"text": step.text}]}, question=step.question)
         case Ended():
-            return HangUp(step.how, step.question)
+            return ConversationEnd(step.how, step.question)
         case Failed():
             status: CaseStatus = "not_evaluated" if step.limited else "error"
-            return Silence(CaseError("simulator", step.message, step.hint), step.question, status)
+            return UserFailure(CaseError("simulator", step.message, step.hint), step.question, status)
 
 
 def _move_of(frame: Frame) -> Move:
-    """The scorer's answer (`workbench.engine.scoring.simulated`)."""
+    """Return the move in an answer of the scorer (`workbench.engine.scoring.simulated`)."""
     question = frame.get("question") or {}
     match frame["op"]:
         case "said":
@@ -127,10 +133,10 @@ def _move_of(frame: Frame) -> Move:
             return _move(Ended(frame["how"], question))
         case "silent":
             return _move(Failed(frame["message"], frame["hint"], question, frame["limited"]))
-    return Silence(
+    return UserFailure(
         CaseError("internal", f"the simulated user: {frame.get('reason')}", "", frame.get("traceback") or "")
     )
 
 
-def _silence(why: str) -> Silence:
-    return Silence(CaseError("simulator", f"the simulated user said nothing: {why}"))
+def _failure(why: str) -> UserFailure:
+    return UserFailure(CaseError("simulator", f"no message from the simulated user: {why}"))

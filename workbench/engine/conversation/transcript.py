@@ -1,4 +1,4 @@
-"""What came of a case's conversation while it runs; `workbench.engine.plan.transcripts` has those that are stored."""
+"""The transcript of a running case. Stored transcripts are in `workbench.engine.plan.transcripts`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,15 +9,18 @@ from workbench.events import CaseError, CaseStatus, Usage
 
 @dataclass
 class Transcript:
-    """What an agent did in a case: one invocation a turn, complete unless `error` says why not; then `status` is that
-    of the case. `undecided` means that a process shared with other cases ended under it, so that nobody knows which of
-    them is to blame. `stalled` means that the process that had forked it stood still and was replaced."""
+    """The invocations of an agent in a case, one for each turn.
+
+    The transcript is complete unless `error` says why not. Then `status` is that of the case. `shared_process_died`
+    means that a process of several cases died, so that the guilty case is not known. `stalled` means that the parent
+    process hung and was replaced.
+    """
 
     turns: list[dict[str, Any]] = field(default_factory=list)
     error: CaseError | None = None
     status: CaseStatus = "error"
     usage: Usage = field(default_factory=Usage)
-    undecided: bool = False
+    shared_process_died: bool = False
     stalled: bool = False
     reads: Reads | None = None
-    """What the case and the import of its agent have read; None if the case did not come to say so."""
+    """Files that the case and the import of its agent read; None if the case ended without reporting them."""

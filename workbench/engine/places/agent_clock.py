@@ -1,6 +1,6 @@
-"""Time limits that leave out the time in which the workbench itself stood still.
+"""Time limits that do not count the time in which the workbench itself was stopped.
 
-A workbench that is stopped (`SIGSTOP`, ctrl+z, a laptop that sleeps) hears nothing of what its children do meanwhile.
+While the workbench is stopped (`SIGSTOP`, ctrl+z, a sleeping laptop), it cannot read what its children send.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 _BEAT = 0.5
-"""Seconds between two beats; a stop shorter than that is not noticed."""
+"""Seconds between two beats. A shorter stop is not noticed."""
 
 
 class Pulse:
-    """A beat in an event loop, while there is a clock that runs. `lost` are the seconds in which it did not beat."""
+    """A regular beat in an event loop while a clock runs. `lost` counts the seconds without beats."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -24,7 +24,7 @@ class Pulse:
 
     @classmethod
     def of_running_loop(cls) -> "Pulse":
-        """The one pulse of the running event loop."""
+        """Return the only pulse of the running event loop."""
         loop = asyncio.get_running_loop()
         if loop not in _PULSES:
             _PULSES[loop] = cls(loop)
@@ -32,17 +32,17 @@ class Pulse:
 
     @property
     def lost(self) -> float:
-        """Seconds lost so far, a gap that is not over for the beat included."""
+        """Seconds lost so far, including a gap that still lasts."""
         return self._lost + (self._gap() if self._timer is not None else 0.0)
 
     def begin(self) -> None:
-        """One more clock runs."""
+        """Count one more running clock."""
         self._clocks += 1
         if self._timer is None:
             self._next()
 
     def end(self) -> None:
-        """A clock has stopped."""
+        """Count one running clock less."""
         self._clocks -= 1
         if not self._clocks and self._timer is not None:
             self._lost += self._gap()
@@ -66,7 +66,10 @@ _PULSES: "WeakKeyDictionary[asyncio.AbstractEventLoop, Pulse]" = WeakKeyDictiona
 
 
 class AgentClock:
-    """Runs from `go_on` to `stop`, any number of times; `on_time_over` is called when it has run for `seconds`."""
+    """A clock that can be started and stopped repeatedly.
+
+    `on_time_over` is called when it has run for `seconds` in total.
+    """
 
     def __init__(self, seconds: float, on_time_over: Callable[[], None]) -> None:
         self._left = seconds
@@ -77,14 +80,14 @@ class AgentClock:
         self._since = 0.0
         self._lost_then = 0.0
 
-    def go_on(self) -> None:
-        """Starts the clock, unless it runs."""
+    def start(self) -> None:
+        """Start the clock if it is not running."""
         if self._timer is None:
             self._pulse.begin()
             self._run()
 
     def stop(self) -> None:
-        """Stops the clock, if it runs."""
+        """Stop the clock if it is running."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -108,10 +111,10 @@ class AgentClock:
 
 
 async def done_within(future: "asyncio.Future[Any]", seconds: float) -> bool:
-    """Return whether a future is done in time. It is not cancelled."""
+    """Return whether a future is done within `seconds`. It is never cancelled."""
     overdue = asyncio.Event()
     clock = AgentClock(seconds, overdue.set)
-    clock.go_on()
+    clock.start()
     waiting = asyncio.ensure_future(overdue.wait())
     try:
         await asyncio.wait([future, waiting], return_when=asyncio.FIRST_COMPLETED)

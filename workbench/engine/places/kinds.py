@@ -1,4 +1,4 @@
-"""The kinds of places, found through entry points."""
+"""The kinds of places, which are found through entry points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +11,11 @@ from workbench.plugins import ExtensionPoint, resolve
 
 @dataclass(frozen=True)
 class PlaceKind:
-    """A kind of places. `spelling` shows how its places are written (`ssh:host1,host2`), `answers_for` says whether a
-    word is one of them. `make` is `module:attribute` of a function from such a word, and from this machine as a place,
-    to the place."""
+    """A kind of places.
+
+    `spelling` shows the form of its names (`ssh:host1,host2`). `answers_for` returns whether a word is such a name.
+    `make` is the `module:attribute` of a function that gets the word and this machine's place, and returns the place.
+    """
 
     name: str
     spelling: str
@@ -22,10 +24,10 @@ class PlaceKind:
 
 
 PLACES: Final = ExtensionPoint("places", PlaceKind, probe=lambda kind: kind.answers_for("local"))
-LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.engine.places.kinds:same")
+LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.engine.places.kinds:local_place")
 
 
-def same(word: str, local: Place) -> Place:
+def local_place(word: str, local: Place) -> Place:
     """Return this machine."""
     return local
 
@@ -42,11 +44,11 @@ def place_at(word: str, local: Place) -> Place:
             if kind.answers_for(word):
                 place: Place = resolve(kind.make)(word, local)
                 if place is not local and not hasattr(place, "start"):
-                    raise TypeError(f"{kind.make} returned no place, but a value of type {type(place).__name__}")
+                    raise TypeError(f"{kind.make} must return a place, not {type(place).__name__}")
                 return place
         except (Exception, SystemExit) as error:
             package = PLACES.extension(kind.name).package
             failures.append(f"the place {kind.name} of {package} failed: {type(error).__name__}: {error}")
     known = ", ".join(kind.spelling for kind in PLACES.values())
     message = "; ".join([f"there is no place {word}", *failures])
-    raise UsageFaultError(message, f"name one of {known}")
+    raise UsageFaultError(message, f"use one of {known}")

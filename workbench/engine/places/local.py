@@ -1,4 +1,4 @@
-"""This machine as a place: agent processes are forks of a warm zygote, or fresh ones where that cannot be."""
+"""This machine as a place: agent processes are forks of a warm zygote, or fresh if forking is impossible."""
 
 import asyncio
 import itertools
@@ -21,38 +21,40 @@ from workbench.engine.plan.plan import AgentSetting
 from workbench.regular_file import read_regular
 
 _READY_WITHIN = 120.0
-"""Seconds that importing the framework may take: cold, on a slow disk."""
+"""Limit of seconds for importing the framework, without disk cache and on a slow disk."""
 _SOURCES = ("*.py", "*/*.py")
 _SOURCES_READ = 200
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at processes that may stand still."""
+_CHECK_EVERY = 1.0
+"""Seconds between two checks for hung processes."""
 
 
 class LocalPlace:
-    """Child processes on this machine. `lifeline` is the pipe they die with. With `keep_warm` they are kept ready for
-    the next run."""
+    """Child processes on this machine, which end when the pipe `lifeline` closes.
+
+    With `keep_warm`, they stay ready for the next run.
+    """
 
     def __init__(self, lifeline: int, *, keep_warm: bool = True) -> None:
         self._lifeline = lifeline
         self._keep_warm = keep_warm
         self._uses_adk: set[Path] = set()
-        """Folders of agents that turned out to need google-adk."""
+        """Folders of agents that need google-adk."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
-        """What was installed when a zygote was started, as `installed` tells it."""
+        """Installed packages when a zygote was started, in the form of `installed`."""
         self._agents: set[LocalAgent] = set()
         self._watching: asyncio.Task[None] | None = None
-        self._looking_for_stale: asyncio.Task[int] | None = None
+        self._stale_cleanup: asyncio.Task[int] | None = None
 
     def open(self, concurrency: int) -> None:
-        """Allow enough open files: a case has a socket and two pipes."""
+        """Raise the limit of open files, because each case has a socket and two pipes."""
         wanted = _FILES_A_CASE * concurrency + _FILES_BESIDES
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if hard != resource.RLIM_INFINITY:
             wanted = min(wanted, hard)
-        if soft != resource.RLIM_INFINITY and soft < wanted:  # It is 256 on macOS.
+        if soft != resource.RLIM_INFINITY and soft < wanted:  # The default on macOS is 256.
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
     async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> LocalAgent:
@@ -70,11 +72,11 @@ class LocalPlace:
             found = LocalAgent(start, on_frame, zygote, serves_one_case=single)
         except OSError as error:
             raise NotStartedError(f"{python} cannot be started: {error.strerror or error}") from None
-        self._look_after(found, agent.agent)
+        self._watch(found, agent.agent)
         return found
 
     async def warm(self, agent: AgentSetting) -> Zygote | None:
-        """Start what a run of the agent will fork, with the framework imported if the agent needs it.
+        """Start the zygote for an agent, with the framework imported if the agent needs it.
 
         Raises:
             NotStartedError: the interpreter cannot be used.
@@ -83,8 +85,9 @@ class LocalPlace:
         return (await self.zygote(agent.interpreter.path, agent.root, warm=adk))[0]
 
     async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
-        """Return the zygote of an interpreter once it is ready, with the framework imported if `warm`. It is started in
-        `folder` if none is alive. None if it cannot fork (and `why` says so).
+        """Return the zygote of an interpreter once it is ready, or None if it cannot fork (then `why` says why).
+
+        It is started in `folder` if none is alive. With `warm` it has imported the framework.
 
         Raises:
             NotStartedError: the interpreter does not start, or ends before it is ready.
@@ -94,7 +97,7 @@ class LocalPlace:
         if task is not None and task.done() and not _is_lost(task) and self._installed[interpreter, warm] != now:
             zygote, _ = task.result()
             if zygote.idle:
-                # What it has imported is not what is installed any more.
+                # The installed packages have changed since its imports.
                 await zygote.process.close()
                 task = None
         if task is None or (task.done() and _is_lost(task)):
@@ -105,8 +108,10 @@ class LocalPlace:
         return (zygote if ready.can_fork else None), ready
 
     async def close(self) -> None:
-        """End the zygotes, so that the next run starts with what is installed and set now. Not while a run is going on:
-        its agents are forks of them."""
+        """End the zygotes, so that the next run uses the current packages and environment.
+
+        Do not call it during a run, because its agents are forks of the zygotes.
+        """
         if self._watching is not None:
             self._watching.cancel()
         tasks, self._zygotes = list(self._zygotes.values()), {}
@@ -121,15 +126,15 @@ class LocalPlace:
         return cases > 1 or self._keep_warm or any(key[0] == interpreter for key in self._zygotes)
 
     def _names_adk(self, agent: AgentFolder) -> bool:
-        """Guess whether google-adk should be imported before the agent is. A wrong guess only costs time."""
+        """Guess whether google-adk should be imported before the agent. A wrong guess only costs time."""
         sources = itertools.islice(itertools.chain.from_iterable(map(agent.folder.glob, _SOURCES)), _SOURCES_READ)
         found = agent.kind == "yaml" or any(map(_names_adk, sources))
         if found:
             self._uses_adk.add(agent.folder)
         return found
 
-    def _look_after(self, found: LocalAgent, agent: AgentFolder) -> None:
-        """Watch an agent's process until it is gone."""
+    def _watch(self, found: LocalAgent, agent: AgentFolder) -> None:
+        """Watch an agent's process until it has ended."""
 
         def imported(framework: "asyncio.Future[str]") -> None:
             if framework.result() == "adk":
@@ -142,20 +147,20 @@ class LocalPlace:
             self._watching = asyncio.create_task(self._replace_stalled())
 
     async def _replace_stalled(self) -> None:
-        """Look now and then whether a process that forks others stands still, as long as there is one."""
+        """Check regularly for hung parent processes, as long as there are agents."""
         while self._agents:
             for zygote in {agent.zygote for agent in self._agents if agent.zygote is not None}:
                 why = zygote.replace_if_stalled()
                 for agent in self._agents if why else ():
                     if agent.zygote is zygote:
-                        agent.tell_stalled(why)
+                        agent.report_stalled(why)
             for agent in tuple(self._agents):
                 agent.replace_if_stalled()
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_CHECK_EVERY)
 
     async def _start_zygote(self, command: Command) -> tuple[Zygote, Ready]:
-        if self._looking_for_stale is None:
-            self._looking_for_stale = asyncio.create_task(asyncio.to_thread(kill_stale))
+        if self._stale_cleanup is None:
+            self._stale_cleanup = asyncio.create_task(asyncio.to_thread(kill_stale))
         try:
             zygote = Zygote(command, self._lifeline, spare=self._keep_warm)
         except OSError as error:
@@ -175,8 +180,11 @@ class LocalPlace:
 
 
 def worker_command(mode: Literal["zygote", "solo"], interpreter: Path, folder: Path, *, warm: bool = False) -> Command:
-    """Return how a worker is started, in this process's environment; `warm` has it import google-adk ahead. Pools of
-    numerical threads are kept to one: threads do not survive a fork."""
+    """Return the command that starts a worker in this process's environment.
+
+    With `warm`, it imports google-adk in advance. Numerical libraries get one thread, because threads do not survive a
+    fork.
+    """
     arguments = [str(interpreter), "-X", "utf8", "-u", WORKER_DIR, mode, *(("--warm", "adk") if warm else ())]
     return Command(arguments, {"OPENBLAS_NUM_THREADS": "1", **os.environ}, folder)
 
@@ -192,4 +200,4 @@ def _names_adk(source: Path) -> bool:
     try:
         return b"google.adk" in read_regular(source)
     except OSError:
-        return False  # The agent's own import will say it better.
+        return False  # The import of the agent gives a better message.

@@ -11,21 +11,23 @@ from workbench.agents.child_process import ChildProcess, Command, how_it_ended
 from workbench.agents.output import OutputPipe
 from workbench.engine.places.local_cases import ForkedCase, SharedCase
 from workbench.engine.places.place import OnFrame, Stream
-from workbench.engine.places.stalls import Pinged
+from workbench.engine.places.stalls import PingCheck
 from workbench.engine.places.zygote import ForkedProcess, Zygote
 
 Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], ForkedProcess | ChildProcess]
-"""Starts the process: what to call with its frames, and the pipes for its stdout and stderr, which it takes over."""
+"""A function that starts the process. It gets a callback for frames, and takes over the stdout and stderr pipes."""
 
 
 def forked(zygote: Zygote, spec: dict[str, Any]) -> Start:
-    """Fork a warm zygote. `spec` is the wire's AgentSpec."""
+    """Return a function that forks a warm zygote. `spec` is the protocol's AgentSpec."""
     return lambda on_frame, stdout, stderr: zygote.fork(spec, on_frame, stdout, stderr)
 
 
 def solo(command: Command, lifeline: int, spec: dict[str, Any]) -> Start:
-    """Start a fresh process, where forking is unsafe or not worth it. Starting it raises OSError if the interpreter
-    cannot be started."""
+    """Return a function that starts a fresh process, for when forking is unsafe or not worth it.
+
+    The function raises OSError if the interpreter cannot be started.
+    """
 
     def start(on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> ChildProcess:
         try:
@@ -48,18 +50,18 @@ class LocalAgent:
     """
 
     def __init__(self, start: Start, on_frame: OnFrame, zygote: Zygote | None, *, serves_one_case: bool) -> None:
-        self._hand_on = on_frame
+        self._on_frame = on_frame
         self.zygote = zygote
-        """The process that forked this one."""
+        """The zygote that forked this process, or None."""
         self.serves_one_case = serves_one_case
         self.framework: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Known once the agent is imported."""
+        """Done when the agent is imported."""
         self._cases: dict[int, SharedCase | ForkedCase] = {}
-        """The attempts that have not exited."""
+        """Attempts that have not exited, by number."""
         self._forks = False
-        """Whether it only forks its cases: then it must answer at once."""
+        """Whether the process only forks its cases, so that it must answer pings at once."""
         self._stalled = False
-        self._pinged = Pinged(lambda: self._process.channel.send({"op": "ping"}))
+        self._ping_check = PingCheck(lambda: self._process.channel.send({"op": "ping"}))
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
         try:
@@ -76,7 +78,7 @@ class LocalAgent:
         self.ended.add_done_callback(lambda ended: self._gone(ended.result()))
 
     def send(self, *frames: Frame) -> None:
-        """Carry messages to the process, or to the process of the case that they are for."""
+        """Send messages to the process, or to the process of their case."""
         first = frames[0]
         case = self._cases.get(first["id"])
         if first["op"] == "case":
@@ -90,44 +92,46 @@ class LocalAgent:
             case.send(*frames)
 
     def kill(self) -> None:
+        """Kill the process and all its cases."""
         self._process.signal_group(signal.SIGKILL)
 
     async def close(self) -> None:
+        """End the process and everything in it."""
         await self._process.close()
 
-    def tell_stalled(self, why: str) -> None:
-        """Say that the process, or the zygote above it, is replaced because it stood still."""
+    def report_stalled(self, why: str) -> None:
+        """Report that the process or its zygote hung and is being replaced."""
         self._stalled = True
-        self._hand_on({"op": "stalled", "why": why}, 0)
+        self._on_frame({"op": "stalled", "why": why}, 0)
 
     def replace_if_stalled(self) -> None:
-        """End the process with all its cases if it forks them and stands still."""
+        """Kill the process with all its cases if it forks them and hangs."""
         if not self._forks or self._process.pid is None or self.ended.done() or self._stalled:
             return
-        why = self._pinged.look(self._process.pid)
+        why = self._ping_check.check(self._process.pid)
         if why:
-            self.tell_stalled(why)
+            self.report_stalled(why)
             self.kill()
 
     def _start_case(self, command: Frame) -> None:
         number = command["id"]
         if self.ended.done():
-            asyncio.get_running_loop().call_soon(self._hand_on, {"op": "exited", "id": number, "how": None}, 0)
+            asyncio.get_running_loop().call_soon(self._on_frame, {"op": "exited", "id": number, "how": None}, 0)
             return
         kind = SharedCase if command["share"] else ForkedCase
-        case = self._cases[number] = kind(command, self._process, self._tell)
+        case = self._cases[number] = kind(command, self._process, self._forward)
         self._forks = self._forks or not (command["share"] or command["here"])
         self._process.channel.send(command, descriptors=case.take_descriptors())
 
     def _take(self, frame: Frame) -> None:
-        """Take what the process says: of itself, of the cases that it forked, and for those that share it."""
+        """Handle a message about the process itself, a forked case, or a case that shares the process."""
         case = self._cases.get(frame.get("id", 0))
         match frame:
             case {"event": _}:
                 if isinstance(case, SharedCase):
                     case.take(frame)
             case {"op": "pong"}:
-                self._pinged.heard()
+                self._ping_check.answered()
             case {"op": "started", "pid": int(pid)} if isinstance(case, ForkedCase):
                 case.leader = pid
             case {"op": "exited", "status": int(status)} if case is not None:
@@ -135,17 +139,17 @@ class LocalAgent:
             case {"op": "imported", "framework": str(framework)} if not self.framework.done():
                 self.framework.set_result(framework)
                 self._settle_output()
-                self._hand_on(frame, 0)
+                self._on_frame(frame, 0)
             case {"op": "import_failed" | "wrote"}:
                 self._settle_output()
-                self._hand_on(frame, 0)
+                self._on_frame(frame, 0)
 
-    def _tell(self, frame: Frame, size: int) -> None:
-        """Hand on what a case says, until it has exited."""
+    def _forward(self, frame: Frame, size: int) -> None:
+        """Forward a message of a case, until the case has exited."""
         if frame["id"] in self._cases:
             if frame.get("op") == "exited":
                 del self._cases[frame["id"]]
-            self._hand_on(frame, size)
+            self._on_frame(frame, size)
 
     def _gone(self, how: str) -> None:
         for pipe in self._pipes:
@@ -154,9 +158,9 @@ class LocalAgent:
             case.lost(how)
 
     def _settle_output(self) -> None:
-        """Take in what was printed before."""
+        """Read the output that was printed so far."""
         for pipe in self._pipes:
             pipe.flush_all()
 
     def _printed(self, stream: Stream, text: str) -> None:
-        self._hand_on({"op": "printed", "stream": stream, "text": text}, 0)
+        self._on_frame({"op": "printed", "stream": stream, "text": text}, 0)

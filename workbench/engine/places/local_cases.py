@@ -1,4 +1,4 @@
-"""Cases in an agent process on this machine: forked with a socket and pipes of their own, or sharing the process."""
+"""Cases on this machine: forked with their own socket and pipes, or sharing the agent's process."""
 
 import asyncio
 import contextlib
@@ -14,14 +14,15 @@ from workbench.engine.places.place import OnFrame, Stream
 from workbench.engine.places.zygote import ForkedProcess
 
 OUTPUT_LIMIT = 16 * 1024 * 1024
-"""Bytes a case may print."""
+"""Limit of a case's output in bytes."""
 
 
 class CaseOutput:
-    """What goes to a case's stdout and stderr: through pipes, or told by a case that is to `share` its process.
+    """The stdout and stderr of a case, from pipes, or from messages of a case that shares its process (`share`).
 
-    `show` takes texts as they come; `on_flood` is called once, with a sentence, when there is more than a case may
-    print, and from then on it is dropped. `descriptors` are the ends for the case, to be taken over."""
+    `show` takes texts as they arrive. `on_flood` is called once with a message when the limit is exceeded. Later output
+    is dropped. `descriptors` are the case's ends of the pipes, which it takes over.
+    """
 
     def __init__(
         self, show: Callable[[Stream, str], None], on_flood: Callable[[str], None], *, share: bool = False
@@ -41,21 +42,25 @@ class CaseOutput:
         self._pipes = (OutputPipe(stdout, self._out, self._count), OutputPipe(stderr, self._err, self._count))
 
     def take(self, stream: Stream, text: str) -> None:
-        """Takes what the case says that it has printed. KeyError: it is not one that should say so."""
+        """Add output that the case reported.
+
+        Raises:
+            KeyError: the case does not share its process, or the stream is unknown.
+        """
         lines = self._lines[stream]
         if self._printed <= OUTPUT_LIMIT:
             lines.add(text)
         self._count(len(text.encode("utf-8", "replace")))
 
     def settle(self) -> None:
-        """Takes in what was printed so far."""
+        """Read the output that was printed so far."""
         for pipe in self._pipes:
             pipe.flush_all()
         for lines in self._lines.values():
             lines.flush_all()
 
     def finish(self) -> None:
-        """`settle`, and no more is taken."""
+        """Read the output that was printed so far, and no more."""
         for pipe in self._pipes:
             pipe.finish()
         for lines in self._lines.values():
@@ -76,16 +81,16 @@ class CaseOutput:
 
 
 class _LocalCase:
-    """An attempt at a case, begun by `command` in `process`. `tell` gets what it says, at last that it has exited."""
+    """An attempt at a case that `command` starts in `process`. `forward` gets its messages, the exit last."""
 
     def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, tell: OnFrame) -> None:
         self._number: int = command["id"]
         self._process = process
-        self._tell = tell
+        self._forward = tell
         self._output: CaseOutput | None = None
 
     def close(self) -> None:
-        """Take in what was printed, and let go of it."""
+        """Read the remaining output and close the pipes."""
         if self._output is not None:
             self._output.finish()
 
@@ -97,41 +102,42 @@ class _LocalCase:
         )
 
     def _event(self, kind: str, **values: str) -> None:
-        self._tell({"id": self._number, "event": kind, **values}, 0)
+        self._forward({"id": self._number, "event": kind, **values}, 0)
 
     def _has_exited(self, how: str | None) -> None:
         self.close()
-        self._tell({"op": "exited", "id": self._number, "how": how}, 0)
+        self._forward({"op": "exited", "id": self._number, "how": how}, 0)
 
 
 class SharedCase(_LocalCase):
-    """A case beside others in the agent's process. Its messages travel with those of the process."""
+    """A case beside others in the agent's process. It uses the channel of the process."""
 
     def take_descriptors(self) -> Sequence[int]:
-        """Return none: it has nothing of its own."""
+        """Return (), because the case has no pipes of its own."""
         return ()
 
     def send(self, *frames: Frame) -> None:
+        """Send messages to the case."""
         self._process.channel.send(*frames)
 
     def take(self, frame: Frame) -> None:
-        """Hand on what the case says; what it prints as whole lines. It has ended with its last word, as it leaves no
-        process behind."""
+        """Forward a message of the case, and its output in whole lines. "Ended" is the exit: it has no process."""
         if frame["event"] == "Printed":
             self._take_printed(frame)
             return
         ended = frame["event"] == "Ended"
         if ended and self._output is not None:
             self._output.settle()
-        self._tell(frame, self._process.channel.frame_bytes)
+        self._forward(frame, self._process.channel.frame_bytes)
         if ended:
             self.exited("ended with exit code 0")
 
     def exited(self, how: str) -> None:
+        """Report the exit of the case."""
         self._has_exited(how)
 
     def lost(self, how: str) -> None:
-        """Note that the process ended."""
+        """Report the exit of the case with its process."""
         self._has_exited(None)
 
     def _take_printed(self, frame: Frame) -> None:
@@ -144,23 +150,24 @@ class SharedCase(_LocalCase):
 
 
 class ForkedCase(_LocalCase):
-    """A case in a process of its own: a fork of the agent's, or (`here`) what that has become."""
+    """A case in its own process: a fork of the agent's process, or (`here`) that process itself."""
 
     def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, tell: OnFrame) -> None:
         super().__init__(command, process, tell)
         self._here: bool = command["here"]
         self.leader: int | None = None
-        """The case's process, once it is known: it leads a group."""
+        """The id of the case's process, which leads a process group, once it is known."""
         self._ending: asyncio.Task[None] | None = None
         own, self._childs = socket.socketpair()
-        self._channel = Channel(own, self._take, self._spoilt)
+        self._channel = Channel(own, self._take, self._channel_closed)
         self._output: CaseOutput = self._captured(share=False)
 
     def take_descriptors(self) -> Sequence[int]:
-        """Return the case's ends of its socket and pipes, to be taken over."""
+        """Return the case's ends of its socket and pipes, which the case takes over."""
         return (self._childs.detach(), *self._output.descriptors)
 
     def send(self, *frames: Frame) -> None:
+        """Send messages to the case, or to its parent for signals."""
         if frames[0]["op"] != "kill":
             self._channel.send(*frames)
         elif self._here:
@@ -169,23 +176,23 @@ class ForkedCase(_LocalCase):
             self._process.channel.send(*frames)
 
     def exited(self, how: str | None) -> None:
-        """Note that the process ended: take in all that it said before."""
+        """Report the exit of the case's process after all its messages."""
         if self._channel.drain_at_once():
             self._has_exited(how)
         else:
             self._ending = asyncio.get_running_loop().create_task(self._take_rest(how))
 
     def lost(self, how: str) -> None:
-        """Note that the process above it, or that it has become, ended."""
+        """Handle the end of the parent process, or of the process that became the case's own."""
         if self.leader is not None:
-            # The case died with that process; what it had started did not.
+            # The case died with that process, but its child processes did not.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.leader, signal.SIGKILL)
         if self._ending is None:
             self.exited(how if self._here else None)
 
     def close(self) -> None:
-        """Take in what was printed, and close the socket and the pipes."""
+        """Read the remaining output, and close the socket and the pipes."""
         super().close()
         self._channel.close()
 
@@ -196,10 +203,9 @@ class ForkedCase(_LocalCase):
     def _take(self, frame: Frame) -> None:
         if frame.get("event") == "Ended":
             self._output.settle()
-        self._tell({**frame, "id": self._number}, self._channel.frame_bytes)
+        self._forward({**frame, "id": self._number}, self._channel.frame_bytes)
 
-    def _spoilt(self, reason: str) -> None:
-        """Note that the socket closed. The end itself comes from the process's parent; only a socket that was spoilt
-        needs a word."""
+    def _channel_closed(self, reason: str) -> None:
+        """Report a broken socket. A normal exit is reported by the parent process."""
         if reason:
             self._event("Spoilt", why=reason)

@@ -1,6 +1,7 @@
-"""Processes that fork others and stand still: stopped by a signal, or silent without using the processor.
+"""Detection of hung parent processes: stopped by a signal, or silent without using the processor.
 
-A process that only waits for commands answers a ping at once, however busy its children are. Linux only, as forking is.
+A process that only waits for commands answers a ping at once, however busy its children are. This works on Linux only,
+like forking.
 """
 
 import asyncio
@@ -11,22 +12,22 @@ from typing import NamedTuple
 from workbench.agents.orphans import stat_fields
 
 _SILENT = 2.0
-"""Seconds that an answer may take before the process is looked at."""
+"""Seconds without an answer before the process is examined."""
 _STILL = 10.0
-"""Seconds without use of the processor after which a silent process counts as stalled."""
+"""Seconds without processor use after which a silent process counts as hung."""
 _STOPPED = ("T", "t")
 _WANTS_PROCESSOR = "R"
 
 
 class Activity(NamedTuple):
-    """A process's state as `/proc` has it, and the clock ticks of the processor that it has used."""
+    """The state of a process in `/proc`, and the processor's clock ticks that it has used."""
 
     state: str
     ticks: int
 
 
-class Pinged:
-    """A process that is asked now and then whether it answers. `ping` sends the question; `heard` takes any answer."""
+class PingCheck:
+    """A regular check whether a process answers. `ping` sends a ping; call `answered` for the reply."""
 
     def __init__(
         self,
@@ -41,12 +42,12 @@ class Pinged:
         self._seen: Activity | None = None
         self._still_since = 0.0
 
-    def heard(self) -> None:
-        """It has answered."""
+    def answered(self) -> None:
+        """Record that the process has answered."""
         self._asked_at = self._seen = None
 
-    def look(self, pid: int) -> str:
-        """Return why the process must be replaced, or "" while it answers or works."""
+    def check(self, pid: int) -> str:
+        """Return why the process must be replaced, or "" if it answers or works."""
         now = self._clock()
         if self._asked_at is None:
             self._asked_at = now
@@ -57,10 +58,10 @@ class Pinged:
         before, seen = self._seen, self._activity(pid)
         self._seen = seen
         if seen is None:
-            return ""  # It has ended: others say so.
+            return ""  # The process has ended, which is reported elsewhere.
         if before is None or seen.ticks != before.ticks or seen.state == _WANTS_PROCESSOR:
             self._still_since = now
-        # Seen stopped twice: one that is just being woken, with us, answers before the second look.
+        # Only two checks in a row count: a process that is being resumed with ours answers before the second one.
         elif seen.state in _STOPPED and before.state in _STOPPED:
             return "it was stopped by a signal"
         elif now - self._still_since >= _STILL:
@@ -69,11 +70,11 @@ class Pinged:
 
 
 def read_activity(pid: int) -> Activity | None:
-    """Return what `/proc` tells of a process, None if it has ended."""
+    """Return the activity of a process from `/proc`, or None if it has ended."""
     fields = stat_fields(pid)
     return Activity(fields[0], int(fields[11]) + int(fields[12])) if len(fields) > 12 else None
 
 
 def can_be_watched() -> bool:
-    """Whether this system tells what a process is doing."""
+    """Return whether this system reports the activity of processes."""
     return os.path.exists("/proc/self/stat")  # noqa: PTH110 - raises nothing

@@ -1,4 +1,4 @@
-"""The warm parent of agent processes: it has imported the framework and waits to be forked."""
+"""The warm parent of agent processes, which has imported the framework and is forked for each agent."""
 
 import asyncio
 import contextlib
@@ -12,16 +12,18 @@ from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
-from workbench.engine.places.stalls import Pinged
+from workbench.engine.places.stalls import PingCheck
 
-_TOLD_WITHIN = 3.0
-"""Seconds that the zygote is given to say how an agent process ended whose socket has closed."""
+_REPORT_WITHIN = 3.0
+"""Seconds in which the zygote must report the end of an agent process whose socket has closed."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """What a worker says once it can be used: its Python's version, google-adk's (None: not installed), and why it
-    cannot fork ("" if it can)."""
+    """The report of a worker that is ready.
+
+    `python` and `adk` are versions (None: google-adk is not installed). `why` says why it cannot fork, or is "".
+    """
 
     python: str
     adk: str | None
@@ -30,8 +32,10 @@ class Ready:
 
 
 class Zygote:
-    """A running zygote. `ready` is done when it can be used, or with None if it ended before that: `failure` says how.
-    `spare`: whenever it has nothing to do it forks an agent process ahead, for the next run.
+    """A running zygote.
+
+    `ready` is done when it can be used, or with None if it ended before that; then `failure` says how. With `spare`, an
+    idle zygote forks an agent process in advance for the next run.
 
     Raises:
         OSError: the interpreter cannot be started.
@@ -43,24 +47,24 @@ class Zygote:
         self._ids = itertools.count(1)
         self._forks: dict[int, ForkedProcess] = {}
         self.process = ChildProcess(command, lifeline, self._take)
-        self._pinged = Pinged(lambda: self.process.channel.send({"op": "ping"}))
+        self._ping_check = PingCheck(lambda: self.process.channel.send({"op": "ping"}))
         self.process.ended.add_done_callback(lambda ended: self._ended(ended.result()))
 
     @property
     def idle(self) -> bool:
-        """Whether no process that it has forked is alive."""
+        """Whether none of its forks is alive."""
         return not self._forks
 
     @property
     def failure(self) -> str:
-        """How it ended, with the last thing it printed."""
+        """How it ended, with its last output."""
         how = self.process.ended.result() if self.process.ended.done() else "does not answer"
         return f"{how}: {self.process.last_line}" if self.process.last_line else how
 
     def fork(
         self, spec: dict[str, Any], on_frame: Callable[[Frame], None], stdout: int, stderr: int
     ) -> "ForkedProcess":
-        """Starts an agent process that writes into the two pipes; the descriptors are taken over."""
+        """Fork an agent process, which takes over the two pipes for its output."""
         control, childs_control = socket.socketpair()
         number = next(self._ids)
         forked = ForkedProcess(control, on_frame, lambda signal_number: self._kill(number, signal_number))
@@ -72,10 +76,10 @@ class Zygote:
         return forked
 
     def replace_if_stalled(self) -> str:
-        """Ends the zygote with all that it has forked if it stands still; returns why, or "" where it does not."""
+        """Kill the zygote with all its forks if it hangs, and return why, or "" if it does not hang."""
         if self.process.ended.done() or self.process.stalled or not self.ready.done():
             return ""
-        why = self._pinged.look(self.process.pid)
+        why = self._ping_check.check(self.process.pid)
         if why:
             self.process.stalled = True
             self.process.signal_group(signal.SIGKILL)
@@ -88,16 +92,16 @@ class Zygote:
         match frame:
             case {"op": "ready", "python": str(python), "can_fork": bool(can_fork)}:
                 self.ready.set_result(Ready(python, frame.get("adk"), can_fork, str(frame.get("why", ""))))
-                self._look_ahead(can_fork)
+                self._request_spare(can_fork)
             case {"op": "pong"}:
-                self._pinged.heard()
+                self._ping_check.answered()
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._forks:
                 self._forks[number].pid = pid
             case {"op": "exited", "id": int(number), "status": int(status)} if number in self._forks:
                 self._forks.pop(number).end(how_it_ended(os.waitstatus_to_exitcode(status)))
-                self._look_ahead(self.idle)
+                self._request_spare(self.idle)
 
-    def _look_ahead(self, now: bool) -> None:
+    def _request_spare(self, now: bool) -> None:
         if self._spare and now:
             self.process.channel.send({"op": "spare"})
 
@@ -111,8 +115,10 @@ class Zygote:
 
 
 class ForkedProcess:
-    """The parent's end of an agent process that a zygote forked. `ended` is done with how it ended, in words that
-    follow a subject, after everything it said has been handed on."""
+    """The connection to an agent process that a zygote forked.
+
+    `ended` is done after its last message was forwarded, with a phrase such as "ended with exit code 1".
+    """
 
     def __init__(self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], None]) -> None:
         self.pid: int | None = None
@@ -120,27 +126,27 @@ class ForkedProcess:
         self.channel = Channel(control, on_frame, lambda reason: self._lost())
         self._kill = kill
         self._ending: asyncio.Task[None] | None = None
-        self._told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._exit_reported: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def signal_group(self, number: int) -> None:
-        """Sends a signal to the process and all that is in its group."""
+        """Send a signal to the process group."""
         if not self.ended.done():
             self._kill(number)
 
     def kill_directly(self) -> None:
-        """For when the zygote is gone: the process dies with it; should it have got away from that, it ends here."""
+        """Kill the process group without the zygote, which is gone. Normally the process died with it."""
         if self.pid is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # Gone already, as it should be.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def end(self, how: str) -> None:
-        """The process has ended."""
-        if not self._told.done():
-            self._told.set_result(how)
+        """Record the end of the process."""
+        if not self._exit_reported.done():
+            self._exit_reported.set_result(how)
         self._lost()
 
     async def close(self, *, grace: float = 2.0) -> None:
-        """Asks the process to end, and kills it if it does not within `grace` seconds."""
+        """Ask the process to end, and kill it if it does not within `grace` seconds."""
         if not self.ended.done():
             self.channel.send({"op": "quit"})
             await asyncio.wait([self.ended], timeout=grace)
@@ -154,10 +160,12 @@ class ForkedProcess:
             self._ending = asyncio.get_running_loop().create_task(self._end())
 
     async def _end(self) -> None:
-        await asyncio.wait([self._told], timeout=_TOLD_WITHIN)
-        if not self._told.done():
+        await asyncio.wait([self._exit_reported], timeout=_REPORT_WITHIN)
+        if not self._exit_reported.done():
             self._kill(signal.SIGKILL)
-            await asyncio.wait([self._told], timeout=_TOLD_WITHIN)
+            await asyncio.wait([self._exit_reported], timeout=_REPORT_WITHIN)
         await self.channel.drain()
         self.channel.close()
-        self.ended.set_result(self._told.result() if self._told.done() else "closed its connection and cannot be ended")
+        self.ended.set_result(
+            self._exit_reported.result() if self._exit_reported.done() else "closed its connection and cannot be ended"
+        )

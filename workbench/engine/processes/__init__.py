@@ -1,1 +1,1 @@
-"""Processes that run agents: zygotes, hosts and cases."""
+"""Agent processes and the cases in them."""

@@ -1,4 +1,4 @@
-"""The agents of one run: their processes, started when a case first needs them and again if they die."""
+"""The agent processes of one run, started when a case first needs them and again if they die."""
 
 import asyncio
 from collections import Counter
@@ -14,11 +14,11 @@ from workbench.engine.processes.agent_process import AgentProcess, Imported, Tou
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
 
-_OTHER_PYTHON = "--python names another interpreter"
+_OTHER_PYTHON = "Use --python to name another interpreter"
 
 
 class NoAgentProcessError(Exception):
-    """The agent cannot be used, and `error` says why."""
+    """An agent that cannot be used. `error` says why."""
 
     def __init__(self, error: CaseError) -> None:
         super().__init__(error.message)
@@ -26,10 +26,12 @@ class NoAgentProcessError(Exception):
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Where a case may run: in `process`, which has imported the agent, and whether it has to `share` it. `alone`:
-    the process is for this case only, and is to be closed after it. `here`: it becomes the case's own, without a fork
-    of it."""
+class ProcessSlot:
+    """A slot for a case in `process`, which has imported the agent.
+
+    `share` means that other cases use the process too. `alone` means that the process serves only this case and must be
+    closed after it. `here` means that the process becomes the case's own, without a fork.
+    """
 
     process: AgentProcess
     share: bool
@@ -38,8 +40,11 @@ class Seat:
 
 
 class AgentHost:
-    """Gives out seats for the cases of one agent at `place`, by default on this machine. There will be so many `cases`
-    of the agent, and so many `alike` in its interpreter, those of other agents included."""
+    """The processes of one agent at `place`, by default on this machine.
+
+    `cases` is the number of the agent's cases. `same_interpreter` is the number of all cases in its interpreter,
+    including those of other agents.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,7 @@ class AgentHost:
         place: Place | None = None,
         *,
         cases: int = 2,
-        alike: int = 2,
+        same_interpreter: int = 2,
     ) -> None:
         self._setting = setting
         self._children = children
@@ -58,66 +63,65 @@ class AgentHost:
         self._notice = notice
         self._place = place or children.local
         self._only = cases == 1
-        self._alike = alike
+        self._alike = same_interpreter
         self._locks = {False: asyncio.Lock(), True: asyncio.Lock()}
-        self._seats: dict[bool, asyncio.Task[Seat]] = {}
-        """The usual one, and the one for cases that must be apart although those of the run share a process."""
+        self._slots: dict[bool, asyncio.Task[ProcessSlot]] = {}
+        """The usual slot (False), and the slot for a case that must run alone (True)."""
         self._processes: list[AgentProcess] = []
         self._failure: CaseError | None = None
         self._output: list[tuple[Stream, str]] = []
         self._noticed: set[str] = set()
 
     def take_output(self) -> list[tuple[Stream, str]]:
-        """What was printed while the agent was imported, once: it belongs to no case."""
+        """Return the output of the agent's import, which belongs to no case. The next call returns nothing."""
         output, self._output = self._output, []
         return output
 
     def begin(self) -> None:
-        """Starts the agent's process already, for the seats that will be asked for."""
-        if not self._seats:
-            self._seats[False] = asyncio.create_task(self._start(False))
+        """Start the agent's process in advance."""
+        if not self._slots:
+            self._slots[False] = asyncio.create_task(self._start(False))
 
-    def ready_seat(self, *, alone: bool) -> Seat | None:
-        """The place that `seat` would give, where it need not wait."""
-        task = self._seats.get(alone)
+    def ready_slot(self, *, alone: bool) -> ProcessSlot | None:
+        """Return the slot if it is available without waiting, else None."""
+        task = self._slots.get(alone)
         if alone or task is None or not task.done() or _is_lost(task):
             return None
-        seat = task.result()
-        # One for a single case belongs to who asked for it, who may not have been told yet.
-        return None if seat.alone else seat
+        slot = task.result()
+        # A slot for a single case belongs to its requester, who may not have received it yet.
+        return None if slot.alone else slot
 
-    async def seat(self, *, alone: bool = False) -> Seat:
-        """A place for a case, which with `alone` shares it with no other.
+    async def slot(self, *, alone: bool = False) -> ProcessSlot:
+        """Return a slot for a case. With `alone`, no other case shares its process.
 
         Raises:
-            NoAgentProcessError: the interpreter does not start, or the agent cannot be imported. Asked again, the
-                same is said without another try.
+            NoAgentProcessError: the interpreter does not start, or the agent cannot be imported. Later calls raise the
+                same error at once.
         """
         async with self._locks[alone]:
             if self._failure is not None:
                 raise NoAgentProcessError(self._failure)
-            task = self._seats.get(alone)
+            task = self._slots.get(alone)
             if task is None or _is_lost(task):
-                task = self._seats[alone] = asyncio.create_task(self._start(alone))
-            # Who waits may be cancelled; the process is for the others as well.
-            seat = await asyncio.shield(task)
-            if seat.alone:
-                del self._seats[alone]
-            return seat
+                task = self._slots[alone] = asyncio.create_task(self._start(alone))
+            # The waiting case may be cancelled, but the process serves other cases too.
+            slot = await asyncio.shield(task)
+            if slot.alone:
+                del self._slots[alone]
+            return slot
 
     async def close(self) -> None:
-        """Ends the agent's processes, also those that are just being started."""
-        for task in self._seats.values():
+        """End the agent's processes, including those that are starting."""
+        for task in self._slots.values():
             task.cancel()
-        await asyncio.gather(*self._seats.values(), return_exceptions=True)
+        await asyncio.gather(*self._slots.values(), return_exceptions=True)
         for process in self._processes:
             if not process.imported.done():
-                process.kill()  # In the middle of an import it would not listen.
+                process.kill()  # A process does not respond during an import.
         await asyncio.gather(*(process.close() for process in self._processes))
 
-    async def _start(self, alone: bool) -> Seat:
-        """Starts a process and sees it through the import. One that was killed says nothing about the agent: then
-        once more."""
+    async def _start(self, alone: bool) -> ProcessSlot:
+        """Start a process and import the agent. Try once more if the process was killed."""
         try:
             return await self._start_once(alone)
         except NoAgentProcessError as failed:
@@ -130,7 +134,7 @@ class AgentHost:
             self._failure = failed.error
             raise
 
-    async def _start_once(self, alone: bool) -> Seat:
+    async def _start_once(self, alone: bool) -> ProcessSlot:
         process = await self._process()
         self._processes = [other for other in self._processes if not other.gone.done()]
         self._processes.append(process)
@@ -140,17 +144,17 @@ class AgentHost:
         if not (wanted or single or imported.can_fork):
             self._notice_once(
                 f"the cases of {self._setting.agent.name} share a process: {imported.why}",
-                "What one case leaves behind in a module, the next one sees",
+                "A case can see what another case left behind in a module",
             )
         for warning in imported.warnings:
             self._notice_once(f"{self._setting.agent.name}: {warning}")
         share = wanted or not imported.can_fork
-        return Seat(process, share, (alone or single) and share, here=self._only and not share)
+        return ProcessSlot(process, share, (alone or single) and share, here=self._only and not share)
 
     async def _process(self) -> AgentProcess:
-        """Starts the agent's process."""
+        """Start the agent's process."""
         setting, children = self._setting, self._children
-        # What it reads outlives it: it is what a later change is held against.
+        # The record of its reads outlives the process: later changes are compared with it.
         touched = children.touched.setdefault(setting.agent.folder, Touched())
         process = AgentProcess(self._note_stall, touched)
         try:
@@ -161,16 +165,16 @@ class AgentHost:
         return process
 
     def _note_stall(self, why: str) -> None:
-        message = f"a process of {self._setting.agent.name} stood still and was replaced: {why}"
-        self._notice(Noticed("warning", message, "The cases that ran in it start again, once"))
+        message = f"a process of {self._setting.agent.name} hung and was replaced: {why}"
+        self._notice(Noticed("warning", message, "Its cases start again, once"))
 
     async def _imported(self, process: AgentProcess) -> Imported:
-        """Waits for the import. A process that cannot be used is ended here."""
+        """Wait for the import, and end the process if it cannot be used."""
         if await done_within(process.imported, self._options.timeout):
             outcome = process.imported.result()
         else:
             message = f"importing the agent took longer than {self._options.timeout:g} s"
-            outcome = CaseError("timeout", message, "--timeout SECONDS allows more")
+            outcome = CaseError("timeout", message, "Allow more time with --timeout SECONDS")
             process.kill()
         if isinstance(outcome, CaseError):
             await process.close()
@@ -185,14 +189,16 @@ class AgentHost:
             self._notice(Noticed("warning", message, hint))
 
 
-def _is_lost(task: "asyncio.Task[Seat]") -> bool:
-    """Whether a seat is no longer to be had: its process is gone, or never came."""
+def _is_lost(task: "asyncio.Task[ProcessSlot]") -> bool:
+    """Return whether a slot is lost because its process has ended or never started."""
     return task.done() and (task.cancelled() or task.exception() is not None or task.result().process.gone.done())
 
 
-class Hosts:
-    """For the executions `todo` of the plan. The agents run at `place`, by default on this machine; `tell` takes what
-    hosts have to say."""
+class AgentHosts:
+    """The agent hosts for the executions `todo` of the plan.
+
+    The agents run at `place`, by default on this machine. `notify` takes notices of hosts.
+    """
 
     def __init__(
         self,
@@ -200,11 +206,11 @@ class Hosts:
         todo: Sequence[PlanEntry],
         children: Children,
         options: RunOptions,
-        tell: Callable[[Noticed], None],
+        notify: Callable[[Noticed], None],
         place: Place | None = None,
     ) -> None:
         self._left = Counter(entry.ref.agent for entry in todo)
-        """How many cases of an agent are not over yet."""
+        """Number of unfinished cases of each agent."""
         self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
         (place or children.local).open(options.concurrency)
         agents = plan.agents
@@ -215,34 +221,34 @@ class Hosts:
                 setting,
                 children,
                 options,
-                tell,
+                notify,
                 place,
                 cases=of_agent[name],
-                alike=cases[setting.interpreter.path],
+                same_interpreter=cases[setting.interpreter.path],
             )
             for name, setting in agents.items()
             if of_agent[name]
         }
 
     def of(self, agent: str) -> AgentHost:
-        """Of an agent that has a case which can start."""
+        """Return the host of an agent that has a startable case."""
         return self._hosts[agent]
 
-    def begin_first(self) -> None:
-        """Lets the agent of the first case be imported already: that takes the longest."""
+    def start_first(self) -> None:
+        """Start importing the agent of the first case, which takes the longest."""
         if self._startable:
             self._hosts[self._startable[0].ref.agent].begin()
 
     def drop(self, agent: str) -> None:
-        """One of its cases is not needed any more."""
+        """Count one of the agent's cases as dropped."""
         self._left[agent] -= 1
 
     async def case_over(self, agent: str) -> None:
-        """One of its cases is over. An agent whose cases all are lets go of its memory while others run."""
+        """Count one of the agent's cases as ended, and close the agent's host after its last case."""
         self._left[agent] -= 1
         if self._left[agent] == 0 and agent in self._hosts:
             await self._hosts[agent].close()
 
     async def close(self) -> None:
-        """Ends all that is left of them."""
+        """End all hosts."""
         await asyncio.gather(*(host.close() for host in self._hosts.values()))

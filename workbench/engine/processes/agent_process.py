@@ -1,4 +1,4 @@
-"""The engine's view of an agent process, and of the cases in it, wherever they run."""
+"""The engine's view of an agent process and its cases, at any place."""
 
 import asyncio
 import itertools
@@ -13,17 +13,20 @@ from workbench.engine.places.place import AgentLink, OnFrame, Place, Stream
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import CaseError, ErrorKind
 
-_PRINT_KEPT = 200_000
+_OUTPUT_LIMIT = 200_000
 _TERMINATE_GRACE = 1.0
 _KILL_GRACE = 5.0
 _TEARDOWN_GRACE = 8.0
-"""Seconds that closing toolsets and plugins may take after the last turn; the worker gives up after 5."""
+"""Limit of seconds for closing toolsets and plugins after the last turn. The worker gives up after 5."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an agent process says once the agent's modules are there: "adk" or "python", google-adk's version, why its
-    cases must share it ("" if each can have a process of its own), and what is odd."""
+    """The report of an agent process after the import.
+
+    `framework` is "adk" or "python". `adk` is the version of google-adk, or None. `why` says why cases must share the
+    process, or is "" if each can have its own.
+    """
 
     framework: str
     adk: str | None
@@ -34,14 +37,14 @@ class Imported:
 
 @dataclass(frozen=True)
 class Reads:
-    """The project's files that were read, and the folders whose files were listed."""
+    """Files of the project that were read, and folders that were listed."""
 
     files: frozenset[Path] = frozenset()
     folders: frozenset[Path] = frozenset()
 
     @classmethod
-    def told(cls, frame: Frame) -> "Reads":
-        """Read what a process says of itself."""
+    def from_frame(cls, frame: Frame) -> "Reads":
+        """Return the reads that a process reported."""
         return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))))
 
     def __or__(self, other: "Reads") -> "Reads":
@@ -50,8 +53,11 @@ class Reads:
 
 @dataclass
 class Touched:
-    """What an agent was seen to do to the project in all runs so far: the files that it read, the folders whose files
-    it listed, and the files that it wrote, which are results, whoever reads them."""
+    """An agent's use of the project's files in all runs so far.
+
+    `files` were read, `folders` were listed, and `written` were written. Written files are results, even if they are
+    read later.
+    """
 
     files: set[Path] = field(default_factory=set)
     folders: set[Path] = field(default_factory=set)
@@ -63,28 +69,31 @@ class Touched:
 
 
 class AgentProcess:
-    """A process that imports one agent and runs its cases, to be started once. `on_stalled` is told why, if the process
-    is replaced because it stood still. `touched` collects what the process and its cases say they touched."""
+    """A process that imports one agent and runs its cases. Start it once.
+
+    `on_stalled` is called with the reason if the process hangs and is replaced. `touched` collects the files that the
+    process and its cases used.
+    """
 
     def __init__(self, on_stalled: Callable[[str], None], touched: Touched) -> None:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
-        """What the process says, or why the agent cannot be used."""
+        """The report of the import, or the error why the agent cannot be used."""
         self.printed: list[tuple[Stream, str]] = []
-        """What was printed outside of cases, from the import on, as far as it is kept."""
+        """Output outside of cases, from the import on, up to a limit."""
         self.stalled = False
-        """Whether it is replaced because it stood still: its cases are not to blame."""
+        """Whether the process hung and is being replaced, so that its cases are not to blame."""
         self._on_stalled = on_stalled
         self.reads = Reads()
-        """What this process itself has read: the import, and cases that share it."""
+        """Reads by this process itself: by the import, and by cases that share it."""
         self._touched = touched
-        self._room = _PRINT_KEPT
+        self._room = _OUTPUT_LIMIT
         self._numbers = itertools.count(1)
         self._cases: dict[int, CaseProcess] = {}
-        """The attempts that have not exited, by number."""
+        """Attempts that have not exited, by number."""
         self._link: AgentLink
 
     async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
-        """Start it at a place.
+        """Start the process at a place.
 
         Raises:
             NotStartedError: it cannot be started.
@@ -94,44 +103,46 @@ class AgentProcess:
 
     @property
     def gone(self) -> asyncio.Future[str]:
-        """Done when the process has ended: how, in words that follow a subject."""
+        """Done when the process has ended, with a phrase such as "ended with exit code 1"."""
         return self._link.ended
 
     @property
     def serves_one_case(self) -> bool:
+        """Whether the process is for a single case."""
         return self._link.serves_one_case
 
     def send(self, *frames: Frame) -> None:
+        """Send messages to the process."""
         self._link.send(*frames)
 
     def enter(self, case: "CaseProcess") -> int:
-        """Return the number of a new attempt, which hears what is said of it until it has exited."""
+        """Register an attempt and return its number. It receives its messages until it has exited."""
         number = next(self._numbers)
         self._cases[number] = case
         return number
 
     def forget(self, number: int) -> None:
-        """Hear no more of an attempt that cannot be ended."""
+        """Drop all further messages of an attempt that cannot be ended."""
         if self._cases.pop(number, None) is not None:
             self._link.send({"op": "forget", "id": number})
 
     def kill(self) -> None:
-        """Ends this process and all its cases at once."""
+        """Kill this process and all its cases."""
         self._link.kill()
 
     async def close(self) -> None:
-        """Ends the process and whatever still runs in it."""
+        """End the process and everything in it."""
         await self._link.close()
 
     def note_reads(self, reads: Reads, *, own: bool) -> None:
-        """Take in what the process, or a case of it, says it has read; `own` if it was this process that did."""
+        """Record the reads of the process or one of its cases. `own` means that this process itself read them."""
         self._touched.files |= reads.files - self._touched.written
         self._touched.folders |= reads.folders
         if own:
             self.reads |= reads
 
     def note_written(self, files: Any) -> None:
-        """Takes in paths that the process, or a case of it, writes: they are results, whoever reads them."""
+        """Record paths that the process or one of its cases wrote. They are results, even if they are read later."""
         self._touched.written |= _paths(files)
         self._touched.files -= self._touched.written
 
@@ -149,10 +160,10 @@ class AgentProcess:
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
                 warnings = tuple(str(warning) for warning in frame.get("warnings") or ())
-                self.note_reads(Reads.told(frame), own=True)
+                self.note_reads(Reads.from_frame(frame), own=True)
                 self._set(Imported(framework, frame.get("adk"), can_fork, str(frame.get("why", "")), warnings))
             case {"op": "import_failed", "error": dict(error)}:
-                self.note_reads(Reads.told(frame), own=True)
+                self.note_reads(Reads.from_frame(frame), own=True)
                 self._set(read_error(error))
             case {"op": "printed", "stream": "stdout" | "stderr" as stream, "text": str(text)} if self._room > 0:
                 self.printed.append((stream, text[: self._room]))
@@ -172,11 +183,11 @@ class AgentProcess:
 
 
 class CaseProcess:
-    """An attempt at a case in `agent`, in a process of its own unless it is to `share`.
+    """An attempt at a case in `agent`, in a process of its own, or in the agent's process with `share`.
 
-    `on_frame` takes what it says. `on_exit` is called once, after all that: with how it ended, or None if the agent's
-    process went first. `give_up` is called when it could not be killed: a process that waits for a dead disk is left
-    behind.
+    `on_frame` takes its messages. `on_exit` is called once after the last message. It gets a phrase that says how the
+    attempt ended, or None if the agent's process died first. `give_up` is called if the process cannot be killed, for
+    example because it waits for a dead disk.
     """
 
     def __init__(
@@ -194,36 +205,35 @@ class CaseProcess:
         self.on_exit = on_exit
         self._give_up = give_up
         self._loop = asyncio.get_running_loop()
-        self.said_all: asyncio.Future[None] = self._loop.create_future()
-        """The agent has closed what it had open, or the case has ended: nothing that counts will come."""
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        """Done when the agent has closed its resources or the case has ended. No relevant message follows."""
         self.exited: asyncio.Future[None] = self._loop.create_future()
-        """The case has ended, and all that it wrote is taken in."""
+        """Done when the case has ended and all its output is read."""
         self._timers: list[asyncio.TimerHandle] = []
         self._closing = False
         self._number = 0
 
     def start(self, case: dict[str, Any], *, attempt: int, here: bool) -> None:
-        """Start the case (the wire's CaseSpec). With `here` it is the only one that there will ever be, and the agent's
-        process becomes its own."""
+        """Start the case (the protocol's CaseSpec). With `here`, the agent's process becomes the case's own."""
         self._number = self.agent.enter(self)
         command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
         self.agent.send({**command, "share": self.share, "here": here})
 
     def send(self, *frames: Frame) -> None:
-        """Send messages to the case; nothing if it has ended.
+        """Send messages to the case. They are dropped if it has ended.
 
         Raises:
-            FrameTooLargeError: one is too large to be carried.
+            FrameTooLargeError: a message is too large.
         """
         self.agent.send(*({**frame, "id": self._number} for frame in frames))
 
     def terminate(self) -> None:
-        """Asks the case to end, and kills it if it does not listen."""
+        """Ask the case to end, and kill it if it does not."""
         self._signal(signal.SIGTERM)
         self._later(_TERMINATE_GRACE, self.kill)
 
     def kill(self) -> None:
-        """Kills the case; where it shares a process and did not let itself be cancelled, that process."""
+        """Kill the case. If it shares a process and does not end, kill that process."""
         if self.exited.done():
             return
         self._signal(signal.SIGKILL)
@@ -232,21 +242,22 @@ class CaseProcess:
         self._later(_KILL_GRACE, self._give_up)
 
     def allow_teardown(self) -> None:
-        """Gives the case a while to close what it holds, once: then what is left is killed, or left behind."""
+        """Give the case a few seconds to close its resources. After that it is killed, or abandoned."""
         if not self.exited.done() and not self._closing:
             self._closing = True
             self._later(_TEARDOWN_GRACE, self._kill_rest)
 
-    def note_said_all(self) -> None:
-        """Nothing that counts will come any more."""
-        _done(self.said_all)
+    def note_closed(self) -> None:
+        """Record that the agent has closed its resources."""
+        _done(self.closed)
 
     def note_exited(self) -> None:
-        _done(self.said_all)
+        """Record that the case has ended."""
+        _done(self.closed)
         _done(self.exited)
 
     def close(self) -> None:
-        """Nothing more will be done to it."""
+        """Stop all timers and drop further messages."""
         for timer in self._timers:
             timer.cancel()
         self.agent.forget(self._number)
@@ -272,7 +283,7 @@ def _paths(names: Any) -> set[Path]:
 
 
 def read_error(data: dict[str, Any]) -> CaseError:
-    """The wire's error as the workbench's own."""
+    """Return an error of the worker protocol as a `CaseError`."""
     kind: Any = data.get("kind")
     texts = (str(data.get(key) or "") for key in ("message", "hint", "traceback"))
     return CaseError(kind if kind in get_args(ErrorKind) else "internal", *texts)

@@ -1,4 +1,4 @@
-"""What outlives a run: agent processes kept warm, and the scorer. One `Children` for the life of the program."""
+"""Child processes that outlive a run: warm agent processes and the scorer."""
 
 import asyncio
 import os
@@ -11,11 +11,11 @@ from workbench.engine.scoring.client import Scorer
 
 
 class Children:
-    """Starts what a run needs, keeps it warm for the next one, and ends it.
+    """The child processes of the program. Use one instance in an `async with` block.
 
-    Use as `async with`. All of it ends when this process does, however that happens: the children hold the other end
-    of a pipe that only this process can write to, and end with it. `keep_warm` False: there will be one run only, so
-    that nothing is made for the next one.
+    The children end when this process does, even if it is killed, because they hold the other end of a pipe that only
+    this process can write to. Set `keep_warm` to False if there is only one run, so that nothing is prepared for the
+    next one.
     """
 
     def __init__(self, *, keep_warm: bool = True) -> None:
@@ -23,7 +23,7 @@ class Children:
         self.scorer = Scorer(self.lifeline)
         self.local = LocalPlace(self.lifeline, keep_warm=keep_warm)
         self.touched: dict[Path, Touched] = {}
-        """Folder of an agent → what it was seen to read, list and write."""
+        """Folder of an agent → files that it read, listed and wrote."""
 
     async def __aenter__(self) -> "Children":
         return self
@@ -34,12 +34,14 @@ class Children:
         await self.close()
 
     async def restart(self) -> None:
-        """Ends the warm processes, so that the next run starts with what is installed and set now. Not while one is
-        going on: its agents are forks of them."""
+        """End the warm processes, so that the next run uses the current packages and environment.
+
+        Do not call it during a run, because its agents are forks of these processes.
+        """
         await self.local.close()
 
     async def close(self) -> None:
-        """Ends all children, and waits until they are gone."""
+        """End all children and wait until they are gone."""
         await asyncio.gather(self.scorer.close(), self.local.close())
         if self.lifeline >= 0:
             os.close(self.lifeline)

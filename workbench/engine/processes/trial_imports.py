@@ -1,4 +1,4 @@
-"""Trial imports: whether each agent can be imported, each in its own interpreter and in a child process."""
+"""Trial imports, which test whether agents can be imported by their interpreters, in child processes."""
 
 import asyncio
 import re
@@ -15,9 +15,9 @@ from workbench.engine.processes.children import Children
 from workbench.events import CaseError
 
 IMPORT_SECONDS = 60.0
-"""The time that one import may take, where nobody says otherwise. A run waits longer: it wants the verdict."""
+"""Limit of seconds for one import. A run allows more, because it needs the import."""
 _AT_ONCE = 2
-"""Imports going on at the same time: each takes a core."""
+"""Number of imports at the same time. Each uses one core."""
 _LINE = re.compile(r'^ *File "([^"\n]+)", line (\d+), in ', re.MULTILINE)
 
 
@@ -30,15 +30,17 @@ class TrialImport:
 
     @property
     def place(self) -> tuple[Path, int]:
-        """The file and line of the agent that failed: the last of the traceback that lie in its folder, else its
-        definition as a whole (line 0)."""
+        """The file and line in the agent's folder that failed last in the traceback.
+
+        Without such a line it is the agent's definition, with line 0.
+        """
         found = _LINE.findall(self.error.traceback) if self.error is not None else []
         inside = [(Path(file), int(line)) for file, line in found if Path(file).is_relative_to(self.agent.folder)]
         return inside[-1] if inside else (self.agent.definition, 0)
 
 
 async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Children) -> AsyncIterator[TrialImport]:
-    """Import agents and yield each outcome as soon as it is known. The agents' processes are ended.
+    """Import agents and yield each outcome as soon as it is known. Then end the agents' processes.
 
     Each import may take `IMPORT_SECONDS`.
     """
@@ -63,7 +65,7 @@ async def _try_import(agent: AgentFolder, root: Path, children: Children, option
     setting = agent_setting(agent, root, options)
     host = AgentHost(setting, children, options, lambda notice: None)
     try:
-        await host.seat()
+        await host.slot()
     except NoAgentProcessError as failed:
         return TrialImport(agent, _cleaned(failed.error, Secrets([setting.environment.values])))
     finally:
@@ -72,6 +74,6 @@ async def _try_import(agent: AgentFolder, root: Path, children: Children, option
 
 
 def _cleaned(error: CaseError, secrets: Secrets) -> CaseError:
-    """Return the error without the secrets that the agent's words may hold."""
+    """Return the error without secrets in its texts."""
     clean = secrets.clean_text
     return replace(error, message=clean(error.message), hint=clean(error.hint), traceback=clean(error.traceback))

@@ -18,7 +18,7 @@ from workbench.engine.plan.preflight.whole_plan import preflight
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
-from workbench.engine.processes.agent_host import Hosts
+from workbench.engine.processes.agent_host import AgentHosts
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
@@ -87,7 +87,7 @@ class Run:
         options = plan.options
         until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
         self._queue = CaseQueue(self._todo, until)
-        self._hosts: Hosts
+        self._hosts: AgentHosts
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
@@ -105,7 +105,7 @@ class Run:
         """
         plan = self._plan
         self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
-        self._hosts = Hosts(plan, self._todo, self._children, self._options, self._notify, self._place)
+        self._hosts = AgentHosts(plan, self._todo, self._children, self._options, self._notify, self._place)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
@@ -140,7 +140,7 @@ class Run:
     async def _prepare(self) -> list[Noticed]:
         """Read the inputs and run preflight, while the agent of the first case is imported. Return the notices."""
         await asyncio.to_thread(self._input_recorder.begin)
-        self._hosts.begin_first()
+        self._hosts.start_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_inputs), self._run_preflight())
         except BaseException:

@@ -1,4 +1,4 @@
-"""The engine's end of the scorer: conversations in, verdicts out as they come."""
+"""The engine's client of the scorer process: it sends conversations and receives verdicts."""
 
 import asyncio
 import itertools
@@ -12,24 +12,28 @@ from typing import Any, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.scoring.conversation import ATTEMPTS, Conversation, OnScored, Request, blame, frames_of
+from workbench.engine.scoring.conversation import ATTEMPTS, Conversation, OnScored, Request, blame_crash, frames_of
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import asks
 
 MODULE = "workbench.engine.scoring.scorer"
 _ANSWER_WITHIN = 300.0
-"""Seconds without any sign of the scorer: a calculation that takes longer is given up. Waiting for a judge is no
-silence."""
+"""Seconds without a message of the scorer after which its calculation is given up.
+
+Waiting for a judge does not count as silence.
+"""
 
 OnWait: TypeAlias = Callable[[str, float, str], None]
-"""A judge's model, the seconds for which its queue pauses (0: it goes on), and why."""
+"""A function that gets a judge's model, the seconds of a pause (0 ends it), and its reason."""
 
 
 @dataclass
-class Line:
-    """Frames to and from a part of the scorer that is not scoring, under one number. `on_lost` is called, once, when
-    the scorer dies: nothing will come on this line any more."""
+class ScorerChannel:
+    """A channel to the scorer for one request ID, used for simulated users.
+
+    `on_lost` is called once when the scorer dies. Nothing arrives after that.
+    """
 
     number: int
     on_frame: Callable[[Frame], None]
@@ -37,36 +41,36 @@ class Line:
 
 
 class Scorer:
-    """The scorer child, started when it is first needed and again if it dies. `lifeline` is the pipe it dies with."""
+    """The scorer process, started on first use and again if it dies. It ends when the pipe `lifeline` closes."""
 
     def __init__(self, lifeline: int) -> None:
         self._lifeline = lifeline
         self._child: ChildProcess | None = None
         self.ready = False
-        """Whether the running child has answered."""
+        """Whether the running process has answered."""
         self._failed_starts = 0
-        """How many children in a row ended before they answered."""
+        """Number of processes in a row that ended before they answered."""
         self._numbers = itertools.count(1)
         self._open: dict[int, Request] = {}
-        self._lines: dict[int, Line] = {}
+        self._channels: dict[int, ScorerChannel] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._heard_at = 0.0
-        """When the child gave its last sign, or was asked first."""
+        self._last_sign = 0.0
+        """Time of the last message of the process, or of the first request."""
         self._limits: Frame | None = None
         self._on_wait: OnWait = lambda model, seconds, reason: None
         self._on_notice: Callable[[str], None] = lambda text: None
         self._calls: Counter[int] = Counter()
-        """Calls that the run has made, by the number they were made for: another child has so many fewer."""
-        self._told: set[str] = set()
-        """What the running child knows: keys of environments, and "" for the limits of the run."""
+        """Judge calls of the run by request ID. A new process may make that many fewer."""
+        self._known_to_child: set[str] = set()
+        """Keys of environments that the running process has, and "" for the limits of the run."""
 
     @property
     def pid(self) -> int | None:
-        """The running child; None if there is none."""
+        """The id of the running process, or None."""
         return self._child.pid if self._child is not None else None
 
     def warm(self, criteria: Iterable[str]) -> None:
-        """Starts the child and has it import what these criteria need, without waiting."""
+        """Start the process and let it import what these criteria need, without waiting."""
         computed = sorted(name for name in set(criteria) if not asks(name))
         self._running().channel.send({"op": "warm", "criteria": computed})
 
@@ -81,8 +85,10 @@ class Scorer:
         since: float | None = None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """From here on these limits hold for whoever is asked (`workbench.judge.limits.RunLimits`), and calls are
-        counted anew. `on_notice` is told what concerns the whole run, such as that answers cannot be kept."""
+        """Set the limits for judges (`workbench.judge.limits.RunLimits`) and reset the count of calls.
+
+        `on_notice` gets messages about the whole run, for example that answers cannot be stored.
+        """
         folder = None if cache_dir is None else str(cache_dir)
         self._limits = {
             "op": "run",
@@ -95,12 +101,14 @@ class Scorer:
         self._on_wait = on_wait
         self._on_notice = on_notice
         self._calls.clear()
-        self._told.discard("")
+        self._known_to_child.discard("")
 
     async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
-        """The verdicts, one a criterion in their order; `on_scored` gets each as soon as it exists, those that ask
-        somebody in whatever order they are answered. What cannot be scored is a result too; only what was forgone is
-        none. Cancelled, it lets go of what is not scored yet."""
+        """Return the verdicts in the order of the criteria.
+
+        `on_scored` gets each verdict as soon as it exists. Verdicts of judges arrive in any order. A criterion that
+        cannot be scored has a verdict too, but skipped judges have none. Cancelling this drops unfinished criteria.
+        """
         if not conversation.criteria:
             return []
         request = Request(conversation, on_scored, asyncio.get_running_loop().create_future())
@@ -114,42 +122,42 @@ class Scorer:
             raise
         return [scored for _, scored in sorted(request.results.items())]
 
-    def forgo(self, conversation: Conversation) -> None:
-        """Asks nobody any more about a conversation that is being scored, at once. What is computed still comes."""
+    def skip_judges(self, conversation: Conversation) -> None:
+        """Stop asking judges about a conversation that is being scored. Computed verdicts still arrive."""
         for number, request in list(self._open.items()):
             if request.conversation is conversation:
-                request.asks_nobody = True
+                request.judges_skipped = True
                 self._drop(number, request)
                 if request.ends():
                     del self._open[number]
 
-    def open_line(
+    def open_channel(
         self, environment: Mapping[str, Any], on_frame: Callable[[Frame], None], on_lost: Callable[[str], None]
-    ) -> Line:
-        """A line to what answers under one number in the scorer, with the agent's environment known there."""
-        line = Line(next(self._numbers), on_frame, on_lost)
-        self._lines[line.number] = line
+    ) -> ScorerChannel:
+        """Open a scorer channel for one request ID, and send the agent's environment."""
+        scorer_channel = ScorerChannel(next(self._numbers), on_frame, on_lost)
+        self._channels[scorer_channel.number] = scorer_channel
         self._start_clock()
         self._running().channel.send(*self._introduction(environment))
-        return line
+        return scorer_channel
 
-    def say(self, line: Line, message: Frame) -> None:
-        """Sends a frame on a line; nothing if it was lost or closed.
+    def send(self, scorer_channel: ScorerChannel, message: Frame) -> None:
+        """Send a frame on a channel. It is dropped if the channel was lost or closed.
 
         Raises:
-            FrameTooLargeError: it is over 16 MiB.
+            FrameTooLargeError: the frame is over 16 MiB.
         """
-        if line.number in self._lines:
-            self._running().channel.send({**message, "id": line.number})
+        if scorer_channel.number in self._channels:
+            self._running().channel.send({**message, "id": scorer_channel.number})
 
-    def close_line(self, line: Line) -> None:
-        """Ends at once what is done under the line's number."""
-        if self._lines.pop(line.number, None) is not None and self._child is not None:
-            self._child.channel.send({"op": "drop", "id": line.number})
+    def close_channel(self, scorer_channel: ScorerChannel) -> None:
+        """Close a channel and end the work for it at once."""
+        if self._channels.pop(scorer_channel.number, None) is not None and self._child is not None:
+            self._child.channel.send({"op": "drop", "id": scorer_channel.number})
             self._start_clock()
 
     async def close(self) -> None:
-        """Ends the child."""
+        """End the process."""
         child, self._child = self._child, None
         self._stop_clock()
         if child is not None:
@@ -158,7 +166,7 @@ class Scorer:
     def _running(self) -> ChildProcess:
         if self._child is None:
             self.ready = False
-            self._told.clear()
+            self._known_to_child.clear()
             command = own_python(MODULE, {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
             child = ChildProcess(command, self._lifeline, self._take)
             child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
@@ -173,21 +181,21 @@ class Scorer:
         try:
             channel = self._running().channel
             asking = request.conversation.asking
-            if asking is not None and request.left(asking=True) and not request.asks_nobody:
+            if asking is not None and request.left(asking=True) and not request.judges_skipped:
                 channel.send(*self._introduction(asking.environment))
             channel.send(*frames_of(number, request))
         except (FrameTooLargeError, RecursionError) as error:
             self._open.pop(number)
-            request.give_up(f"the conversation cannot be handed to the scorer: {error}")
+            request.give_up(f"the conversation cannot be sent to the scorer: {error}")
 
     def _introduction(self, environment: Mapping[str, Any]) -> Iterator[Frame]:
-        """What the child must know before it asks in this environment, as far as it does not yet."""
-        if "" not in self._told and self._limits is not None:
-            self._told.add("")
+        """Yield the limits and the environment, unless the process has them already."""
+        if "" not in self._known_to_child and self._limits is not None:
+            self._known_to_child.add("")
             most = self._limits["max_calls"]
             yield {**self._limits, "max_calls": None if most is None else max(0, most - self._calls.total())}
-        if environment["key"] not in self._told:
-            self._told.add(environment["key"])
+        if environment["key"] not in self._known_to_child:
+            self._known_to_child.add(environment["key"])
             yield {"op": "environment", **environment}
 
     def _drop(self, number: int, request: Request) -> None:
@@ -206,11 +214,13 @@ class Scorer:
             case "notice":
                 self._on_notice(frame["text"])
             case _:
-                line = self._lines.get(frame.get("id", 0))
-                if line is not None:
-                    # Of a line, the tally counts what was asked so far.
-                    self._calls[line.number] = (frame.get("tally") or {}).get("calls", self._calls[line.number])
-                    line.on_frame(frame)
+                scorer_channel = self._channels.get(frame.get("id", 0))
+                if scorer_channel is not None:
+                    # The tally of a channel is a total.
+                    self._calls[scorer_channel.number] = (frame.get("tally") or {}).get(
+                        "calls", self._calls[scorer_channel.number]
+                    )
+                    scorer_channel.on_frame(frame)
         self._start_clock()
 
     def _scored(self, frame: Frame) -> None:
@@ -225,19 +235,19 @@ class Scorer:
                 self._open.pop(number, None)
 
     def _start_clock(self) -> None:
-        """Whatever comes from the child starts it anew."""
-        self._heard_at = asyncio.get_running_loop().time()
+        """Start the timer again. Each message of the process does that."""
+        self._last_sign = asyncio.get_running_loop().time()
         if self._timer is None:
             self._set_timer(_ANSWER_WITHIN)
 
     def _set_timer(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._look_at_clock)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._check_clock)
 
-    def _look_at_clock(self) -> None:
-        """One timer for all that comes: it is set again for what is left of the time."""
+    def _check_clock(self) -> None:
+        """Handle the single timer: set it again for the remaining time, or give up."""
         self._timer = None
-        if self._open or self._lines:
-            left = self._heard_at + _ANSWER_WITHIN - asyncio.get_running_loop().time()
+        if self._open or self._channels:
+            left = self._last_sign + _ANSWER_WITHIN - asyncio.get_running_loop().time()
             if left > 0:
                 self._set_timer(left)
             else:
@@ -255,22 +265,22 @@ class Scorer:
             self._child.signal_group(9)
 
     def _lost(self, child: ChildProcess, how: str) -> None:
-        """The child died. What it was working on is tried once more, then given up; the rest is sent again."""
+        """Handle the death of the process: send open requests again, but give up those that failed twice."""
         if child is not self._child:
             return
         self._child = None
         requests, self._open = list(self._open.values()), {}
-        lines, self._lines = list(self._lines.values()), {}
-        for line in lines:
-            line.on_lost(how)
+        scorer_channels, self._channels = list(self._channels.values()), {}
+        for scorer_channel in scorer_channels:
+            scorer_channel.on_lost(how)
         self._failed_starts = 0 if self.ready else self._failed_starts + 1
         if self._failed_starts == ATTEMPTS:
             self._failed_starts = 0
             for request in requests:
-                request.give_up(f"the scorer {how} before it could begin: {child.last_line}")
+                request.give_up(f"the scorer {how} before it could start: {child.last_line}")
             return
         if self.ready:
-            blame(requests, how, _ANSWER_WITHIN)
+            blame_crash(requests, how, _ANSWER_WITHIN)
         for request in requests:
             if not request.done.done():
                 request.overdue = False

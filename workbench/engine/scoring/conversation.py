@@ -1,4 +1,4 @@
-"""A conversation on its way through the scorer: what is sent, what came back, what is left when the scorer dies."""
+"""Conversations in the scorer: what is sent, received, and left when the scorer dies."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,14 +12,14 @@ from workbench.metrics.registry import asks
 from workbench.model.criteria import Criterion
 
 ATTEMPTS = 2
-"""How often a criterion is tried when the scorer does not survive it."""
+"""Number of attempts at a criterion if the scorer dies."""
 
 OnScored: TypeAlias = Callable[[Scored], None]
 
 
 @dataclass(frozen=True)
-class Asking:
-    """Who asks: `environment` has the fields of a `workbench.judge.environment.JudgeEnvironment`."""
+class JudgeAccess:
+    """Settings for judges: `environment` has the fields of `workbench.judge.environment.JudgeEnvironment`."""
 
     environment: Mapping[str, Any] = field(repr=False)
     repeat: int = 1
@@ -28,8 +28,11 @@ class Asking:
 
 @dataclass
 class Conversation:
-    """What is to be scored: invocations one a turn, `expected` None for a scenario; `custom` are the config's
-    `custom_metrics`, by name. Without `asking` there must be no criterion that asks somebody."""
+    """A conversation to score.
+
+    `expected` and `actual` have one invocation for each turn. `expected` is None for a scenario. `custom` are the
+    config's `custom_metrics` by name. `asking` may be None only if no criterion asks a judge.
+    """
 
     criteria: Sequence[Criterion]
     expected: Sequence[dict[str, Any]] | None
@@ -37,40 +40,42 @@ class Conversation:
     scenario: dict[str, Any] | None = None
     rubrics: Sequence[dict[str, Any]] = ()
     custom: Mapping[str, Any] = field(default_factory=dict)
-    asking: Asking | None = None
+    asking: JudgeAccess | None = None
 
     def asks(self, index: int) -> bool:
-        """Whether a criterion waits for somebody's answer."""
+        """Return whether a criterion waits for an answer of a judge, a service or a function."""
         name = self.criteria[index].name
         return asks(name, custom=name in self.custom)
 
 
 @dataclass
 class Request:
-    """A conversation on its way through the scorer, with the results that it has. `on_scored` gets each as it comes;
-    `done` is done when no more will come."""
+    """A conversation in the scorer, with its results so far.
+
+    `on_scored` gets each result as it arrives. `done` is done after the last one.
+    """
 
     conversation: Conversation
     on_scored: OnScored
     done: "asyncio.Future[None]"
     results: dict[int, Scored] = field(default_factory=dict)
     lost: dict[int, int] = field(default_factory=dict)
-    """How often the scorer died over which criterion."""
+    """Index of a criterion → number of times that the scorer died while scoring it."""
     overdue: bool = False
-    asks_nobody: bool = False
-    """What is not computed was forgone."""
+    judges_skipped: bool = False
+    """Whether criteria that ask judges are skipped."""
 
     def take(self, index: int, scored: Scored) -> bool:
-        """Hands on a result; whether that was the last one."""
+        """Add a result, and return whether it was the last one."""
         if index not in self.results:
             self.results[index] = scored
             self.on_scored(scored)
         return self.ends()
 
     def ends(self) -> bool:
-        """Whether nothing more will come; it is done then."""
+        """Complete the request if no more results will arrive, and return whether that is so."""
         if len(self.results) < len(self.conversation.criteria) and not (
-            self.asks_nobody and not self.left(asking=False)
+            self.judges_skipped and not self.left(asking=False)
         ):
             return False
         if not self.done.done():
@@ -78,7 +83,7 @@ class Request:
         return True
 
     def left(self, *, asking: bool) -> list[int]:
-        """The criteria that have no result yet, of those that ask or of those that are computed."""
+        """Return the criteria without a result, of those that ask judges or of those that are computed."""
         conversation = self.conversation
         return [
             index
@@ -87,12 +92,12 @@ class Request:
         ]
 
     def fail(self, index: int, reason: str, details: dict[str, Any] | None = None) -> None:
-        """A criterion has no verdict."""
+        """Give a criterion an error instead of a verdict."""
         lost = self.conversation.criteria[index]
         self.take(index, Scored(MetricResult(lost.name, "error", None, lost.threshold, reason, details or {})))
 
     def count_loss(self, index: int, how: str, silence: float) -> None:
-        """The scorer died over a criterion, or was killed after so many seconds of `silence`."""
+        """Count a death of the scorer during a criterion, or its kill after `silence` seconds."""
         self.lost[index] = self.lost.get(index, 0) + 1
         if self.overdue and not self.conversation.asks(index):
             self.fail(index, f"took longer than {silence:g} s")
@@ -100,28 +105,30 @@ class Request:
             self.fail(index, f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
 
     def give_up(self, reason: str) -> None:
-        """None of what is left gets a verdict."""
+        """Give all criteria without a result an error."""
         for index in range(len(self.conversation.criteria)):
             if index not in self.results:
                 self.fail(index, reason)
 
 
-def blame(requests: Sequence[Request], how: str, silence: float) -> None:
-    """The scorer died over one of these. It calculates one thing at a time, in their order: if anything is left to be
-    calculated, that was it. Else nobody knows which of the questions under way it was, and each of them has had one of
-    its attempts."""
+def blame_crash(requests: Sequence[Request], how: str, silence: float) -> None:
+    """Count a death of the scorer against the criteria that may have caused it.
+
+    The scorer computes one criterion at a time in this order, so the first one without a result is to blame. If none is
+    left, any pending judge request may be to blame, and each of them loses one attempt.
+    """
     for request in requests:
         computed = request.left(asking=False)
         if computed:
             request.count_loss(computed[0], how, silence)
             return
     for request in requests:
-        for index in () if request.asks_nobody else request.left(asking=True):
+        for index in () if request.judges_skipped else request.left(asking=True):
             request.count_loss(index, how, silence)
 
 
 def frames_of(number: int, request: Request) -> Iterable[Frame]:
-    """What has to be sent for the criteria that have no result yet."""
+    """Yield the frames for the criteria that have no result yet."""
     conversation = request.conversation
     asking = conversation.asking
     yield {
@@ -130,7 +137,7 @@ def frames_of(number: int, request: Request) -> Iterable[Frame]:
         "criteria": [
             {"index": index, "asks": conversation.asks(index), **_criterion(item, conversation.custom)}
             for index, item in enumerate(conversation.criteria)
-            if index not in request.results and not (request.asks_nobody and conversation.asks(index))
+            if index not in request.results and not (request.judges_skipped and conversation.asks(index))
         ],
         "scenario": conversation.scenario,
         "rubrics": list(conversation.rubrics),

@@ -1,4 +1,4 @@
-"""A conversation in the scorer: what is asked of a criterion, and how its verdict travels."""
+"""A conversation inside the scorer: requests to criteria, and the frames of their verdicts."""
 
 import contextlib
 import dataclasses
@@ -16,13 +16,16 @@ from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
 from workbench.model.criteria import Criterion
 
 _END_OF_PROMPT = 5_000
-"""Characters of a question's beginning and end that are kept where the whole does not fit."""
+"""Characters that are kept of the start and the end of a prompt that is too long."""
 
 
 @dataclass
 class Case:
-    """A conversation as it comes, a frame a turn: `static` says whether it has a reference; `environment` is the key
-    of the environment that its judges use, `repeat` and `all_votes` how they are asked."""
+    """A conversation, received in one frame for each turn.
+
+    `static` means that it has a reference. `environment` is the key of its judges' environment. `repeat` and
+    `all_votes` are settings for judges.
+    """
 
     criteria: list[dict[str, Any]]
     scenario: dict[str, Any] | None
@@ -35,7 +38,7 @@ class Case:
     actual: list[dict[str, Any]] = field(default_factory=list)
 
     def request(self, criterion: dict[str, Any]) -> ScoreRequest:
-        """What is asked of one criterion."""
+        """Return the request to one criterion."""
         return ScoreRequest(
             Criterion(criterion["name"], criterion["threshold"], criterion["value"], criterion["options"]),
             tuple(self.expected) if self.static else None,
@@ -48,7 +51,7 @@ class Case:
 
 
 def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
-    """The verdict of one criterion that is computed; if it crashes, that is its verdict."""
+    """Return the verdict of a computed criterion, or an `error` if it raises."""
     request = case.request(criterion)
     try:
         return registry.score(request)
@@ -57,7 +60,7 @@ def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
 
 
 def crashed(criterion: Criterion, error: BaseException) -> Scored:
-    """The verdict of a criterion that raised: `error`, with the traceback in `details`."""
+    """Return the verdict of a criterion that raised: `error`, with the traceback in `details`."""
     if isinstance(error, NotScorableError):
         return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, str(error)))
     reason = f"the metric crashed: {type(error).__name__}: {error}"
@@ -66,25 +69,28 @@ def crashed(criterion: Criterion, error: BaseException) -> Scored:
 
 
 def reply(number: int, results: Mapping[int, Scored], clean: Callable[[str], str] = str) -> bytes:
-    """The results of a case, by the index of their criterion: one frame, or one for each if they are too large for
-    that. `clean` takes secrets out of a text that is about to be cut: nobody would recognise a piece of one later."""
+    """Return the frames with the results of a case: one frame, or one for each result if they are too large.
+
+    `results` maps the index of a criterion to its result. `clean` removes secrets from texts before they are cut,
+    because a part of a secret could not be recognised later.
+    """
     with contextlib.suppress(FrameTooLargeError):
         return _frame(number, results)
     return b"".join(_shortened(number, index, scored, clean) for index, scored in results.items())
 
 
 def _shortened(number: int, index: int, scored: Scored, clean: Callable[[str], str]) -> bytes:
-    """The frame of one result, with as much of its explanation as goes into it."""
+    """Return the frame of one result, with as much of its explanation as fits."""
     with contextlib.suppress(FrameTooLargeError):
         return _frame(number, {index: scored})
-    # Each question quotes all that the agent knew; what the judge found is small beside that.
+    # Prompts are long because they quote the agent's context. The judge's replies are small.
     details = _with_brief_prompts(scored.result.details, clean)
     brief = dataclasses.replace(scored.result, details=details)
     turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details, clean)) for turn in scored.turns)
     try:
         return _frame(number, {index: Scored(brief, turns)})
     except FrameTooLargeError as error:
-        # The verdict counts; its explanation is too large for anybody to read.
+        # Keep the verdict without its explanation, which is too large to read.
         kept = {key: value for key, value in scored.result.details.items() if key in ("judge", "tally")}
         bare = dataclasses.replace(scored.result, details={**kept, "left_out": f"the explanation: {error}"})
         turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
@@ -92,15 +98,14 @@ def _shortened(number: int, index: int, scored: Scored, clean: Callable[[str], s
 
 
 def _with_brief_prompts(value: Any, clean: Callable[[str], str]) -> Any:
-    """The details, at any depth, with the middle left out of each question (`workbench.judge.base.record`) that is
-    long."""
+    """Return the details with long prompts shortened, at any depth (`workbench.judge.base.record`)."""
     if isinstance(value, list):
         return [_with_brief_prompts(item, clean) for item in value]
     if not isinstance(value, dict):
         return value
-    asked = "prompt" in value and "replies" in value
+    is_question = "prompt" in value and "replies" in value
     return {
-        key: _brief(clean(item)) if asked and key == "prompt" else _with_brief_prompts(item, clean)
+        key: _brief(clean(item)) if is_question and key == "prompt" else _with_brief_prompts(item, clean)
         for key, item in value.items()
     }
 

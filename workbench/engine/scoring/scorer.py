@@ -1,21 +1,20 @@
-"""The child that scores, in our own interpreter.
+"""The process that scores, in the workbench's own interpreter.
 
 It is started as `python -m workbench.engine.scoring.scorer --control FD --lifeline FD`.
 
-What scoring imports (a stemmer, a judge's client) and what it does to memory and threads stays here. Criteria that
-are computed come first, in order, one conversation at a time; those that ask somebody (a judge, a service, a function
-of the user's) wait side by side, in an event loop that starts with the first of them
-(`workbench.engine.scoring.asking`). Each result is sent as soon as it exists, but for those that are computed within
-a moment: they go together.
+Its imports (a stemmer, a judge's client) and their use of memory and threads stay in this process. Computed criteria
+are scored first, in order, one conversation at a time. Criteria that ask a judge, a service or a function of the user
+wait side by side in an event loop, which starts with the first of them (`workbench.engine.scoring.async_scorer`). Each
+result is sent as soon as it exists. Results that are computed at nearly the same time are sent together.
 
 → `{"op": "warm", "criteria": [name, …]}` imports what these need
 → `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom",
-   "custom_config"}, …], "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes"}`, then a frame a
-   turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation can be as large as a frame), then
+   "custom_config"}, …], "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes"}`, then a frame for
+   each turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation can be as large as a frame), then
    `{"op": "score", "id"}`
-→ whatever `workbench.engine.scoring.asking` knows
+→ the frames of `workbench.engine.scoring.async_scorer`
 ← `{"op": "ready"}` once; `{"op": "scored", "id", "results": [{"index", "result": {…}, "turns": [{…}, …]}, …]}` until
-   each criterion has its result, those that ask in the order in which they are answered
+   each criterion has its result, those of judges in the order of the answers
 """
 
 import argparse
@@ -32,25 +31,26 @@ from workbench.engine.scoring.scored_case import Case, reply, score_one
 from workbench.metrics.base import Scored
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
-"""What nltk imports if it is there, and does without if it is not: a second and a hundred megabytes, should its stemmer
-need all of it (`workbench.metrics.stemmer`)."""
+"""Optional imports of nltk that cost a second and a hundred megabytes. Its stemmer does not need them
+(`workbench.metrics.stemmer`)."""
 
 
 _LAST_WORDS = 2.0
-"""Seconds that this process has to end by itself when the workbench is gone."""
+"""Seconds in which this process may end by itself after the workbench has ended."""
 _TOGETHER = 0.003
-"""Seconds that a result may wait for the next one of its case."""
+"""Seconds for which a result may wait for the next one of its case."""
 
 
-class Counter:
-    """Takes what comes in, and scores what is computed. `for_others` collects what only an event loop can deal with."""
+class SyncScorer:
+    """The scorer of computed criteria. It collects messages for the event loop in `async_messages`."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.for_others: list[dict[str, Any]] = []
+        self.async_messages: list[dict[str, Any]] = []
         self._cases: dict[int, Case] = {}
 
     def take(self, message: dict[str, Any]) -> None:
+        """Handle a message."""
         number = message.get("id", 0)
         match message["op"]:
             case "warm":
@@ -65,15 +65,15 @@ class Counter:
             case "score":
                 self._score(number, self._cases.pop(number))
             case _:
-                self.for_others.append(message)
+                self.async_messages.append(message)
 
     def _score(self, number: int, case: Case) -> None:
-        """Sends the results of what is computed. Those that come within a moment go together."""
+        """Send the results of computed criteria. Results that follow each other quickly are sent together."""
         results: dict[int, Scored] = {}
         due = time.monotonic() + _TOGETHER
         for criterion in case.criteria:
             if criterion["asks"]:
-                self.for_others.append({"op": "ask", "id": number, "case": case, "criterion": criterion})
+                self.async_messages.append({"op": "ask", "id": number, "case": case, "criterion": criterion})
                 continue
             if results and time.monotonic() >= due:
                 self.channel.sock.sendall(reply(number, results))
@@ -85,20 +85,20 @@ class Counter:
 
 
 def serve(channel: Channel) -> None:
-    """Answers until the other side closes."""
-    counter = Counter(channel)
+    """Answer messages until the other side closes."""
+    sync_scorer = SyncScorer(channel)
     channel.send({"op": "ready"})
     while (message := channel.receive()) is not None and message["op"] != "quit":
-        counter.take(message)
-        if counter.for_others:
-            from workbench.engine.scoring.asking import serve_asking
+        sync_scorer.take(message)
+        if sync_scorer.async_messages:
+            from workbench.engine.scoring.async_scorer import serve_async
 
-            return serve_asking(counter)
+            return serve_async(sync_scorer)
     return None
 
 
 def _warm(names: list[str]) -> None:
-    """Scores nothing in particular, so that what the criteria import is there when the first case comes."""
+    """Score a dummy case, so that the imports of the criteria are done before the first case."""
     turn = {"final_response": {"parts": [{"text": "warm"}]}}
     case = Case([], None, (), True, expected=[turn], actual=[turn])
     rest = {"threshold": 0.0, "value": 0.0, "options": {}, "custom": False, "custom_config": None}
@@ -106,28 +106,31 @@ def _warm(names: list[str]) -> None:
         score_one(case, {"name": name, **rest})
 
 
-def forgo_what_is_not_needed() -> None:
-    """Lets imports of what nltk can do without fail at once."""
+def block_unneeded_imports() -> None:
+    """Let imports of nltk's optional packages fail at once."""
     for name in _NOT_NEEDED:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
 
 
 def _end_with(lifeline: int) -> None:
-    """Ends this process when the workbench is gone, also in the middle of a long calculation. What judges have answered
-    is written first: a run that is resumed does not ask it again."""
+    """End this process after the workbench has ended, even during a long calculation.
+
+    Answers of judges are written first, so that a resumed run need not ask again.
+    """
     os.read(lifeline, 1)
     time.sleep(_LAST_WORDS)
     os._exit(0)
 
 
 def main() -> None:
+    """Run the scorer with the descriptors of the command line."""
     parser = argparse.ArgumentParser(prog="workbench.engine.scoring.scorer")
     parser.add_argument("--control", type=int, required=True)
     parser.add_argument("--lifeline", type=int, required=True)
     arguments = parser.parse_args()
     threading.Thread(target=_end_with, args=(arguments.lifeline,), daemon=True).start()
     collect_rarely()
-    forgo_what_is_not_needed()
+    block_unneeded_imports()
     serve(Channel(socket.socket(fileno=arguments.control)))
 
 

@@ -2,13 +2,12 @@
 
 → `{"op": "simulate", "id", "environment", "repeat", "scenario", "simulator"}`: `scenario` is ADK's
    ConversationScenario, `simulator` the config's `user_simulator_config` or null
-→ `{"op": "heard", "id", "turn", "answer": bool}` a turn (an ADK invocation), and whether the next message is wanted
+→ `{"op": "heard", "id", "turn", "answer": bool}` a turn (an ADK invocation), and whether the next message is needed
 ← `{"op": "said", "id", "text", "question", "tally"}`, `{"op": "ended", "id", "how", "question", "tally"}` or
-   `{"op": "silent", "id", "message", "hint", "limited", "question", "tally"}`
-   for each turn with `answer`; `tally` counts what the
-   conversation has asked so far, `question` is a `workbench.judge.base.record` or {}
+   `{"op": "silent", "id", "message", "hint", "limited", "question", "tally"}` for each turn with `answer`; `tally`
+   counts the calls of the conversation so far, `question` is a `workbench.judge.base.record` or {}
 
-The conversation ends with a `drop` of its number.
+The conversation ends with a `drop` of its id.
 """
 
 import asyncio
@@ -26,16 +25,16 @@ from workbench.simulation.simulated_user import Ended, Failed, Said, SimulatedUs
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message], None]
 Handler: TypeAlias = Callable[[Message, Send, JudgePool, Mapping[str, JudgeEnvironment]], Awaitable[None]]
-"""Deals with one frame, as a task: `send` takes what it answers. It is cancelled by a `drop` with the same id."""
+"""A task that handles one frame and answers with `send`. A `drop` with the same id cancels it."""
 
-_heard: dict[int, "asyncio.Queue[Message]"] = {}
-"""What the conversations under way have not taken in yet, by number."""
+_queues: dict[int, "asyncio.Queue[Message]"] = {}
+"""Messages that conversations have not handled yet, by id."""
 
 
 async def simulate(message: Message, send: Send, pool: JudgePool, environments: Mapping[str, JudgeEnvironment]) -> None:
-    """One simulated user, until it is cancelled."""
+    """Play one simulated user until it is cancelled."""
     number = message["id"]
-    heard = _heard[number] = asyncio.Queue()
+    queue = _queues[number] = asyncio.Queue()
     try:
         bench = pool.bench(environments[message["environment"]], message["repeat"], False)
         config = read_simulator(message["simulator"])
@@ -43,27 +42,27 @@ async def simulate(message: Message, send: Send, pool: JudgePool, environments: 
             judge = bench.judge(config.judge_options)
         except NotAvailableError as error:
             unavailable = Failed(str(error), error.hint)
-            await heard.get()
+            await queue.get()
             return _answer(send, number, unavailable, {})
         user = SimulatedUser(read_scenario(message["scenario"]), config, judge)
         while True:
-            turn = await heard.get()
+            turn = await queue.get()
             user.hear(turn["turn"])
             if turn["answer"]:
                 step = await user.next()
                 _answer(send, number, step, dataclasses.asdict(bench.tally))
     finally:
-        del _heard[number]
+        del _queues[number]
 
 
-async def hear(message: Message, send: Send, pool: JudgePool, environments: Mapping[str, JudgeEnvironment]) -> None:
-    """Hands a turn to its conversation; one that is over needs it no more."""
-    if message["id"] in _heard:
-        _heard[message["id"]].put_nowait(message)
+async def add_turn(message: Message, send: Send, pool: JudgePool, environments: Mapping[str, JudgeEnvironment]) -> None:
+    """Add a turn to its conversation, unless the conversation is over."""
+    if message["id"] in _queues:
+        _queues[message["id"]].put_nowait(message)
 
 
-HANDLERS: Mapping[str, Handler] = {"simulate": simulate, "heard": hear}
-"""Operation → what deals with its frame."""
+HANDLERS: Mapping[str, Handler] = {"simulate": simulate, "heard": add_turn}
+"""Operation → handler of its frame."""
 
 
 def _answer(send: Send, number: int, step: Step, tally: Mapping[str, Any]) -> None:
@@ -71,7 +70,7 @@ def _answer(send: Send, number: int, step: Step, tally: Mapping[str, Any]) -> No
     try:
         send(message)
     except FrameTooLargeError:
-        # The message counts; the question that led to it is too large for anybody to read.
+        # Keep the message without its question, which is too large to read.
         send({**message, "question": {}})
 
 

@@ -1,4 +1,4 @@
-"""From the verdicts of the criteria to the status of a case, and why a criterion that asks somebody has no verdict."""
+"""The status of a case from the verdicts of its criteria, and the reasons for missing verdicts of judges."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,31 +7,31 @@ from typing import Any
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult
 from workbench.metrics.base import Scored
 
-_KEPT = "What was answered is kept: the next run asks only for the rest"
+_KEPT = "The answers so far are stored, so the next run asks only for the rest"
 _UNANSWERED: Mapping[str, str] = {
-    "quota": "Run again when the quota is renewed, or name another judge_model",
-    "timeout": "Run again, or name another judge_model",
-    "http": "Run again when that is put right, or name another judge_model",
+    "quota": "Run again when the quota is renewed, or use another judge_model",
+    "timeout": "Run again, or use another judge_model",
+    "http": "Fix the cause and run again, or use another judge_model",
     "connection": "Check the connection and the address, then run again",
 }
 _WAYS_OUT: Mapping[str, str] = {
-    "skipped": "The next run asks again; another judge_model may answer everything",
+    "skipped": "The next run asks again. Another judge_model may answer everything",
     "unrated": "The next run asks the service again",
-    "cut": "Raise max_output_tokens in judge_model_config, or name another judge_model",
+    "cut": "Raise max_output_tokens in judge_model_config, or use another judge_model",
     "blocked": "Another judge_model may answer what this one refuses",
-    "unreadable": "The report has each reply word for word; the next run asks again, another judge_model may do better",
+    "unreadable": "The report has each reply in full. The next run asks again, and another judge_model may do better",
     "raised": "The judge is a function of the project",
-    "limit": "A higher --max-judge-calls lets it finish",
+    "limit": "Raise --max-judge-calls",
 }
-"""Beside what the message says itself."""
+"""Kind of fault → hint beside the message."""
 
 
 def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = False) -> CaseStatus:
-    """The status of a case whose transcript is complete.
+    """Return the status of a case with a complete transcript.
 
-    An `error` of any metric wins, then `failed`, then `not_evaluated` (unless `allow_not_evaluated` leaves such metrics
-    out), then `passed`. A case that no metric passed is `not_evaluated`: nothing was shown to be right. Metrics that
-    are `informational` or `not_applicable` never count.
+    The first of these that a metric has wins: `error`, `failed`, `not_evaluated` (ignored with `allow_not_evaluated`),
+    `passed`. A case without a passed metric is `not_evaluated`. Metrics that are `informational` or `not_applicable`
+    never count.
     """
     seen = {result.status for result in results}
     if "error" in seen:
@@ -44,9 +44,11 @@ def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = 
 
 
 def metric_error(scored: Iterable[Scored]) -> CaseError | None:
-    """What a case says that is `error` because of its metrics: the first such metric, or None if there is none. It is
-    the judge's fault (`judge`, or `quota` where nothing else was wrong) if replies were missing or could not be read,
-    and else the metric's."""
+    """Return the error of a case from its first metric with status `error`, or None.
+
+    The kind is `judge` if replies were missing or unreadable, `quota` if that was the only cause, and otherwise
+    `metric_crashed`.
+    """
     for one in scored:
         result = one.result
         if result.status == "error":
@@ -61,7 +63,7 @@ def metric_error(scored: Iterable[Scored]) -> CaseError | None:
 
 
 def _way_out(kind: str, scored: Scored) -> str:
-    """What can be done about the first fault, which is the one that the message tells."""
+    """Return the hint for the first fault, which is the one in the message."""
     if kind in _UNANSWERED:
         return _KEPT if something_answered(scored) else _UNANSWERED[kind]
     return _WAYS_OUT.get(kind, "")
@@ -69,17 +71,18 @@ def _way_out(kind: str, scored: Scored) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reply that brought no verdict: `kind` is a `workbench.judge.base.FaultKind`. A reply that came, but could
-    not be read, is "unreadable" too; one that passed over a rubric or a sentence is
-    "skipped", a rating of Google's service without a score is "unrated"."""
+    """A reply without a usable verdict.
+
+    `kind` is a `workbench.judge.base.FaultKind`, "unreadable", "skipped" for a reply that left out a rubric or a
+    sentence, or "unrated" for a rating of Google's service without a score.
+    """
 
     kind: str
     message: str
 
 
 def faults_behind(scored: Scored) -> list[Fault]:
-    """The faults in what kept the criterion from a verdict: in its turns without one, or where no turn is to blame, in
-    the verdict over the case."""
+    """Return the faults that kept a criterion from a verdict: those of its turns, or else those of the case."""
     turns = [turn for turn in scored.turns if turn.status == "error"]
     found = [fault for turn in turns for fault in _faults(turn.details)] or list(_faults(scored.result.details))
     if not found and "judge" in scored.result.details:
@@ -90,13 +93,15 @@ def faults_behind(scored: Scored) -> list[Fault]:
 
 
 def something_answered(scored: Scored) -> bool:
-    """Return whether a judge or service answered anything of this criterion, so that an answer may be kept."""
+    """Return whether a judge or service answered any part of this criterion, so that an answer may be stored."""
     return any(_answered(result.details) for result in (scored.result, *scored.turns))
 
 
 def only_limited(scored: Scored) -> Scored:
-    """The verdict; where it is an error only because no more calls could be made, it is `not_evaluated`: the user has
-    set that limit. What was judged keeps its score."""
+    """Return the verdict, changed from `error` to `not_evaluated` if only the user's call limit caused it.
+
+    Judged turns keep their score.
+    """
     if scored.result.status != "error":
         return scored
     faults = faults_behind(scored)
@@ -110,7 +115,7 @@ def only_limited(scored: Scored) -> Scored:
 
 
 def _answered(details: Any) -> bool:
-    """Return whether a reply that was read, or a rating, stands in the details at any depth."""
+    """Return whether the details have a readable reply or a rating at any depth."""
     if isinstance(details, dict):
         reply = "sample" in details and details.get("text") is not None and not details.get("unread")
         rating = "attempts" in details and "explanation" in details and not details.get("error")
@@ -119,7 +124,7 @@ def _answered(details: Any) -> bool:
 
 
 def _faults(details: Any) -> Iterator[Fault]:
-    """What reply records (`workbench.judge.base.reply_record`) and ratings of the service say, at any depth."""
+    """Yield the faults in reply records (`workbench.judge.base.reply_record`) and ratings, at any depth."""
     if isinstance(details, dict):
         fault = details.get("fault", details.get("error"))
         if isinstance(fault, dict) and "kind" in fault:

@@ -63,13 +63,13 @@ def scoring_plan(
         lost_of=lost_in(workspace),
     )
     changed = {ref for ref, case in cases.items() if case is not before[ref]}
-    settled = tuple(
+    planned = tuple(
         entry
         if entry.ref in changed
         else _with_verdicts(entry, verdicts.get(entry.ref, ()), changes.get(entry.ref.name, ()))
         for entry in plan.entries
     )
-    return replace(plan, entries=settled)
+    return replace(plan, entries=planned)
 
 
 class _Cases:

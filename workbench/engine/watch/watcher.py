@@ -293,11 +293,11 @@ def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
         return old
     now = {entry.relative: entry for entry in new.workspace.evalsets}
 
-    def settled(relative: str) -> bool:
+    def is_settled(relative: str) -> bool:
         entry = now.get(relative)
         return entry is not None and (entry.file in own or entry.criteria.config.path in own)
 
-    entries = tuple(now[entry.relative] if settled(entry.relative) else entry for entry in old.workspace.evalsets)
+    entries = tuple(now[entry.relative] if is_settled(entry.relative) else entry for entry in old.workspace.evalsets)
     return replace(old, workspace=replace(old.workspace, evalsets=entries))
 
 

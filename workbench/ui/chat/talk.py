@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.engine.chat.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
-from workbench.engine.chat.stream import Streamed, says_something
+from workbench.engine.chat.stream import Streamed, has_text
 from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 from workbench.prices import Prices
 from workbench.store import Turn
@@ -47,7 +47,7 @@ class TalkTurn:
                 self.growing[event.author] = event
             case AgentActed():
                 self.turn.acted.append(event.acted)
-                if says_something(event.acted):
+                if has_text(event.acted):
                     self.growing.pop(str(event.acted.get("author")), None)
             case SpansRecorded():
                 self.turn.spans = event

@@ -1,4 +1,4 @@
-"""A stored case as a run scores it: its events, its reference, and the verdicts that are not asked for again."""
+"""A stored case in a run that scores it again: its events, its reference, and verdicts that stay valid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,8 +12,8 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalCase
 
 
-def as_stored(source: StoredSource, config: CriteriaConfig, at: float) -> Iterator[Event]:
-    """Yield the events of the case as it was stored, with the criteria of now. It starts `at` these seconds."""
+def stored_events(source: StoredSource, config: CriteriaConfig, at: float) -> Iterator[Event]:
+    """Yield the stored events of the case with the current criteria. The case starts `at` these seconds."""
     started, ref = source.case.started, source.case.ref
     if started is not None:
         criteria = {criterion.name: criterion.value for criterion in config.criteria}
@@ -22,21 +22,21 @@ def as_stored(source: StoredSource, config: CriteriaConfig, at: float) -> Iterat
 
 
 def complete_case(source: StoredSource) -> EvalCase:
-    """Return the case for which a complete transcript was made."""
+    """Return the eval case of a complete transcript."""
     started = source.case.started
     assert started is not None  # The transcript is complete.
     return EvalCase(source.case.ref.eval_id, started.expected, started.scenario, None, started.rubrics, None, None)
 
 
-def settled(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
-    """Return the verdicts that are not asked for: those that hold, and those that nobody can give any more."""
-    held = {one.result.name for one in source.verdicts}
-    lost = not_scored_again(source.case, config)
-    return (*source.verdicts, *(one for one in lost if one.result.name not in held))
+def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
+    """Return the verdicts that need no scoring: valid ones, and `not_evaluated` for replaced secrets."""
+    valid = {one.result.name for one in source.verdicts}
+    impossible = not_scored_again(source.case, config)
+    return (*source.verdicts, *(one for one in impossible if one.result.name not in valid))
 
 
-def unsuited(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None:
-    """Return the error of a simulated conversation that no criterion can judge; None if one does."""
+def unsuited_error(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None:
+    """Return the error of a simulated conversation that no criterion judges, or None if one does."""
     started = source.case.started
     if started is None or started.scenario is None or any(map(_says_something, scored)):
         return None

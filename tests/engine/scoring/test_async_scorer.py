@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.engine.project import turn
 from workbench.engine.processes.children import Children
-from workbench.engine.scoring.conversation import Asking, Conversation
+from workbench.engine.scoring.conversation import Conversation, JudgeAccess
 from workbench.metrics.base import Scored
 from workbench.model.criteria import Criterion
 
@@ -31,7 +31,7 @@ ENVIRONMENT: dict[str, Any] = {
 
 @pytest_asyncio.fixture
 async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
-    monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.asking_scorer")
+    monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.scripted_scorer")
     for module in ("scoring.client", "scoring.conversation"):
         monkeypatch.setattr(f"workbench.engine.{module}.asks", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
@@ -51,7 +51,7 @@ def ask(do: str = "", name: str = "ask", **options: str) -> Criterion:
 
 def conversation(*criteria: Criterion, who: str = "one", answer: str = "ok", **how: Any) -> Conversation:
     values = {**ENVIRONMENT["values"], "WHO": who}
-    asking = Asking({**ENVIRONMENT, "key": who, "values": values}, **how)
+    asking = JudgeAccess({**ENVIRONMENT, "key": who, "values": values}, **how)
     return Conversation(criteria, [turn("hello", "ok")], [turn("hello", answer)], asking=asking)
 
 
@@ -174,7 +174,7 @@ async def test_what_is_forgone_leaves_what_is_computed(children: Children) -> No
     case = conversation(ask("hold", "ask_held"), ROUGE, CALLS)
     task = asyncio.create_task(children.scorer.score(case, lambda one: seen.append(one.result.name)))
     await asyncio.sleep(0)
-    children.scorer.forgo(case)
+    children.scorer.skip_judges(case)
     assert summary(await task) == [(ROUGE.name, "passed"), (CALLS.name, "passed")]
     assert seen == [ROUGE.name, CALLS.name]
     assert (await details(children))["cancelled"] == ["ask_held"]
@@ -186,7 +186,7 @@ async def test_forgone_when_all_is_computed_it_is_done(children: Children) -> No
     task = asyncio.create_task(children.scorer.score(case, lambda one: seen.append(one.result.name)))
     while not seen:
         await asyncio.sleep(0)
-    children.scorer.forgo(case)
+    children.scorer.skip_judges(case)
     assert summary(await task) == [(CALLS.name, "passed")]
 
 
@@ -294,28 +294,28 @@ async def test_closing_does_not_wait_for_judges(children: Children) -> None:
 async def test_a_line_carries_frames_of_another_room(children: Children) -> None:
     said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     scorer = children.scorer
-    line = scorer.open_line(ENVIRONMENT, said.put_nowait, lambda how: None)
-    scorer.say(line, {"op": "echo", "text": "hello"})
+    line = scorer.open_channel(ENVIRONMENT, said.put_nowait, lambda how: None)
+    scorer.send(line, {"op": "echo", "text": "hello"})
     assert await said.get() == {"op": "echoed", "id": line.number, "text": "hello", "environments": ["one"]}
-    scorer.say(line, {"op": "fail"})
+    scorer.send(line, {"op": "fail"})
     failed = await said.get()
     assert (failed["op"], failed["reason"]) == ("failed", "LookupError: no such persona")
     assert "fail" in failed["traceback"]
-    scorer.say(line, {"op": "stay"})
+    scorer.send(line, {"op": "stay"})
     assert (await said.get())["op"] == "stays"
-    scorer.close_line(line)
+    scorer.close_channel(line)
     assert (await details(children))["cancelled"] == ["stay"]
 
 
 async def test_a_line_is_lost_with_the_scorer(children: Children) -> None:
     lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    line = children.scorer.open_line(ENVIRONMENT, said.put_nowait, lost.set_result)
-    children.scorer.say(line, {"op": "stay"})
+    line = children.scorer.open_channel(ENVIRONMENT, said.put_nowait, lost.set_result)
+    children.scorer.send(line, {"op": "stay"})
     await said.get()
     assert children.scorer.pid is not None
     os.kill(children.scorer.pid, signal.SIGKILL)
     assert "SIGKILL" in await lost
-    children.scorer.say(line, {"op": "stay"})
-    children.scorer.close_line(line)
+    children.scorer.send(line, {"op": "stay"})
+    children.scorer.close_channel(line)
     assert said.empty()

@@ -1,14 +1,14 @@
-"""What the scorer does in its event loop: everything that asks somebody and waits for the answer.
+"""The part of the scorer with an event loop: all requests to judges, services and the user's functions.
 
 → `{"op": "environment", "key", "values", "interpreter", "root", "folder", "cwd"}` before the first frame that names it
-→ `{"op": "run", "in_flight", "max_calls", "use_cache", "since", "cache_dir"}` the limits from here on
-→ `{"op": "drop", "id"}` ends at once whatever is done for this number
-→ what `workbench.engine.scoring.simulated` knows
-← `{"op": "scored", …}` as for computed criteria; `details["tally"]` counts what was asked
-← `{"op": "waits", "model", "seconds", "reason"}` a queue pauses, or (0) goes on
-← `{"op": "notice", "text"}` something about the whole run that the user should know
-← `{"op": "failed", "id", "reason", "traceback"}` a handler of another room raised
-← `{"op": "alive"}` now and then, as long as anything waits: no sign of it means that a calculation hangs
+→ `{"op": "run", "in_flight", "max_calls", "use_cache", "since", "cache_dir"}` new limits
+→ `{"op": "drop", "id"}` ends all work for this id at once
+→ the frames of `workbench.engine.scoring.simulated`
+← `{"op": "scored", …}` as for computed criteria; `details["tally"]` counts the calls
+← `{"op": "waits", "model", "seconds", "reason"}` a queue pauses, or (0) continues
+← `{"op": "notice", "text"}` a notice about the whole run for the user
+← `{"op": "failed", "id", "reason", "traceback"}` a handler raised
+← `{"op": "alive"}` regularly while anything waits; without it, a calculation hangs
 """
 
 import asyncio
@@ -30,29 +30,31 @@ from workbench.metrics import registry
 from workbench.metrics.base import Scored
 
 _ALIVE_EVERY = 20.0
-_ON_THEIR_WAY = 1.0
-"""Seconds that are left to answers when the workbench is gone; the scorer itself has 2."""
+_SETTLE_SECONDS = 1.0
+"""Seconds in which pending answers may arrive after the workbench has ended. The scorer itself has 2."""
 
 HANDLERS = simulated.HANDLERS
 
 
-class Counting(Protocol):
-    """The part of the scorer that needs no event loop (`workbench.engine.scoring.scorer.Counter`)."""
+class SyncPart(Protocol):
+    """The scorer without an event loop (`workbench.engine.scoring.scorer.SyncScorer`)."""
 
     channel: Channel
-    for_others: list[Message]
+    async_messages: list[Message]
 
-    def take(self, message: Message) -> None: ...
-
-
-def serve_asking(counting: Counting) -> None:
-    """Goes on where the scorer's plain loop ends, until the other side closes."""
-    asyncio.run(_serve(counting))
+    def take(self, message: Message) -> None:
+        """Handle a message."""
+        ...
 
 
-async def _serve(counting: Counting) -> None:
-    channel = counting.channel
-    asker = Asker(channel)
+def serve_async(sync_part: SyncPart) -> None:
+    """Continue the scorer's loop with an event loop, until the other side closes."""
+    asyncio.run(_serve(sync_part))
+
+
+async def _serve(sync_part: SyncPart) -> None:
+    channel = sync_part.channel
+    asker = AsyncScorer(channel)
     arrived = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(channel.fileno(), arrived.set)
@@ -60,22 +62,22 @@ async def _serve(counting: Counting) -> None:
     asked_to_end = False
     try:
         while True:
-            while counting.for_others:
-                asker.take(counting.for_others.pop(0))
+            while sync_part.async_messages:
+                asker.take(sync_part.async_messages.pop(0))
             if channel.pending:
                 message = channel.pending.popleft()
                 if message["op"] == "quit":
                     asked_to_end = True
                     return
-                counting.take(message)
-                await asyncio.sleep(0)  # Between two calculations, what judges have answered is dealt with.
+                sync_part.take(message)
+                await asyncio.sleep(0)  # Handle answers of judges between two calculations.
                 continue
             await arrived.wait()
             arrived.clear()
             if not channel.fill(wait=False):
                 return
     except OSError:
-        pass  # The other side is gone, in the middle of what we told it.
+        pass  # The other side ended while we were sending.
     finally:
         loop.remove_reader(channel.fileno())
         alive.cancel()
@@ -84,8 +86,8 @@ async def _serve(counting: Counting) -> None:
         await asker.close()
 
 
-class Asker:
-    """Does what is asked of it in tasks, all through one pool."""
+class AsyncScorer:
+    """The tasks for requests to judges and services."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -94,10 +96,11 @@ class Asker:
         self._secrets = Secrets(())
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
         self._dropped: set[int] = set()
-        """Those of the numbers above that nobody waits for any more."""
+        """Ids of tasks whose results are not needed."""
         self._closing = False
 
     def take(self, message: Message) -> None:
+        """Handle a message, in a task if it takes time."""
         match message["op"]:
             case "environment":
                 fields = {name: value for name, value in message.items() if name != "op"}
@@ -116,23 +119,22 @@ class Asker:
                 self._start(message["id"], self._handle(message))
 
     async def stay_alive(self) -> None:
-        """Tells the other side that this loop turns, until it is cancelled."""
+        """Report regularly that this loop runs, until it is cancelled."""
         while True:
             await asyncio.sleep(_ALIVE_EVERY)
             if self._tasks:
                 self._channel.send({"op": "alive"})
 
     async def settle(self) -> None:
-        """Waits a moment for answers that are on their way, without asking anything more: they are kept for a run that
-        is resumed."""
+        """Wait briefly for pending answers without new requests, so that a resumed run can use them."""
         self._closing = True
         self._pool.stop_calls()
         tasks = [task for tasks in self._tasks.values() for task in tasks]
         if tasks:
-            await asyncio.wait(tasks, timeout=_ON_THEIR_WAY)
+            await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
 
     async def close(self) -> None:
-        """Ends what is under way, and all that the pool has opened."""
+        """Cancel all tasks and close all clients of judges."""
         self._closing = True
         tasks = [task for tasks in self._tasks.values() for task in tasks]
         for task in tasks:
@@ -152,7 +154,7 @@ class Asker:
         )
 
     def _may_be_kept(self, text: str) -> bool:
-        """Whether an answer holds no secret of any environment, so that it can be written to disk."""
+        """Return whether an answer has no secret of any environment, so that it can be written to disk."""
         return self._secrets.clean_text(text) == text
 
     def _waits(self, model: str, seconds: float, reason: str) -> None:
@@ -174,7 +176,7 @@ class Asker:
             self._dropped.discard(number)
 
     async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
-        """One criterion of one case, to its result: whatever happens, there is one, unless nobody waits for it."""
+        """Score one criterion of one case and send the result, which also reports any failure."""
         try:
             data = reply(id, {criterion["index"]: await self._scored(case, criterion)}, self._secrets.clean_text)
         except asyncio.CancelledError as error:

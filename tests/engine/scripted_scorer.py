@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.scoring import asking, scorer
+from workbench.engine.scoring import async_scorer, scorer
 from workbench.events import MetricResult
 from workbench.judge.base import NotAvailableError
 from workbench.judge.judge_pool import JudgeEnvironment, RunLimits, Tally
@@ -137,8 +137,8 @@ async def fail(frame: dict[str, Any], send: Callable[[Any], None], pool: Any, en
 HANDLERS: dict[str, Callable[..., Awaitable[None]]] = {"echo": echo, "stay": stay, "fail": fail}
 
 if __name__ == "__main__":
-    vars(asking)["JudgePool"] = ScriptedPool
-    asking.HANDLERS = HANDLERS
-    asking._ALIVE_EVERY = 0.02
+    vars(async_scorer)["JudgePool"] = ScriptedPool
+    async_scorer.HANDLERS = HANDLERS
+    async_scorer._ALIVE_EVERY = 0.02
     registry.score_asking = score_asking
     scorer.main()
