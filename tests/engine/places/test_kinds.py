@@ -44,5 +44,5 @@ def test_kind_that_makes_no_place_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(kinds, "PLACES", installed)
     monkeypatch.setattr(installed, "fails", lambda word: word == "odd")
     monkeypatch.setattr(kinds, "resolve", lambda value: lambda word, local: 3)
-    with pytest.raises(UsageFaultError, match="odd:make returned no place, but a value of type int"):
+    with pytest.raises(UsageFaultError, match="odd:make must return a place, not int"):
         place_at("odd", HERE)

@@ -106,7 +106,7 @@ def test_a_reply_that_was_cut_names_the_remedy() -> None:
     )
 
 
-@pytest.mark.parametrize(("who", "hint"), [("judge", "another judge_model"), ("service", "asks the service again")])
+@pytest.mark.parametrize(("who", "hint"), [("judge", "Another judge_model"), ("service", "asks the service again")])
 def test_what_a_judge_or_service_passed_over_is_its_fault(who: str, hint: str) -> None:
     reason = "turn 1: the judge gave no verdict on r1 (3 samples)"
     error = metric_error([Scored(MetricResult("m", "error", None, 0.5, reason, {who: {}}))])
