@@ -11,7 +11,7 @@ Tree = Callable[[Mapping[str, str]], Path]
 
 
 def evalset(app_name: str | None = None, eval_set_id: str = "set") -> str:
-    """An evalset with one case; `app_name` None: without `session_input`."""
+    """Return an evalset with one case. Without `app_name`, it has no `session_input`."""
     case: dict[str, object] = {
         "eval_id": "one",
         "conversation": [{"user_content": {"role": "user", "parts": [{"text": "hello"}]}}],

@@ -61,13 +61,13 @@ async def make(tmp_path: Path, repository: Path) -> AsyncIterator[Make]:
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """What a call that waits writes to when it begins."""
+    """The file that a waiting call writes to when it begins."""
     os.mkfifo(tmp_path / "pipe")
     return tmp_path / "pipe"
 
 
 async def begun(pipe: Path) -> int:
-    """Until a call waits: the child's number."""
+    """Wait until a call waits. Return the child's process ID."""
     return int(await asyncio.wait_for(asyncio.to_thread(pipe.read_text), 30))
 
 
@@ -105,7 +105,7 @@ async def test_child_that_never_starts_is_an_error(make: Make) -> None:
 
 
 async def test_child_that_starts_too_slowly_is_an_error(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not listen yet, so nobody waits for it to end when it is asked to."""
+    """It does not listen yet, so it gets no time to quit."""
     monkeypatch.setattr(ChildProcess.close, "__kwdefaults__", {"grace": 3600.0})
     child = make("import time; time.sleep(1e6)", ready_within=0.3)
     with pytest.raises(ChildLostError, match=r"was not ready after 0\.3 s") as caught:

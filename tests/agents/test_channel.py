@@ -17,7 +17,7 @@ from workbench.agents.worker.frames import FrameTooLargeError, encode
 
 
 class Heard:
-    """What a channel handed on."""
+    """The frames and the end that a channel delivered."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []

@@ -10,7 +10,7 @@ _ADK = "from google.adk.agents import Agent\n"
 
 
 def _attribute(folder: Path, **files: str) -> str | None:
-    """The attribute found in a folder with these files (`agent` for agent.py, `init` for __init__.py …)."""
+    """Return the attribute found in a folder with these files (`agent` for agent.py, `init` for __init__.py …)."""
     names = {"agent": "agent.py", "init": "__init__.py", "yaml": "root_agent.yaml", "main": "main.py"}
     for key, text in files.items():
         (folder / names[key]).write_text(text, encoding="utf-8")

@@ -35,7 +35,7 @@ def test_driver_file_is_found_without_importing_its_package(package: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "reason"),
     [
         (GOOD.replace("recognise", "other"), "defines no recognise"),
         ("", "defines no answer and no recognise"),
@@ -44,10 +44,10 @@ def test_driver_file_is_found_without_importing_its_package(package: Path) -> No
         ("def recognise(:", "SyntaxError"),
     ],
 )
-def test_unusable_driver_is_named(package: Path, source: str, said: str) -> None:
+def test_unusable_driver_is_named(package: Path, source: str, reason: str) -> None:
     found = usable(package, source)
     assert isinstance(found, Trouble)
-    assert said in found.reason
+    assert reason in found.reason
 
 
 def test_built_in_drivers_are_listed() -> None:

@@ -74,10 +74,10 @@ async def test_existing_functions_are_found(path: str, file: str, tmp_path: Path
         await functions.close()
 
 
-@pytest.mark.parametrize(("path", "said"), MISSING)
-async def test_certainly_missing_functions_are_reported(path: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("path", "message"), MISSING)
+async def test_certainly_missing_functions_are_reported(path: str, message: str, tmp_path: Path) -> None:
     root, folder = tmp_path, tmp_path / "desk"
-    assert said in missing_function(path, root, folder)
+    assert message in missing_function(path, root, folder)
     functions = Functions(Place(str(root), str(folder), str(root)))
     try:
         with pytest.raises(FunctionFailedError):

@@ -20,7 +20,7 @@ QUESTION = {"kind": "rubrics", "prompt": "Is it?", "schema": None, "data": {"n":
 
 @dataclass(frozen=True)
 class Place:
-    """An agent's folder `desk` below a root, with a variable of its own."""
+    """An agent's folder `desk` below a root, with its own environment variable."""
 
     root: str
     values: Mapping[str, str] = field(default_factory=lambda: {**os.environ, "DESK_MOOD": "kind"})
@@ -40,7 +40,7 @@ Make = Callable[..., Functions]
 
 @pytest_asyncio.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    """Writes `desk/own.py` (and other files) and gives the functions of that agent."""
+    """Write `desk/own.py` (and other files) and return the functions of that agent."""
     made: list[Functions] = []
 
     def write(source: str, *, within: float = 60.0, files: Mapping[str, str] | None = None, **place: Any) -> Functions:
@@ -122,7 +122,7 @@ async def test_function_in_the_agents_own_module_is_found(make: Make) -> None:
 
 
 async def test_async_and_sync_functions_run_concurrently(make: Make) -> None:
-    """Each of them waits for all others: none may hold up another."""
+    """Each call waits for all others, so none may block another."""
     functions = make(
         """
         import asyncio, threading
@@ -182,7 +182,7 @@ WAYS_TO_FAIL = [
 
 @pytest.mark.parametrize("kind_of_function", ["def", "async def"])
 async def test_each_failure_affects_only_its_call(make: Make, kind_of_function: str) -> None:
-    """One after the other, so that what one of them leaves behind is met by the next."""
+    """The calls run in turn, so that each meets what the previous one left behind."""
     judges = [
         f"{kind_of_function} judge_{number}(question):\n    {body}" for number, (body, *_) in enumerate(WAYS_TO_FAIL)
     ]
@@ -222,7 +222,7 @@ async def test_import_failures_are_reported(make: Make) -> None:
 
 
 async def test_crash_is_reported_only_for_the_call_that_crashed(make: Make, tmp_path: Path) -> None:
-    """The others were under way in the same process."""
+    """The other calls were running in the same process."""
     functions = make(
         """
         import os, pathlib, threading
@@ -382,7 +382,7 @@ def number(*given):
 
 @needs_adk
 async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
-    """All in one process: google-adk takes a second to import."""
+    """All in one process, because google-adk takes a second to import."""
     functions = make(SCORE)
     verdict = {"rubric_id": "short", "score": 1.0, "rationale": "it is"}
     for name, changes in (("brief", {}), ("brief", {"expected": None, "scenario": None})):
@@ -410,7 +410,7 @@ async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
 
 
 async def test_metric_without_adk(make: Make, tmp_path: Path) -> None:
-    """An interpreter that has nothing but the standard library."""
+    """An interpreter with only the standard library."""
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")
     bare.chmod(0o755)
@@ -425,7 +425,7 @@ async def test_metric_without_adk(make: Make, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="descendants are found on Linux only")
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_processes_started_by_a_function_end_with_the_child(make: Make, tmp_path: Path, hangs: bool) -> None:
-    """A server, say, in a session of its own. Its end is seen at a pipe that it holds."""
+    """For example a server in its own session. A pipe that it holds shows its end."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     functions = make(
@@ -439,20 +439,20 @@ async def test_processes_started_by_a_function_end_with_the_child(make: Make, tm
             return "started"
         """
     )
-    asked = asyncio.ensure_future(functions.call("judge", "desk.own.judge", QUESTION))
+    call = asyncio.ensure_future(functions.call("judge", "desk.own.judge", QUESTION))
     async with asyncio.timeout(30):
         with await asyncio.to_thread(pipe.open, encoding="utf-8") as reader:
             assert await asyncio.to_thread(reader.read, 4) == "here"
             if not hangs:
-                assert await asked == "started"
+                assert await call == "started"
             await functions.close()
             assert await asyncio.to_thread(reader.read) == ""
     if hangs:
-        assert (await failure(asked)).kind == "crashed"
+        assert (await failure(call)).kind == "crashed"
 
 
 async def test_child_ends_with_its_parent(tmp_path: Path) -> None:
-    """Also when that is killed, and the child does not listen. Both ends are seen at a pipe that the child holds."""
+    """Even if the parent is killed and the child does not listen. A pipe that the child holds shows both ends."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     (tmp_path / "desk").mkdir()

@@ -19,7 +19,7 @@ def _read(folder: Path, text: str) -> IgnoreFile:
 
 
 def _ignored(files: list[IgnoreFile], root: Path, entry: str) -> bool:
-    """As the walk asks: each folder on the way, then the entry; a trailing "/" marks a folder."""
+    """Check each folder on the way and then the entry, like the walk. A trailing "/" marks a folder."""
     parts = entry.rstrip("/").split("/")
     for depth in range(1, len(parts) + 1):
         is_folder = depth < len(parts) or entry.endswith("/")
@@ -101,14 +101,14 @@ def test_rules_equal_those_of_git(tmp_path_factory: pytest.TempPathFactory, top:
         (root / name / "a" / "a.b").touch()
     rules = [_read(root, "\n".join(top)), _read(root / "a", "\n".join(inner))]
     entries = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if ".git" not in path.parts)
-    asked = subprocess.run(
+    git = subprocess.run(
         ["git", "-C", str(root), "-c", "core.excludesFile=", "check-ignore", "--no-index", "-z", "--stdin"],
         input="\0".join(entries).encode(),
         capture_output=True,
         check=False,
     )
-    assert asked.returncode in (0, 1), asked.stderr
-    theirs = set(asked.stdout.decode().split("\0")) - {""}
+    assert git.returncode in (0, 1), git.stderr
+    theirs = set(git.stdout.decode().split("\0")) - {""}
     ours = {entry for entry in entries if _ignored(rules, root, entry + "/" * (root / entry).is_dir())}
     assert ours == theirs
 

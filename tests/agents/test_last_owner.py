@@ -73,8 +73,8 @@ def test_file_that_now_names_another_agent_gets_that_agent(tree: Tree) -> None:
 def test_answer_after_a_loss_holds_in_later_runs(tree: Tree) -> None:
     project = _project(tree, "b", "c", **{"b/x.evalset.json": evalset()})
     for last in (LastOwner("b/inner", ""), LastOwner("c", "")):
-        kept = StoredOwners({"b/x.evalset.json": "c"}, {"b/x.evalset.json": last})
-        (entry,) = open_workspace(project, stored_owners=kept).evalsets
+        stored = StoredOwners({"b/x.evalset.json": "c"}, {"b/x.evalset.json": last})
+        (entry,) = open_workspace(project, stored_owners=stored).evalsets
         assert entry.agent is not None
         assert (entry.agent.name, entry.owned.rule) == ("c", "choice")
 

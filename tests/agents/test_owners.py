@@ -61,9 +61,9 @@ def test_last_owners_are_read_back_beside_the_answers(tmp_path: Path) -> None:
     save_owner(tmp_path, "evals/a.evalset.json", tmp_path / "desk", tmp_path)
     save_last_owners(tmp_path, {"evals/a.evalset.json": LastOwner("desk", "")})
     save_last_owners(tmp_path, {"evals/b.evalset.json": LastOwner("bots/shop", "shop")})
-    kept = read_owners(tmp_path)
-    assert kept.answers == {"evals/a.evalset.json": "desk"}
-    assert kept.last == {
+    stored = read_owners(tmp_path)
+    assert stored.answers == {"evals/a.evalset.json": "desk"}
+    assert stored.last == {
         "evals/a.evalset.json": LastOwner("desk", ""),
         "evals/b.evalset.json": LastOwner("bots/shop", "shop"),
     }

@@ -9,8 +9,8 @@ from workbench.agents.owners import StoredOwners
 from workbench.agents.workspace import EvalsetEntry, open_workspace
 
 
-def _entry(project: Path, relative: str, kept: StoredOwners | None = None) -> EvalsetEntry:
-    workspace = open_workspace(project, stored_owners=kept)
+def _entry(project: Path, relative: str, stored: StoredOwners | None = None) -> EvalsetEntry:
+    workspace = open_workspace(project, stored_owners=stored)
     return next(entry for entry in workspace.evalsets if entry.relative == relative)
 
 
@@ -38,7 +38,7 @@ def _entry(project: Path, relative: str, kept: StoredOwners | None = None) -> Ev
         ),
         (["one/app", "two/app"], "two/tests/eval/evalsets/x.evalset.json", None, "two/app", "only agent under two/"),
         (["shop/agent_a", "shop/agent_a/sub/b"], "shop/eval/x.test.json", None, "agent_a", "only agent under shop/"),
-        # app_name, before the nearest folder is asked.
+        # app_name, before the nearest folder.
         (["a", "b"], "evals/x.evalset.json", "b", "b", 'app_name names it: "b"'),
         (["a", "z/b"], "a_evals/x.evalset.json", "b", "b", "app_name names it"),
         (["one/app", "two/app"], "evals/x.evalset.json", "two/app", "two/app", "app_name names it"),
@@ -84,11 +84,11 @@ def test_owner_follows_the_rules_in_order(
 def test_answer_is_used_if_the_files_do_not_decide(tree: Tree) -> None:
     files = {f"{agent}/agent.py": AGENT for agent in ("a", "b")}
     project = tree({".git/": "", "evals/x.evalset.json": evalset(), "evals/y.evalset.json": evalset("a"), **files})
-    kept = StoredOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
-    chosen = _entry(project, "evals/x.evalset.json", kept)
+    stored = StoredOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
+    chosen = _entry(project, "evals/x.evalset.json", stored)
     assert chosen.agent is not None
     assert (chosen.agent.name, chosen.agent_reason) == ("b", "chosen by you (.workbench/owners.json)")
-    named = _entry(project, "evals/y.evalset.json", kept)
+    named = _entry(project, "evals/y.evalset.json", stored)
     assert named.agent is not None
     assert named.agent.name == "a"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Adk:
-    """A process that answers for google-adk."""
+    """A process that runs google-adk's readers."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.model.adk_oracle"]

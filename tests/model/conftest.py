@@ -13,7 +13,7 @@ Open = Callable[..., EvalsetDocument]
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
-    """Opens a file with that text or those bytes."""
+    """Open a file with this text or these bytes."""
 
     def open_text(text: str | bytes, name: str = "orders.evalset.json", **options: Any) -> EvalsetDocument:
         path = tmp_path / name
@@ -25,7 +25,7 @@ def opened(tmp_path: Path) -> Open:
 
 @pytest.fixture
 def with_case(opened: Open) -> Open:
-    """Opens a file that has that text as its only case, on line 3."""
+    """Open a file with this text as its only case, on line 3."""
 
     def open_case(case: str) -> EvalsetDocument:
         return opened(f'{{"eval_set_id": "orders",\n"eval_cases": [\n{case}\n]}}')

@@ -20,6 +20,6 @@ def normalise_invocation(data: Any) -> Invocation:
     if value is not None:
         breaches = [breach for breach in invocation_breaches(value) if breach.severity == "error"]
     if value is None or breaches:
-        told = (f"{json_path(breach.location)}: {breach.message}. {breach.hint}" for breach in breaches)
-        raise ValueError("\n".join(text.removeprefix(": ").removesuffix(". ") for text in told))
+        problems = (f"{json_path(breach.location)}: {breach.message}. {breach.hint}" for breach in breaches)
+        raise ValueError("\n".join(text.removeprefix(": ").removesuffix(". ") for text in problems))
     return normal_invocation(value)

@@ -257,7 +257,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @strategies.composite
 def slightly_wrong(draw: strategies.DrawFn, *originals: Any) -> Any:
-    """One of the originals with up to three values exchanged, keys dropped, respelled, doubled or invented."""
+    """An original with up to three changes: values exchanged; keys dropped, respelled, doubled or invented."""
     content = copy.deepcopy(draw(strategies.sampled_from(originals)))
     for _ in range(draw(strategies.sampled_from([1, 1, 1, 2, 3]))):
         paths = list(_paths(content))
@@ -281,5 +281,5 @@ def slightly_wrong(draw: strategies.DrawFn, *originals: Any) -> Any:
 
 
 def written(content: Any) -> str:
-    """Content as an evalset file has it."""
+    """Return content in the form of an evalset file."""
     return json.dumps(content, indent=2)

@@ -48,7 +48,7 @@ def adk() -> Iterator[Adk]:
 
 
 def _ours(schema: Any) -> Any:
-    """Fields as the oracle describes them."""
+    """Return fields in the form that the oracle uses."""
     found: dict[str, Any] = {}
     if names := known_keys(schema):
         return {name: _ours(type_at(schema, (name,))) for name in names}
@@ -94,7 +94,7 @@ def test_evalsets_are_rejected_exactly_where_adk_rejects_them(adk: Adk, evalset:
 @given(samples.slightly_wrong(samples.CONFIG, samples.AUDIO_CONFIG))
 @_quick
 def test_configs_are_rejected_where_adk_rejects_them(adk: Adk, config: Any) -> None:
-    """And besides, where a key is nearly right or a threshold not finite: those are the workbench's own errors."""
+    """Misspelt keys and thresholds that are not finite are errors only for the workbench."""
     text = json.dumps(config)
     errors = [breach.message for breach in config_breaches(config) if breach.severity == "error"]
     own = [message for message in errors if "would ignore it" in message or "can be compared" in message]
@@ -162,6 +162,6 @@ def _cases(document: EvalsetDocument) -> list[dict[str, Any]]:
     found = []
     for summary in document.cases:
         case = document.case(summary.index)
-        told: dict[str, Any] = {"eval_id": case.eval_id, "conversation": list(case.turns or ())}
-        found.append(told if case.session_input is None else {**told, "session_input": case.session_input})
+        converted: dict[str, Any] = {"eval_id": case.eval_id, "conversation": list(case.turns or ())}
+        found.append(converted if case.session_input is None else {**converted, "session_input": case.session_input})
     return found

@@ -60,7 +60,7 @@ def test_cases_may_differ_in_layout(cases: list[dict[str, Any]], mixed: list[dic
 
 
 def test_eval_cases_key_inside_a_case_is_ignored() -> None:
-    """The seam between two cases occurs inside the third, to the byte, and each piece of it is an object with an id."""
+    """The third case contains the separator byte for byte, and each of its pieces is an object with an ID."""
     fake = [{"eval_id": "no_1"}, {"eval_id": "no_2"}, {"eval_id": "no_3"}]
     cases: list[dict[str, Any]] = [
         {"eval_id": "one"},

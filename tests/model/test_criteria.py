@@ -16,7 +16,7 @@ def _read(folder: Path, content: Any) -> CriteriaConfig:
     return read_config(path)
 
 
-def _told(config: CriteriaConfig) -> list[str]:
+def _reported(config: CriteriaConfig) -> list[str]:
     return [f"{fault.severity} {fault.sentence('').removeprefix(':')}" for fault in config.faults]
 
 
@@ -49,7 +49,7 @@ def test_criterion_may_be_a_number_or_an_object(tmp_path: Path) -> None:
             },
         ),
     )
-    assert [line.split(" ")[0] for line in _told(config)] == ["warning"] * 3
+    assert [line.split(" ")[0] for line in _reported(config)] == ["warning"] * 3
 
 
 def test_config_reads_all_sections(tmp_path: Path) -> None:
@@ -76,17 +76,17 @@ def test_default_config_has_adks_criteria() -> None:
 def test_missing_criteria_key_differs_from_empty_criteria(tmp_path: Path) -> None:
     without = _read(tmp_path, {})
     assert (without.has_criteria, without.criteria, without.broken) == (False, (), False)
-    assert "the defaults apply here" in _told(without)[0]
+    assert "the defaults apply here" in _reported(without)[0]
     none = _read(tmp_path, {"criteria": {}})
     assert (none.has_criteria, none.criteria, none.broken) == (True, (), False)
-    assert "nothing is judged" in _told(none)[0]
+    assert "nothing is judged" in _reported(none)[0]
 
 
 # In these the place of the fault is marked with §.
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{"criteria": {"m": §null}}', "(criteria.m): `m` must be a number, or an object with `threshold`, not null"),
         ('{"criteria": {"m": §NaN}}', "(criteria.m): `m` is nan: no score can be compared with it"),
@@ -138,16 +138,16 @@ def test_missing_criteria_key_differs_from_empty_criteria(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_wrong_config_is_an_error_at_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_wrong_config_is_an_error_at_its_place(tmp_path: Path, text: str, expected: str) -> None:
     column = text.index("§") + 1
     config = _read(tmp_path, text.replace("§", ""))
     assert config.broken
-    errors = [line.removeprefix("error ") for line in _told(config) if line.startswith("error")]
-    assert errors[0].startswith(f"1:{column} {told}" if told.startswith("(") else f"1:{column}: {told}")
+    errors = [line.removeprefix("error ") for line in _reported(config) if line.startswith("error")]
+    assert errors[0].startswith(f"1:{column} {expected}" if expected.startswith("(") else f"1:{column}: {expected}")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{"criteria": {"m": §"0.5"}}', '(criteria.m): `m` is the text "0.5": ADK reads it as the number 0.5'),
         ('{"criteria": {"m": §true}}', "(criteria.m): `m` is true: ADK reads it as the number 1"),
@@ -160,11 +160,11 @@ def test_wrong_config_is_an_error_at_its_place(tmp_path: Path, text: str, told: 
         ),
     ],
 )
-def test_suspicious_config_is_a_warning(tmp_path: Path, text: str, told: str) -> None:
+def test_suspicious_config_is_a_warning(tmp_path: Path, text: str, expected: str) -> None:
     config = _read(tmp_path, text.replace("§", ""))
     assert not config.broken
     assert config.criteria[0].name == "m"
-    assert _told(config)[0].startswith(f"warning 1:{text.index('§') + 1} {told}")
+    assert _reported(config)[0].startswith(f"warning 1:{text.index('§') + 1} {expected}")
 
 
 def test_criteria_with_other_scales_have_no_faults(tmp_path: Path) -> None:
@@ -195,10 +195,10 @@ def test_unreadable_config_has_one_fault(tmp_path: Path) -> None:
     assert missing.broken
     assert [fault.message for fault in missing.faults] == ["there is no such file"]
     assert read_config(tmp_path).broken
-    assert _told(_read(tmp_path, "")) == ["error 1:1: the file is empty"]
+    assert _reported(_read(tmp_path, "")) == ["error 1:1: the file is empty"]
     with_mark = _read(tmp_path, '\ufeff{"criteria": {"m": 1}}')
     assert not with_mark.broken
-    assert "byte-order mark" in _told(with_mark)[0]
+    assert "byte-order mark" in _reported(with_mark)[0]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from workbench.model.evalset import (
 TURN = '{"user_content": {"parts": [{"text": "hi"}]}}'
 
 
-def _told(document: EvalsetDocument, severity: str | None = None) -> list[str]:
-    """`line:column (path) message. hint` of every fault."""
+def _reported(document: EvalsetDocument, severity: str | None = None) -> list[str]:
+    """Return `line:column (path) message. hint` of every fault."""
     return [
         fault.sentence("").removeprefix(":")
         for fault in document.faults
@@ -86,14 +86,14 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
     (event,) = case.turns[1]["intermediate_data"]["invocation_events"]
     assert "unknown" not in event
     assert case.raw == samples.CASE
-    assert len(_told(document, "warning")) == 1
+    assert len(_reported(document, "warning")) == 1
 
 
 # In these the place of the fault is marked with §.
 
 
 @pytest.mark.parametrize(
-    ("case", "told"),
+    ("case", "expected"),
     [
         (
             '§{"eval_id": "a"}',
@@ -178,16 +178,16 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         ("§5", "(eval_cases[0]): this must be an object, not the number 5"),
     ],
 )
-def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, told: str) -> None:
+def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, expected: str) -> None:
     document = with_case(case.replace("§", ""))
     assert document.broken
-    assert _told(document, "error")[0].startswith(f"3:{case.index('§') + 1} {told}")
+    assert _reported(document, "error")[0].startswith(f"3:{case.index('§') + 1} {expected}")
     with pytest.raises(BrokenCaseError, match=r"orders\.evalset\.json:3:"):
         document.case(0)
 
 
 @pytest.mark.parametrize(
-    ("case", "told"),
+    ("case", "expected"),
     [
         (
             '{"eval_id": "a", §"eval_id": "b", "conversation": [%s]}',
@@ -226,11 +226,11 @@ def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, t
         ),
     ],
 )
-def test_what_adk_drops_or_misreads_is_a_warning(with_case: Open, case: str, told: str) -> None:
+def test_what_adk_drops_or_misreads_is_a_warning(with_case: Open, case: str, expected: str) -> None:
     marked = case.replace("%s", TURN)
     document = with_case(marked.replace("§", ""))
     assert not document.broken
-    assert _told(document)[0].startswith(f"3:{marked.index('§') + 1} {told}")
+    assert _reported(document)[0].startswith(f"3:{marked.index('§') + 1} {expected}")
     assert document.cases[0].eval_id == document.case(0).eval_id == "b"
 
 
@@ -252,17 +252,17 @@ def test_lone_surrogates_are_kept(opened: Open) -> None:
 def test_byte_order_mark_is_a_warning(opened: Open) -> None:
     text = '{"eval_set_id": "s", "eval_cases": [{"eval_id": 5}]}'
     document = opened(b"\xef\xbb\xbf" + text.encode())
-    assert _told(document)[0].startswith("1:1: the file begins with a byte-order mark: ADK cannot read it")
-    assert _told(document)[1].startswith(f"1:{text.index('5') + 1} (eval_cases[0].eval_id): ")
+    assert _reported(document)[0].startswith("1:1: the file begins with a byte-order mark: ADK cannot read it")
+    assert _reported(document)[1].startswith(f"1:{text.index('5') + 1} (eval_cases[0].eval_id): ")
 
 
 def test_other_encodings_are_named(opened: Open) -> None:
     assert (
-        _told(opened('{"eval_set_id": "s"}'.encode("utf-16")))[0]
+        _reported(opened('{"eval_set_id": "s"}'.encode("utf-16")))[0]
         == "1:1: the file is UTF-16, not UTF-8. Save it as UTF-8"
     )
     document = opened('{"eval_set_id": "s",\n "name": "caf\xe9", "eval_cases": []}'.encode("latin-1"))
-    assert _told(document) == ["2:14: the byte 0xe9 is not UTF-8. Save it as UTF-8"]
+    assert _reported(document) == ["2:14: the byte 0xe9 is not UTF-8. Save it as UTF-8"]
     assert document.broken
 
 
@@ -281,11 +281,11 @@ def test_json_and_schema_faults_are_reported_together(opened: Open) -> None:
     )
     assert document.broken
     assert document.cases == ()
-    assert [told.split(":")[0] for told in _told(document)] == ["2", "5", "5", "6", "6", "7"]
+    assert [expected.split(":")[0] for expected in _reported(document)] == ["2", "5", "5", "6", "6", "7"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{"eval_set_id": "s", "eval_cases": [],}', ["1:38: a trailing comma before `}`. Delete it"]),
         (
@@ -297,17 +297,17 @@ def test_json_and_schema_faults_are_reported_together(opened: Open) -> None:
         ),
     ],
 )
-def test_existing_cases_are_not_reported_as_missing(opened: Open, text: str, told: list[str]) -> None:
-    assert _told(opened(text), "error") == told
+def test_existing_cases_are_not_reported_as_missing(opened: Open, text: str, expected: list[str]) -> None:
+    assert _reported(opened(text), "error") == expected
 
 
 def test_schema_is_not_checked_if_brackets_do_not_match(opened: Open) -> None:
     document = opened('{"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation": [}]}')
-    assert len(_told(document)) == 1
+    assert len(_reported(document)) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "1:1: the file is empty"),
         ("5", "1:1: the file holds the number 5, but an evalset is an object"),
@@ -324,11 +324,11 @@ def test_schema_is_not_checked_if_brackets_do_not_match(opened: Open) -> None:
         ("[1, 2]", "1:1: a list in a format that ADK does not know"),
     ],
 )
-def test_file_that_is_not_an_evalset_has_one_fault(opened: Open, text: str, told: str) -> None:
+def test_file_that_is_not_an_evalset_has_one_fault(opened: Open, text: str, expected: str) -> None:
     document = opened(text)
     assert document.broken
     assert not document.cases
-    assert _told(document)[0].startswith(told)
+    assert _reported(document)[0].startswith(expected)
 
 
 def test_keys_beside_the_cases_are_checked(opened: Open) -> None:
@@ -337,7 +337,7 @@ def test_keys_beside_the_cases_are_checked(opened: Open) -> None:
         f'{{\n"eval_set_id": "s",\n"eval_cases": [\n{cases}\n],\n"descripton": "x",\n"zebra": 1, "zebra": 2\n}}'
     )
     assert not document.broken
-    assert _told(document) == [
+    assert _reported(document) == [
         "55:1 (descripton): ADK does not know the key `descripton` here and drops it. Did you mean `description`?",
         "56:13 (zebra): duplicate key `zebra`: this one is used, the one on line 56 is ignored",
         "56:13 (zebra): ADK does not know the key `zebra` here and drops it",
@@ -351,14 +351,14 @@ def test_last_of_two_eval_cases_lists_is_used(opened: Open) -> None:
     )
     assert [case.eval_id for case in document.cases] == ["b"]
     assert document.case(0).turns == ()
-    assert _told(document)[0].startswith("2:2 (eval_cases): duplicate key `eval_cases`")
+    assert _reported(document)[0].startswith("2:2 (eval_cases): duplicate key `eval_cases`")
 
 
 def test_duplicate_ids_are_errors_and_empty_ids_warnings(opened: Open) -> None:
     cases = ",\n".join(f'{{"eval_id": "{name}", "conversation": [{TURN}]}}' for name in ("a", "b", "a", ""))
     document = opened(f'{{"eval_set_id": "s", "eval_cases": [\n{cases}]}}')
     assert document.broken
-    assert _told(document) == [
+    assert _reported(document) == [
         "4:13 (eval_cases[2].eval_id): duplicate case ID `a`: the case on line 2 has the same ID. Give each"
         " case its own ID",
         "5:13 (eval_cases[3].eval_id): the ID of this case is empty",
@@ -471,7 +471,7 @@ def test_initial_session_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{"app_name": 5}', "1:14 (app_name): `app_name` must be text, not the number 5"),
         ('{"state": []}', "1:11 (state): `state` must be an object, not a list"),
@@ -480,12 +480,12 @@ def test_initial_session_file_is_read(tmp_path: Path) -> None:
         ("", "1:1: the file is empty"),
     ],
 )
-def test_wrong_initial_session_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_wrong_initial_session_file_is_refused(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "initial.session.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BrokenFileError) as caught:
         read_initial_session(path)
-    assert [fault.sentence("").removeprefix(":") for fault in caught.value.faults] == [told]
+    assert [fault.sentence("").removeprefix(":") for fault in caught.value.faults] == [expected]
 
 
 def test_missing_initial_session_file_is_refused(tmp_path: Path) -> None:
@@ -496,7 +496,7 @@ def test_missing_initial_session_file_is_refused(tmp_path: Path) -> None:
 def test_initial_session_is_only_for_the_old_test_format(opened: Open) -> None:
     session = {"app_name": "x", "user_id": "u", "state": {"k": 1}}
     modern = opened('{"eval_set_id": "s", "eval_cases": []}', initial_session=session)
-    assert "works only with the old test format" in _told(modern, "error")[0]
+    assert "works only with the old test format" in _reported(modern, "error")[0]
     assert opened('[{"name": "n", "data": []}]', initial_session=session).broken
     old = opened('[{"query": "q"}]', "a.test.json", initial_session=session)
     assert not old.broken

@@ -184,7 +184,7 @@ _values = st.recursive(
 
 @dataclass
 class _Writer:
-    """Writes JSON with white space and spellings as they come."""
+    """Write JSON with random white space and spellings."""
 
     draw: Any
 

@@ -30,7 +30,7 @@ _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def _marks(wanted: str) -> Iterator[int]:
-    """The offsets of a mark in the text; of '"' those that open a text."""
+    """Return the offsets of a mark in the text; for '"', those that open a string."""
     return (match.start() for match in _MARK.finditer(_TEXT) if match.group()[0] == wanted)
 
 
@@ -124,7 +124,7 @@ def test_truncated_file_is_reported_as_unclosed() -> None:
     "unit", ['{"a":', "[", '{"a":[', '{"a" ', "[1 ", "]", '"a', "'a", '[{"a":1}', '{"a":}', "x ", "{,", "/*"]
 )
 def test_reading_time_is_linear(unit: str) -> None:
-    """Thirty times the text in a quadratic reader would be minutes."""
+    """A quadratic reader would take minutes for this text."""
     began = time.process_time()
     assert _errors(unit * 300_000)
     assert time.process_time() - began < 2

@@ -11,7 +11,7 @@ from workbench.model.evalset import BrokenCaseError
 from workbench.model.old_formats import old_format_of
 
 
-def _told(document: Any) -> list[str]:
+def _reported(document: Any) -> list[str]:
     return [f"{fault.severity} {fault.sentence('').removeprefix(':')}" for fault in document.faults]
 
 
@@ -93,7 +93,7 @@ def test_converting_twice_gives_the_same_case(opened: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('[{"name": "n", "data": [{§"qury": "q"}]}]', "([0].data[0].qury): `query` is missing. Did you mean `query`"),
         ('[{§"nam": "n", "data": []}]', "([0].nam): `name` is missing. Did you mean `name` instead of `nam`?"),
@@ -129,14 +129,14 @@ def test_converting_twice_gives_the_same_case(opened: Open) -> None:
         ),
     ],
 )
-def test_what_adk_s_converter_fails_on_is_an_error_at_its_place(opened: Open, text: str, told: str) -> None:
+def test_what_adk_s_converter_fails_on_is_an_error_at_its_place(opened: Open, text: str, expected: str) -> None:
     before = text[: text.index("§")]
     place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
     document = opened(text.replace("§", ""))
     assert document.broken
-    errors = [line for line in _told(document) if line.startswith("error")]
-    assert errors[0].startswith(f"error {place} {told}")
-    if "duplicate" not in told:
+    errors = [line for line in _reported(document) if line.startswith("error")]
+    assert errors[0].startswith(f"error {place} {expected}")
+    if "duplicate" not in expected:
         with pytest.raises(BrokenCaseError):
             document.case(0)
 
@@ -147,7 +147,7 @@ def test_dropped_key_of_an_old_format_is_reported_once(opened: Open) -> None:
     document = opened(text, "a.test.json")
     assert not document.broken
     assert sorted(fault.message.split("`")[1] for fault in document.faults) == ["mock_tool_output", "referenc"]
-    assert "Did you mean `reference`?" in " ".join(_told(document))
+    assert "Did you mean `reference`?" in " ".join(_reported(document))
 
 
 def test_old_file_that_is_not_json_has_all_its_faults(opened: Open) -> None:

@@ -16,7 +16,7 @@ _TEXT = st.text(st.sampled_from("ab\té€😀\n\r"), max_size=30)
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:
-    """What an editor shows: lines end with \\r\\n, \\n or \\r."""
+    """Return the place that an editor shows. Lines end with \\r\\n, \\n or \\r."""
     before = re.split(r"\r\n|\n|\r(?!\n)", text[:offset] + ("\r" if text[offset - 1 : offset + 1] == "\r\n" else ""))
     return len(before), len(before[-1].rstrip("\r") if text[offset - 1 : offset + 1] == "\r\n" else before[-1]) + 1
 

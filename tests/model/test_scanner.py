@@ -13,14 +13,14 @@ from workbench.model.places import Places, json_path
 from workbench.model.scanner import scan
 
 
-def _told(text: str) -> list[str]:
-    """`line:column message` of every flaw."""
+def _reported(text: str) -> list[str]:
+    """Return `line:column message` of every flaw."""
     places = Places(text)
     return ["{}:{} {}".format(*places.at(flaw.offset), flaw.message) for flaw in scan(text).flaws]
 
 
 def _errors(flaws: tuple[Flaw, ...]) -> list[Flaw]:
-    """What ADK's reader stops at; it stops at lone surrogates, too."""
+    """Return the flaws at which ADK's reader stops, including lone surrogates."""
     return [flaw for flaw in flaws if flaw.severity == "error" or "surrogate" in flaw.message]
 
 
@@ -72,7 +72,7 @@ def test_every_truncation_is_noticed(made: tuple[Any, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ('{"a": 1} // why', "1:10 a comment (//): JSON does not allow comments"),
         ('{"a": 1 # why\n}', "1:9 a comment (#): JSON does not allow comments"),
@@ -139,13 +139,13 @@ def test_every_truncation_is_noticed(made: tuple[Any, str]) -> None:
         ("// nothing", "1:1 a comment (//): JSON does not allow comments"),
     ],
 )
-def test_each_flaw_is_reported_at_its_place(text: str, told: str) -> None:
-    assert _told(text)[0] == told
+def test_each_flaw_is_reported_at_its_place(text: str, expected: str) -> None:
+    assert _reported(text)[0] == expected
 
 
 def test_all_faults_are_found_in_one_reading() -> None:
     text = '{\n  "a": 1, // one\n  "b": [1, 2,],\n  "c": {"d": True,}\n  e: \'f\'\n}}'
-    assert [line.split(":")[0] for line in _told(text)] == ["2", "3", "4", "4", "4", "5", "5", "6"]
+    assert [line.split(":")[0] for line in _reported(text)] == ["2", "3", "4", "4", "4", "5", "5", "6"]
     root = scan(text).root
     assert root is not None
     assert root.value() == {"a": 1, "b": [1, 2], "c": {"d": True}, "e": "f"}
@@ -164,12 +164,12 @@ def test_trailing_comma_and_a_surplus_brace_of_a_config() -> None:
   }
 }
 """
-    assert _told(text) == ["9:6 a trailing comma before `}`", "11:1 a surplus brace `}`: nothing is open here"]
+    assert _reported(text) == ["9:6 a trailing comma before `}`", "11:1 a surplus brace `}`: nothing is open here"]
 
 
 def test_reading_stops_at_a_mismatched_bracket() -> None:
     text = '{\n  "a": [\n    1\n  },\n  "b": nil,\n}\n'
-    assert _told(text) == ["4:3 found `}`, but `]` is needed to close the `[` on line 2"]
+    assert _reported(text) == ["4:3 found `}`, but `]` is needed to close the `[` on line 2"]
 
 
 def test_many_warnings_do_not_become_an_error() -> None:

@@ -26,7 +26,7 @@ class CriteriaChoice:
 
 
 class CriteriaChooser:
-    """Chooses criteria for the evalsets of one workspace and reads each config once.
+    """The choice of criteria for the evalsets of one workspace. Each config is read once.
 
     `config` is a file that the user named for all evalsets; then no other file counts. Otherwise it is the first of
     `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root`. For an evalset outside `root`,

@@ -117,7 +117,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _never_when_imported(test: ast.expr) -> bool:
-    """Return whether this is `if TYPE_CHECKING` or `if __name__ == "__main__"`."""
+    """Return whether the test is `TYPE_CHECKING` or `__name__ == "__main__"`."""
     words = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     words |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
     return isinstance(test, ast.Name | ast.Attribute | ast.Compare) and bool(words & {"TYPE_CHECKING", "__name__"})

@@ -54,7 +54,7 @@ def split(path: str) -> tuple[str, str]:
 
 
 def _names(file: Path) -> set[str] | None:
-    """Return the names that the module binds at its top level, or None if only running it would tell."""
+    """Return the names that the module binds at its top level, or None if they are uncertain without running it."""
     try:
         names = set(_bound(read_source(file)))
     except (OSError, SyntaxError, ValueError, RecursionError):

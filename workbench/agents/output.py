@@ -19,7 +19,7 @@ Elsewhere, a cut could split a secret in two halves that escape redaction. Secre
 
 
 class Lines:
-    """Passes printed text to `on_text`, in whole lines if possible."""
+    """Printed text on its way to `on_text`, in whole lines if possible."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
@@ -59,10 +59,10 @@ class Lines:
 
 
 class OutputPipe:
-    """Reads one pipe until it is closed.
+    """A pipe that is read until it is closed.
 
-    `on_text(text)` gets whole lines if possible. `on_bytes(count)` is called for every read, even after `mute`. Reading
-    goes on then, because a full pipe blocks the child.
+    `on_text(text)` gets whole lines if possible. `on_bytes(count)` is called for every read. After `mute`, the text is
+    dropped but the pipe is still read, because a full pipe blocks the child.
     """
 
     def __init__(self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None]) -> None:

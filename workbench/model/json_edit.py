@@ -99,7 +99,7 @@ def _start(splice: Splice) -> tuple[int, int]:
 
 
 class _Revision:
-    """Computes the splices."""
+    """The computation of the splices for one text."""
 
     def __init__(self, text: str, layout: Layout) -> None:
         self._text = text

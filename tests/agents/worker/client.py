@@ -24,23 +24,23 @@ PATIENCE = 60.0
 
 
 def user(text: str) -> dict[str, Any]:
-    """A message of the user as ADK's Content."""
+    """Return a user message as ADK's Content."""
     return {"role": "user", "parts": [{"text": text}]}
 
 
 @dataclass
 class Outcome:
-    """What one case came to."""
+    """The outcome of one case."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
     status: int | None = None
-    """The wait status that was reported."""
+    """The reported wait status."""
     stdout: bytes = b""
     stderr: bytes = b""
     answers_file: Path | None = None
 
     @property
-    def kept(self) -> list[dict[str, Any]]:
+    def stored_answers(self) -> list[dict[str, Any]]:
         """What models answered, as the case has left it on disk."""
         if self.answers_file is None or not self.answers_file.exists():
             return []
@@ -63,7 +63,7 @@ class Outcome:
 
     @property
     def usage(self) -> dict[str, int]:
-        """What was spent, as it was told last."""
+        """The usage in the last report."""
         usage: dict[str, int] = [event["usage"] for event in self.events if "usage" in event][-1]
         return usage
 
@@ -81,7 +81,7 @@ class Outcome:
 
 
 class Agent:
-    """An agent process: `imported` is what it said of the import, `wrote` the files that it wrote for it."""
+    """An agent process. `imported` is its report of the import, `wrote` the files written by the import."""
 
     def __init__(self, channel: Channel, output: tuple[int, int], number: int) -> None:
         self.channel = channel
@@ -90,7 +90,7 @@ class Agent:
         self._numbers = count(1)
         self._exits: dict[int, int] = {}
         self.events: dict[int, list[dict[str, Any]]] = {}
-        """What was told by cases that share the process, by number."""
+        """Messages of cases that share the process, by case number."""
         self.pids: dict[int, int] = {}
         self._cases: list[Case] = []
         self.imported: dict[str, Any] = {}
@@ -112,9 +112,11 @@ class Agent:
         answers: Sequence[dict[str, Any]] | None = None,
         without: Sequence[str] = (),
     ) -> "Case":
-        """Starts a case, or a conversation with somebody who types; it waits for its first message. With `answers` it
-        keeps what models answer, and is told these (what `Outcome.kept` gives) as those of a run that was interrupted;
-        `without` are texts that no kept answer may hold."""
+        """Start a case or a chat, which waits for its first message.
+
+        With `answers`, model answers are stored, and these (from `Outcome.stored_answers`) count as answers of an
+        interrupted run. Answers that contain one of the texts in `without` are not stored.
+        """
         number = next(self._numbers)
         ours, theirs = (None, None) if share else socket.socketpair()
         pipes = [] if share else [os.pipe(), os.pipe()]
@@ -175,7 +177,7 @@ class Agent:
 
 
 class Case:
-    """A case that is running."""
+    """A running case."""
 
     def __init__(self, agent: Agent, number: int, channel: Channel | None, pipes: Sequence[int], answers: Path) -> None:
         self.agent = agent
@@ -279,7 +281,7 @@ class Case:
 
 
 class Worker:
-    """A worker process, zygote or solo; it is killed by `close`."""
+    """A worker process, zygote or solo. `close` kills it."""
 
     def __init__(
         self, mode: str = "zygote", python: str = sys.executable, *, warm: bool = True, cwd: Path | None = None
@@ -311,7 +313,7 @@ class Worker:
         solo: bool = False,
         awaited: bool = True,
     ) -> Agent:
-        """Has an agent imported, and waits for that unless told not to. `env` is added to the test's environment."""
+        """Import an agent and, by default, wait for it. `env` is added to the test's environment."""
         number = next(self._numbers)
         home = root or folder.parent
         spec: dict[str, Any] = {"name": folder.name, "folder": str(folder), "root": str(home), "kind": kind}
@@ -367,7 +369,7 @@ class Worker:
 
 
 def drain(fd: int) -> bytes:
-    """What is in a pipe that does not block."""
+    """Return the content of a non-blocking pipe."""
     parts = []
     with contextlib.suppress(BlockingIOError):
         while data := os.read(fd, 1 << 20):
@@ -376,7 +378,7 @@ def drain(fd: int) -> bytes:
 
 
 def is_alive(pid: int) -> bool:
-    """Is there such a process, and not just its remains?"""
+    """Return whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -384,7 +386,7 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
-    """Returns once `happened()` is true; the test fails if that takes too long."""
+    """Wait until `happened()` is true. The test fails if that takes too long."""
     deadline = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < deadline, "it never happened"

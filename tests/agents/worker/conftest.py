@@ -16,7 +16,7 @@ needs_fork = pytest.mark.skipif(sys.platform != "linux", reason="agents are fork
 
 
 def has_adk() -> bool:
-    """Is google-adk installed beside the tests? Found out without importing it."""
+    """Return whether google-adk is installed, without importing it."""
     try:
         return importlib.util.find_spec("google.adk") is not None
     except ModuleNotFoundError:
@@ -28,7 +28,7 @@ needs_adk = pytest.mark.skipif(not has_adk(), reason="google-adk is not installe
 
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Worker]:
-    """A zygote that has imported google-adk, if that is there."""
+    """A zygote that has imported google-adk, if installed."""
     running = Worker()
     yield running
     running.close()
@@ -36,13 +36,13 @@ def zygote() -> Iterator[Worker]:
 
 @pytest.fixture
 def worker(zygote: Worker) -> Iterator[Worker]:
-    """The zygote, which lets go of a test's agents at its end."""
+    """The zygote. It ends a test's agents after the test."""
     yield zygote
     zygote.close_agents()
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
-    """Writes files (path below `folder` → text, indentation taken off)."""
+    """Write files (path below `folder` → dedented text)."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 
 @pytest.fixture
 def make_agent(worker: Worker, tmp_path: Path) -> MakeAgent:
-    """Writes an agent (its `agent.py` or YAML, and `files` beside it) below the test's folder and has it imported."""
+    """Write an agent (its `agent.py` or YAML, and `files` beside it) below the test's folder and import it."""
 
     def make(
         source: str,

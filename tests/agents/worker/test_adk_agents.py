@@ -54,7 +54,7 @@ def run(make_agent: MakeAgent, source: str, *turns: str | dict[str, Any], **opti
 
 
 def parts(outcome: Outcome, turn: int = -1) -> list[tuple[str, Any]]:
-    """Author and parts of each recorded step; None where the content was taken out."""
+    """Return author and parts of each recorded step; None if the content was removed."""
     events = outcome.actual[turn]["intermediate_data"]["invocation_events"]
     return [(event["author"], event.get("content", {}).get("parts")) for event in events]
 

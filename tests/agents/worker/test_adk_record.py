@@ -63,9 +63,9 @@ _EVENTS = st.builds(
 @given(st.lists(_EVENTS, min_size=1, max_size=6))
 @settings(max_examples=400, deadline=None)
 def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
-    said = Event(invocation_id="i-1", author="user", content=USER)
-    (theirs,) = EvaluationGenerator.convert_events_to_eval_invocations([said, *events])
-    turn = Turn(USER.model_dump(exclude_none=True), said.timestamp)
+    message = Event(invocation_id="i-1", author="user", content=USER)
+    (theirs,) = EvaluationGenerator.convert_events_to_eval_invocations([message, *events])
+    turn = Turn(USER.model_dump(exclude_none=True), message.timestamp)
     for event in events:
         turn.add(event)
     ours = json.loads(dumps(turn.invocation({}, {"duration": None})))

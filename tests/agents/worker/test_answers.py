@@ -22,7 +22,7 @@ from google.genai import types
 
 
 class Talking(BaseLlm):
-    """Answers what was said last, and says on standard output that it was asked."""
+    """A model that answers the last message and prints each request."""
 
     model: str = "talking"
 
@@ -78,13 +78,13 @@ def make(make_agent: MakeAgent, source: str = "root_agent = desk()") -> Agent:
     return made
 
 
-def asked(outcome: Outcome) -> list[str]:
-    """What reached the model."""
+def requests(outcome: Outcome) -> list[str]:
+    """Return the requests that reached the model."""
     return [line.split("[", 1)[1][:-1] for line in outcome.stdout.decode().splitlines() if line.startswith("asked[")]
 
 
 def turns(outcome: Outcome) -> list[Any]:
-    """The turns without what is another one each time: ids and times."""
+    """Return the turns without the parts that always differ: IDs and times."""
     text = json.dumps(outcome.actual)
     for turn in outcome.actual:
         text = text.replace(turn["invocation_id"], "")
@@ -98,8 +98,8 @@ def turns(outcome: Outcome) -> list[Any]:
 
 
 def notes(outcome: Outcome) -> list[str]:
-    told = [span for event in outcome.of("Spans") for span in json.loads(event["spans"])]
-    return [span["note"] if span.get("recalled") else "" for span in told if span["kind"] == "model"]
+    stored = [span for event in outcome.of("Spans") for span in json.loads(event["spans"])]
+    return [span["note"] if span.get("recalled") else "" for span in stored if span["kind"] == "model"]
 
 
 SAID = ("where is my order?", "thanks")
@@ -108,13 +108,13 @@ SAID = ("where is my order?", "thanks")
 def test_resumed_conversation_makes_no_model_call(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     first = agent.run(*SAID, answers=[])
-    told = first.kept
-    assert [(one["agent"], len(one["responses"])) for one in told] == [("desk", 1)] * 3
-    again = agent.run(*SAID, answers=told)
-    assert (len(asked(first)), asked(again)) == (3, [])
+    stored = first.stored_answers
+    assert [(one["agent"], len(one["responses"])) for one in stored] == [("desk", 1)] * 3
+    again = agent.run(*SAID, answers=stored)
+    assert (len(requests(first)), requests(again)) == (3, [])
     assert turns(again) == turns(first)
     assert b"looking for A-7" in again.stdout, "tools run again"
-    assert again.kept == [], "they are kept already"
+    assert again.stored_answers == [], "they are stored already"
     assert again.usage == first.usage, "paid once"
     assert notes(first) == ["", "", ""]
     assert notes(again) == ["answered in the interrupted run, not requested again"] * 3
@@ -124,21 +124,21 @@ def test_model_is_called_after_the_stored_answers(make_agent: MakeAgent) -> None
     agent = make(make_agent)
     first = agent.run(*SAID, answers=[])
     for there in range(3):
-        again = agent.run(*SAID, answers=first.kept[:there])
-        assert asked(again) == asked(first)[there:]
+        again = agent.run(*SAID, answers=first.stored_answers[:there])
+        assert requests(again) == requests(first)[there:]
         assert turns(again) == turns(first)
-        assert [one["asked"] for one in again.kept] == [one["asked"] for one in first.kept[there:]]
+        assert [one["asked"] for one in again.stored_answers] == [one["asked"] for one in first.stored_answers[there:]]
 
 
 def test_changed_request_calls_the_model(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
-    told = agent.run(*SAID, answers=[]).kept
-    other = agent.run(*SAID, answers=told, env={"DAY": "Friday"})
-    assert len(asked(other)) == 2, "from where the tool said something else"
-    assert "Friday" in asked(other)[0]
-    assert len(asked(agent.run(*SAID, answers=[{**one, "agent": "other"} for one in told]))) == 3
+    stored = agent.run(*SAID, answers=[]).stored_answers
+    other = agent.run(*SAID, answers=stored, env={"DAY": "Friday"})
+    assert len(requests(other)) == 2, "from where the tool said something else"
+    assert "Friday" in requests(other)[0]
+    assert len(requests(agent.run(*SAID, answers=[{**one, "agent": "other"} for one in stored]))) == 3
     prompted = "root_agent = desk(instruction='Be kind.')"
-    assert len(asked(make(make_agent, prompted).run(*SAID, answers=told))) == 3
+    assert len(requests(make(make_agent, prompted).run(*SAID, answers=stored))) == 3
 
 
 def test_nested_and_parallel_agents_reuse_their_own_answers(make_agent: MakeAgent) -> None:
@@ -158,21 +158,21 @@ root_agent = ParallelAgent(name="both", sub_agents=[one, desk("two")])
 """
     agent = make(make_agent, source)
     first = agent.run("order?", answers=[])
-    told = first.kept
-    assert sorted(one["agent"] for one in told) == ["clerk"] * 4 + ["one"] * 2 + ["two"] * 2
-    again = agent.run("order?", answers=told)
-    assert asked(again) == []
+    stored = first.stored_answers
+    assert sorted(one["agent"] for one in stored) == ["clerk"] * 4 + ["one"] * 2 + ["two"] * 2
+    again = agent.run("order?", answers=stored)
+    assert requests(again) == []
     assert len(again.answers) == 1
 
 
-@pytest.mark.parametrize(("said", "calls"), [("fail", 1), ("twice", 1), ("pieces", 0)])
-def test_errors_and_multiple_answers_are_not_reused(make_agent: MakeAgent, said: str, calls: int) -> None:
+@pytest.mark.parametrize(("message", "calls"), [("fail", 1), ("twice", 1), ("pieces", 0)])
+def test_errors_and_multiple_answers_are_not_reused(make_agent: MakeAgent, message: str, calls: int) -> None:
     agent = make(make_agent)
-    first = agent.run(said, answers=[])
-    told = [one for one in first.kept if one["responses"] is not None]
-    taken_back = any(one["responses"] is None for one in first.kept)
-    again = agent.run(said, answers=[] if taken_back else told)
-    assert len(asked(again)) == calls
+    first = agent.run(message, answers=[])
+    stored = [one for one in first.stored_answers if one["responses"] is not None]
+    is_retracted = any(one["responses"] is None for one in first.stored_answers)
+    again = agent.run(message, answers=[] if is_retracted else stored)
+    assert len(requests(again)) == calls
     assert turns(again) == turns(first)
 
 
@@ -189,22 +189,22 @@ root_agent = desk(before_model_callback=short, after_model_callback=after)
 """
     agent = make(make_agent, source)
     first = agent.run("hello", answers=[], share=True)
-    assert len(first.kept) == 1
-    again = agent.run("hello", answers=first.kept, share=True)
+    assert len(first.stored_answers) == 1
+    again = agent.run("hello", answers=first.stored_answers, share=True)
     other = agent.run("hello", answers=[], share=True)
-    untold = agent.run("hello", share=True)
-    assert all(turns(one) == turns(first) for one in (again, other, untold))
-    assert [len(one.kept) for one in (again, other, untold)] == [0, 1, 0]
+    without = agent.run("hello", share=True)
+    assert all(turns(one) == turns(first) for one in (again, other, without))
+    assert [len(one.stored_answers) for one in (again, other, without)] == [0, 1, 0]
     assert again.stdout.split() == [b"before", b"after"]
-    assert other.stdout.split() == untold.stdout.split() == [b"before", b"asked[hello]", b"after"]
-    assert agent.run("short", answers=[], share=True).kept == []
+    assert other.stdout.split() == without.stdout.split() == [b"before", b"asked[hello]", b"after"]
+    assert agent.run("short", answers=[], share=True).stored_answers == []
 
 
 def test_damaged_or_outdated_answers_are_requested_again(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
-    (told,) = agent.run("hello", answers=[]).kept
+    (stored,) = agent.run("hello", answers=[]).stored_answers
     for wrong in ("", "[]", '{"content": 5}', '{"field_of_tomorrow": 1}'):
-        assert asked(agent.run("hello", answers=[{**told, "responses": [wrong]}])) == ["hello"]
+        assert requests(agent.run("hello", answers=[{**stored, "responses": [wrong]}])) == ["hello"]
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -228,7 +228,7 @@ class Asking(Talking):
     agent = make(make_agent, f"{source}root_agent = {agents}")
     case = agent.start(answers=[])
     case.say(iter(["order?"]))
-    kept = case.wait(until=lambda outcome: b"looking" in outcome.stdout).kept
-    assert [one["agent"] for one in kept] == (["desk", "clerk"] if inside else ["clerk"])
+    stored = case.wait(until=lambda outcome: b"looking" in outcome.stdout).stored_answers
+    assert [one["agent"] for one in stored] == (["desk", "clerk"] if inside else ["clerk"])
     agent.kill(case.number, signal.SIGKILL)
     case.wait()

@@ -16,7 +16,7 @@ from workbench.agents.worker.wire import SocketWire
 
 
 class Stack:
-    """What a factory may hand over to be closed."""
+    """An exit stack as a factory may return it."""
 
     def __init__(self, seconds: float, error: BaseException | None = None, stubborn: bool = False) -> None:
         self.seconds, self.error, self.stubborn = seconds, error, stubborn
@@ -33,7 +33,7 @@ class Stack:
 
 
 async def ending(stack: Stack) -> list[dict[str, Any]]:
-    """Runs a case whose agent comes with `stack`; what was sent after the turn."""
+    """Run a case whose agent comes with `stack`. Return what was sent after the turn."""
     loaded = Loaded("desk", "adk", factory=lambda: ((lambda message, session: "x"), stack))
     ours, theirs = socket.socketpair()
     send(ours, {"op": "turn", "content": {"parts": [{"text": "hi"}]}})

@@ -54,7 +54,7 @@ def endless():
 
 @pytest.fixture
 def project(tmp_path: Path) -> ModuleType:
-    """A module of somebody's project."""
+    """A module of a user's project."""
     file = tmp_path / "project.py"
     file.write_text(PROJECT)
     module = ModuleType("project")
@@ -62,7 +62,7 @@ def project(tmp_path: Path) -> ModuleType:
     return module
 
 
-def told(function: Callable[..., Any], *arguments: Any) -> dict[str, str]:
+def fault_of(function: Callable[..., Any], *arguments: Any) -> dict[str, str]:
     try:
         function(*arguments)
     except BaseException as error:
@@ -73,7 +73,7 @@ def told(function: Callable[..., Any], *arguments: Any) -> dict[str, str]:
 
 
 def functions(trace: str) -> list[str]:
-    """The functions that a traceback shows, in order."""
+    """Return the functions in a traceback, in order."""
     return [line.rpartition(" in ")[2] for line in trace.splitlines() if line.startswith("  File ")]
 
 
@@ -89,20 +89,20 @@ def functions(trace: str) -> list[str]:
     ],
 )
 def test_cause_comes_first(project: ModuleType, name: str, message: str, shown: list[str]) -> None:
-    fault = told(getattr(project, name))
+    fault = fault_of(getattr(project, name))
     assert (fault["kind"], fault["message"], fault["hint"]) == ("agent_raised", message, "")
     assert functions(fault["traceback"]) == shown
 
 
 def test_lines_of_libraries_are_counted_not_shown(project: ModuleType) -> None:
-    fault = told(project.in_library)
+    fault = fault_of(project.in_library)
     assert fault["message"].startswith("JSONDecodeError: Expecting property name")
     assert functions(fault["traceback"]) == ["in_library", "raw_decode"]
     assert "  … 2 calls inside libraries\n" in fault["traceback"]
 
 
 def test_innermost_lines_are_shown_without_project_lines() -> None:
-    fault = told(json.loads, "{")
+    fault = fault_of(json.loads, "{")
     assert functions(fault["traceback"])[-3:] == ["loads", "decode", "raw_decode"]
 
 
@@ -114,17 +114,19 @@ def test_framework_wrapper_is_removed(project: ModuleType) -> None:
             raise RuntimeError("in the framework") from error
 
     # This file is not a library, so here the outer exception is the project's own and is kept.
-    assert told(asyncio.run, wrapped())["message"].startswith("RuntimeError: in the framework (caused by TimeoutError")
+    assert fault_of(asyncio.run, wrapped())["message"].startswith(
+        "RuntimeError: in the framework (caused by TimeoutError"
+    )
 
     namespace: dict[str, Any] = {}
     source = "def run(f):\n try: f()\n except Exception as e: raise RuntimeError('node failed') from e\n"
     exec(compile(source, "/x/site-packages/framework.py", "exec"), namespace)
-    assert told(namespace["run"], project.inner)["message"] == "KeyError: 'k'"
+    assert fault_of(namespace["run"], project.inner)["message"] == "KeyError: 'k'"
 
 
 def test_very_deep_tracebacks_are_cut(project: ModuleType) -> None:
-    assert len(functions(told(project.deep, 200)["traceback"])) == 40
-    assert told(project.endless)["message"].startswith("RecursionError: maximum recursion depth exceeded")
+    assert len(functions(fault_of(project.deep, 200)["traceback"])) == 40
+    assert fault_of(project.endless)["message"].startswith("RecursionError: maximum recursion depth exceeded")
 
 
 def test_long_messages_are_cut() -> None:
@@ -145,13 +147,13 @@ def test_long_messages_are_cut() -> None:
     ids=["session", "lines", "key", "exit", "syntax", "group", "type"],
 )
 def test_message_of_30_megabytes_is_cut_quickly_and_fits_a_frame(error: BaseException) -> None:
-    """Patterns that take the square of a message's length would not come back."""
+    """Patterns with quadratic time would hang here."""
     for fault in (faults.agent_fault(error), faults.import_fault(error, "python")):
         assert sum(map(len, fault.values())) < 200_000
 
 
 class ClientError(Exception):
-    """As google-genai's."""
+    """An error like google-genai's."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -159,7 +161,7 @@ class ClientError(Exception):
 
 
 class RateLimitError(Exception):
-    """As openai's and anthropic's."""
+    """An error like openai's and anthropic's."""
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_listed_folder_is_reported_unless_searched_for_modules(make_agent: MakeA
     """
     agent = make_agent(source, files=FILES)
     assert agent.imported["folders"] == []
-    told = [folder for event in agent.run("hello").of("Touched") for folder in event["folders"]]
-    assert told == [str(tmp_path / "desk" / "data")]
+    listed = [folder for event in agent.run("hello").of("Touched") for folder in event["folders"]]
+    assert listed == [str(tmp_path / "desk" / "data")]
 
 
 @needs_fork

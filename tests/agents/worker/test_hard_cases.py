@@ -13,7 +13,7 @@ pytestmark = needs_fork
 
 
 def crash(make_agent: MakeAgent, *lines: str) -> Outcome:
-    """Runs an agent whose turn is these lines, and another case of it that asks for nothing special."""
+    """Run an agent whose turn is these lines, then an ordinary case of it."""
     body = "\n".join(f"    {line}" for line in lines)
     agent = make_agent(
         "import asyncio, os, signal, subprocess, sys, threading, time\n"

@@ -34,7 +34,7 @@ def own_worker() -> Iterator[Worker]:
 
 
 def start_busy(worker: Worker, folder: Path) -> tuple[Agent, list[int]]:
-    """A case in an endless loop, with children of its own; the processes of the agent, the case and those children."""
+    """Start a case in an endless loop with children. Return the processes of the agent, the case and the children."""
     agent = worker.agent(write(folder / "desk", {"agent.py": BUSY}))
     case = agent.start()
     case.say(iter(["hi"]))

@@ -216,7 +216,7 @@ def test_app_in_the_submodule_comes_first(make_agent: MakeAgent) -> None:
 
 @pytest.fixture
 def bare_python(tmp_path: Path) -> str:
-    """An interpreter that has nothing installed."""
+    """An interpreter without installed packages."""
     import venv
 
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)

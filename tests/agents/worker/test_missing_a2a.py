@@ -23,7 +23,7 @@ def restored() -> Iterator[None]:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
-    """The import fails as it does without a2a-sdk."""
+    """Make the import fail as it does without a2a-sdk."""
     error = ModuleNotFoundError("No module named 'a2a'", name="a2a")
 
     def fail(name: str) -> None:

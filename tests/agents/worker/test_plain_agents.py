@@ -13,7 +13,7 @@ pytestmark = needs_fork
 
 
 def steps(outcome: Any) -> list[Any]:
-    """The recorded steps of the last turn, each as `author: part`."""
+    """Return the recorded steps of the last turn, each as `author: part`."""
     recorded = outcome.actual[-1]["intermediate_data"]["invocation_events"]
     return [(event["author"], event["content"]["parts"][0]) for event in recorded]
 
@@ -170,7 +170,7 @@ def test_steps_without_an_answer_are_a_turn_with_a_note(make_agent: MakeAgent) -
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "message_end"),
     [
         ("5", "not int: 5"),
         ("{'txt': 'x'}", "not dict: {'txt': 'x'}"),
@@ -181,10 +181,10 @@ def test_steps_without_an_answer_are_a_turn_with_a_note(make_agent: MakeAgent) -
         ("{'usage': {'input_tokens': 'many'}}", "usage.input_tokens must be int, not str: 'many'"),
     ],
 )
-def test_unknown_item_is_named(make_agent: MakeAgent, item: str, said: str) -> None:
+def test_unknown_item_is_named(make_agent: MakeAgent, item: str, message_end: str) -> None:
     outcome = make_agent(f"def root_agent(message, session):\n yield {item}").run("a")
     assert outcome.error["kind"] == "agent_raised"
-    assert outcome.error["message"].endswith(said)
+    assert outcome.error["message"].endswith(message_end)
 
 
 def test_exception_is_reported_with_the_agents_lines(make_agent: MakeAgent) -> None:

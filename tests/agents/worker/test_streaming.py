@@ -36,8 +36,8 @@ def response(parts, **more):
     return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=usage, **more)
 
 
-def text(said, thought=None):
-    return types.Part(text=said, thought=thought)
+def text(content, thought=None):
+    return types.Part(text=content, thought=thought)
 
 
 def call(name, **args):
@@ -91,7 +91,7 @@ def run(make_agent: MakeAgent, source: str, *turns: str, chat: bool) -> Outcome:
 
 
 def same_every_time(value: Any) -> Any:
-    """Without what differs from one run to the next."""
+    """Return the turn without the parts that always differ."""
     differs = {"invocation_id", "creation_timestamp", "duration", "model_duration", "tool_duration", "id"}
     if isinstance(value, list):
         return [same_every_time(item) for item in value]
@@ -100,8 +100,8 @@ def same_every_time(value: Any) -> Any:
     return value
 
 
-def told(outcome: Outcome) -> dict[tuple[str, bool], str]:
-    """What was told piece by piece, by author and whether it was thought."""
+def streamed(outcome: Outcome) -> dict[tuple[str, bool], str]:
+    """Return the streamed texts by author and whether they are thoughts."""
     texts: dict[tuple[str, bool], str] = defaultdict(str)
     for event in outcome.of("Streamed"):
         texts[event["author"], event["thought"]] += event["text"]
@@ -122,14 +122,14 @@ def test_streamed_turn_equals_the_turn_without_streaming(make_agent: MakeAgent, 
 
 def test_texts_and_thoughts_come_piece_by_piece_before_their_step(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, WITH_A_TOOL, "what is A-7?", chat=True)
-    assert told(outcome) == {("desk", True): "I think", ("desk", False): "Let me see.ご注文は a kettle"}
+    assert streamed(outcome) == {("desk", True): "I think", ("desk", False): "Let me see.ご注文は a kettle"}
     kinds = [event["event"] for event in outcome.events if event["event"] in ("Streamed", "AgentActed")]
     assert kinds == ["Streamed"] * 18 + ["AgentActed"] * 2 + ["Streamed"] * 13 + ["AgentActed"]
 
 
 def test_each_text_has_its_agent(make_agent: MakeAgent) -> None:
     outcome = run(make_agent, HANDED_OVER, "hello", chat=True)
-    assert told(outcome) == {("desk", False): "one moment", ("below", False): "I know"}
+    assert streamed(outcome) == {("desk", False): "one moment", ("below", False): "I know"}
 
 
 @pytest.mark.parametrize("source", [CHECKED_CASES, BY_A_PLUGIN])

@@ -18,8 +18,8 @@ def find_order(number: str) -> dict:
 
 
 def spans(outcome: Outcome, turn: int = 0) -> list[dict[str, Any]]:
-    (told,) = [event for event in outcome.of("Spans") if event["turn"] == turn]
-    found: list[dict[str, Any]] = json.loads(told["spans"])
+    (event,) = [one for one in outcome.of("Spans") if one["turn"] == turn]
+    found: list[dict[str, Any]] = json.loads(event["spans"])
     return found
 
 
@@ -28,7 +28,7 @@ def piece(outcome: Outcome, digest: str) -> Any:
 
 
 def tree(found: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Name (or kind) of each span that holds others → what it holds, in order."""
+    """Return the name (or kind) of each span with children → its children, in order."""
     names = {span["id"]: span["name"] or span["kind"] for span in found}
     held: dict[str, list[str]] = {}
     for span in found:
@@ -68,7 +68,7 @@ root_agent = agent(call("clerk", request="A-7?"), "It is a kettle.", tools=[Agen
     assert piece(outcome, first["request"]["system"]).startswith("Be kind.")
     assert first["tokens"] == [10, 3]
     assert "base" not in first["request"]
-    assert (last["request"]["base"], last["request"]["same"]) == (first["id"], 1), "the beginning is told once"
+    assert (last["request"]["base"], last["request"]["same"]) == (first["id"], 1), "the beginning is reported once"
     assert [piece(outcome, name)["role"] for name in last["request"]["more"]] == ["model", "user"]
     assert piece(outcome, last["response"])["content"]["parts"] == [{"text": "It is a kettle."}]
     for span in found:

@@ -23,9 +23,10 @@ _RETRYING = types.HttpOptions(retry_options=_RETRIES)
 
 
 class Recorder(Tracer):
-    """Runs after the app's own plugins, so it sees the requests that are really sent.
+    """A plugin that records requests and usage.
 
-    It is also the tracer: ADK waits for each hook of each plugin, so one plugin does both.
+    It runs after the app's own plugins, so it sees the requests that are really sent. It is also the tracer: ADK waits
+    for each hook of each plugin, so one plugin does both.
     """
 
     def __init__(self, trace: Trace) -> None:

@@ -17,7 +17,7 @@ _MORE_TOKENS = "raise max_output_tokens in the agent's generate_content_config"
 
 
 class Turn:
-    """Collects the events of an agent after one user message."""
+    """The events of an agent after one user message."""
 
     def __init__(self, user: Json, now: float) -> None:
         self._user = user

@@ -33,7 +33,7 @@ def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None
 
 
 class Tracer(BasePlugin):  # type: ignore[misc]
-    """Runs after all other plugins, so it sees the requests that are really sent."""
+    """A plugin that runs after all others, so it sees the requests that are really sent."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(name="agent_workbench")
@@ -203,7 +203,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     # Events
 
     def link(self, event: Any, number: Optional[int]) -> None:
-        """Add an event's number to the spans that it came from (None: the event is not recorded)."""
+        """Add an event's number to the spans that it came from. The number is None if the event is not recorded."""
         try:
             self._link(event, number)
         except Exception as error:

@@ -17,7 +17,7 @@ Json = Dict[str, Any]
 
 
 class AnswerFile:
-    """Stores the answers of one case.
+    """The stored answers of one case.
 
     `spec` (in the wire's CaseSpec) is `{"file", "case", "without"}`. Answers that contain one of the texts in `without`
     (ASCII JSON) are not stored: they hold secrets, and replacing those would make them other answers.

@@ -48,7 +48,7 @@ def encode(message: Any) -> bytes:
 
 
 class Decoder:
-    """Splits a stream of bytes into messages."""
+    """A stream of bytes, split into messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

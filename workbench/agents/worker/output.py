@@ -25,7 +25,7 @@ _of_process: Dict[str, TextIO] = {}
 
 
 class _Routed:
-    """Stands in for `sys.stdout` or `sys.stderr` and forwards everything to the current case's stream."""
+    """A stand-in for `sys.stdout` or `sys.stderr` that forwards everything to the current case's stream."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -60,7 +60,10 @@ class _Streams(Dict[str, TextIO]):
 
 
 class _CaseStream(io.RawIOBase):
-    """Reports written text. Text that cannot be reported, and use of the descriptor, goes to the process's stream."""
+    """A stream that reports written text.
+
+    Text that cannot be reported goes to the process's stream. So does any use of the descriptor.
+    """
 
     def __init__(self, name: str, on_output: OnOutput) -> None:
         super().__init__()
@@ -88,7 +91,7 @@ class _CaseStream(io.RawIOBase):
 
 
 class Printed(io.TextIOBase):
-    """Stores the end of the written text."""
+    """A stream that stores the end of the written text."""
 
     def __init__(self, most: int) -> None:
         self.text = ""

@@ -55,7 +55,7 @@ class Session:
 
 
 class PythonConversation(Conversation):
-    """Calls the agent once a turn."""
+    """A session with a plain-Python agent, which is called once a turn."""
 
     def __init__(self, loaded: Loaded, session_input: Optional[Json], threads: bool) -> None:
         self._agent = loaded.agent

@@ -27,7 +27,7 @@ class Steps:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Record everything inside as the turn."""
+        """Record everything inside as one turn."""
         self._trace.begin_turn()
         self._agent = self._trace.open("agent", self._name)
         self._reached = self._agent.start

@@ -26,7 +26,7 @@ _CANCEL_SECONDS = 5.0
 
 
 class SharedCases:
-    """Runs the cases that `channel` requests until it ends."""
+    """The cases that `channel` requests until it ends."""
 
     def __init__(self, channel: Channel, lifeline: int, loaded: Loaded) -> None:
         self._channel = channel

@@ -51,7 +51,7 @@ def is_project_file(path: str) -> bool:
 
 
 class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module from its source, ignoring any .pyc, and writes none."""
+    """A loader that compiles a module's source, ignores any .pyc and writes none."""
 
     def get_code(self, fullname: str) -> Optional[types.CodeType]:
         """Compile the source."""
@@ -60,7 +60,7 @@ class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
 
 
 class ProjectFinder(importlib.abc.MetaPathFinder):
-    """Uses the other finders, and makes `SourceOnlyLoader` load the project's modules."""
+    """A finder that uses the other finders and makes `SourceOnlyLoader` load the project's modules."""
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None

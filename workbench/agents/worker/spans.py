@@ -181,7 +181,7 @@ class Trace:
         """Whether no more pieces will be stored."""
         return self._size > PIECES_LIMIT * 0.95
 
-    # Telling
+    # Reporting
 
     def take(self) -> Optional[Dict[str, Any]]:
         """Return what is unreported, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""

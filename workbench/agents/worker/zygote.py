@@ -31,7 +31,7 @@ dummy cases would cost a short run more than they save.
 
 
 class Zygote:
-    """Imports the framework, reports that it is ready, and forks an agent process for each `agent` command."""
+    """The process that imports the framework and forks an agent process for each `agent` command."""
 
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
