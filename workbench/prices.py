@@ -1,9 +1,9 @@
-"""What judges cost, by the user's own price table: tokens in, money out.
+"""Cost of judges, from the user's own price table.
 
-No price is built in, because prices change. The table stands in the settings (`workbench.config`):
+No price is built in, because prices change. The table is in the settings (`workbench.config`):
 
     [prices]
-    currency = "EUR"                                       # USD where it is not named
+    currency = "EUR"                                       # USD by default
     "gemini-2.5-flash" = { input = 0.30, output = 2.50 }   # money per million tokens
 """
 
@@ -17,10 +17,10 @@ from workbench.json_values import mapping, objects
 
 CURRENCY = "USD"
 _FREE = "heuristic"
-"""The judge that calls nobody."""
+"""The judge that makes no calls."""
 _MILLION = 1_000_000
 _LONGEST_CURRENCY = 8
-_DEAREST = 1e9
+_HIGHEST_PRICE = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The price of each model that has one, all in one currency."""
+    """Prices by model, all in one currency."""
 
     models: Mapping[str, Price] = field(default_factory=dict)
     currency: str = CURRENCY
@@ -43,11 +43,11 @@ class Prices:
 
 
 def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | None:
-    """What the calls of a `tally` (`calls`, `input_tokens`, `output_tokens`; answers that were kept from earlier are
-    in none of them) to `model` cost, in the table's currency.
+    """Return the cost of a tally's calls to `model`, in the table's currency.
 
-    None where nobody knows: the model has no price, or answered without saying how many tokens that took. Without a
-    call, and for the rules of `heuristic`, it is 0.0.
+    `tally` has `calls`, `input_tokens` and `output_tokens`; cached answers are not in it. The cost is None if it is
+    unknown: the model has no price, or answered without reporting its tokens. It is 0.0 without a call, and for the
+    rules of `heuristic`.
     """
     calls = _count(tally.get("calls"))
     if calls == 0 or model == _FREE:
@@ -60,39 +60,44 @@ def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | 
 
 
 def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
-    """What judging one case by one criterion cost: `judge_cost` of the tally in its details. The evaluation service
-    has the name of the criterion for its model's."""
+    """Return the cost of judging one case by one criterion: `judge_cost` of the tally in its details.
+
+    The evaluation service is listed in the table under the criterion's name.
+    """
     tally = result.details.get("tally")
     return judge_cost(judge_name(result), tally if isinstance(tally, dict) else {}, prices)
 
 
 def judge_name(result: MetricResult) -> str:
-    """The model that judged by a criterion, by its name in the table."""
+    """Return the model that judged by a criterion, by its name in the table."""
     judge = result.details.get("judge")
     return str((judge.get("model") if isinstance(judge, dict) else None) or result.name)
 
 
 def case_cost(results: Iterable[MetricResult], simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
-    """What judging one case and simulating its user cost; None without a price table."""
+    """Return the cost of judging one case and simulating its user; None without a price table."""
     if not prices:
         return None
     return total([*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)])
 
 
 def simulation_cost(simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
-    """What the simulated user's messages of one case cost."""
+    """Return the cost of the simulated user's messages in one case."""
     return total(_question_cost(step.question, prices) for step in simulated if step.question)
 
 
 def total(costs: Iterable[float | None]) -> float | None:
-    """The sum; None as soon as one part of it is not known, because half a bill is no bill."""
+    """Return the sum; None if any part is unknown, because a partial sum would mislead."""
     parts = list(costs)
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None
 
 
 def money(amount: float, currency: str) -> str:
-    """`$0.0123`, `0.0123 EUR`: two digits, or of less than a hundredth as many as show the first two that count."""
+    """Return an amount as text: `$0.0123`, `0.0123 EUR`.
+
+    It has two decimals, or below a hundredth as many as show two significant digits.
+    """
     digits = 2
     if 0 < amount < 0.1:
         digits = min(12, 1 - math.floor(math.log10(amount)))
@@ -101,7 +106,10 @@ def money(amount: float, currency: str) -> str:
 
 
 def read_prices(table: Mapping[str, Any], faults: list[str]) -> Prices:
-    """The price table of the settings; what is wrong in it is a sentence in `faults`, and counts as not given."""
+    """Return the price table of the settings.
+
+    Each problem adds a sentence to `faults` and counts as a missing entry.
+    """
     currency = table.get("currency", CURRENCY)
     if not isinstance(currency, str) or not 0 < len(currency) <= _LONGEST_CURRENCY or not currency.isprintable():
         faults.append(f'prices.currency must be a name like "EUR", of at most {_LONGEST_CURRENCY} characters')
@@ -115,10 +123,10 @@ def _read(model: str, entry: Any, faults: list[str]) -> Iterator[Price]:
     if not isinstance(entry, dict):
         faults.append(f"{name} must be a table like {{ input = 0.30, output = 2.50 }}, per million tokens")
         return
-    wrong = [f"{name} has no key {key}: input and output it has" for key in entry.keys() - {"input", "output"}]
+    wrong = [f"{name} has the unknown key {key}; use input and output" for key in entry.keys() - {"input", "output"}]
     wrong += [f"{name} lacks {key}: money per million tokens" for key in ("input", "output") if key not in entry]
     wrong += [
-        f"{name}.{key} must be a number from 0 up"
+        f"{name}.{key} must be a number of at least 0"
         for key in ("input", "output")
         if key in entry and not _is_price(entry[key])
     ]
@@ -128,11 +136,14 @@ def _read(model: str, entry: Any, faults: list[str]) -> Iterator[Price]:
 
 
 def _is_price(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _DEAREST
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _HIGHEST_PRICE
 
 
 def _price(model: str, prices: Prices) -> Price | None:
-    """By the name as the config spells it, else by its last part: `models/gemini-2.5-flash` is `gemini-2.5-flash`."""
+    """Return the price by the name in the config, else by its last part.
+
+    `models/gemini-2.5-flash` is `gemini-2.5-flash`.
+    """
     for name in (model, model.rpartition("/")[2]):
         if name in prices.models:
             return prices.models[name]
@@ -140,7 +151,7 @@ def _price(model: str, prices: Prices) -> Price | None:
 
 
 def _question_cost(question: Mapping[str, Any], prices: Prices) -> float | None:
-    """What one question cost with all that was asked for it; its shape is `workbench.judge.base.record`'s."""
+    """Return the cost of all calls for one question, given in the shape of `workbench.judge.base.record`."""
     model = str(mapping(question.get("judge")).get("model", ""))
     asked = objects(question.get("replies"))
     return total(judge_cost(model, {**reply, "calls": 1}, prices) for reply in asked if not reply.get("cached"))

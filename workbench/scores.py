@@ -1,6 +1,6 @@
-"""Scores as text for people: cut to a few decimals, never rounded up.
+"""Scores as text: cut to a few decimals, never rounded up.
 
-A rounded score may seem to reach a threshold that it misses: 0.79996 is no 0.8. JSON keeps scores as they are.
+A rounded score may seem to reach a threshold that it misses: 0.79996 is not 0.8. JSON keeps scores unchanged.
 """
 
 import math
@@ -8,21 +8,24 @@ from collections.abc import Iterable
 from decimal import ROUND_FLOOR, Decimal
 
 PLACES = 4
-"""Decimals of a score, at most."""
+"""Maximum decimals of a score."""
 _HUGE = 1e15
-"""From here on a number has no decimals, and is shown as Python writes it."""
+"""From here on a number has no decimals and is shown as Python writes it."""
 
 
 def cut_score(value: float, places: int = PLACES, least: int = 1) -> str:
-    """Return a score with `least` to `places` decimals, the rest cut off downwards: `0.7999`, `1.0`."""
+    """Return a score with `least` to `places` decimals, the rest cut off: `0.7999`, `1.0`."""
     if not math.isfinite(value) or abs(value) >= _HUGE:
         return repr(float(value))
     return _padded(Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR), least)
 
 
 def compared(score: float, threshold: float, places: int = PLACES, least: int = 1) -> tuple[str, str]:
-    """Return a score and its threshold as they stand beside each other: `("0.7999", "0.8")`. The score is cut, so if
-    it misses its threshold, that shows. If it reaches its threshold by less than that, the threshold is cut too."""
+    """Return a score and its threshold for display side by side: `("0.7999", "0.8")`.
+
+    The score is cut, so a missed threshold is visible. If the score reaches its threshold by less than that, the
+    threshold is cut too.
+    """
     shown = cut_score(score, places, least)
     if not math.isfinite(threshold) or abs(threshold) >= _HUGE or not math.isfinite(score):
         return shown, cut_score(threshold, places, least)
@@ -32,8 +35,10 @@ def compared(score: float, threshold: float, places: int = PLACES, least: int = 
 
 
 def decisive(scored: Iterable[tuple[float | None, float | None, str]]) -> tuple[float, float] | None:
-    """Return score and threshold of the criterion that came out worst against its threshold. `scored` holds score,
-    threshold and status of each; only those that passed or failed count."""
+    """Return score and threshold of the criterion with the worst result against its threshold.
+
+    `scored` holds score, threshold and status of each. Only those that passed or failed count.
+    """
     found = [
         (score - (least or 0.0), score, least or 0.0)
         for score, least, status in scored
@@ -43,14 +48,14 @@ def decisive(scored: Iterable[tuple[float | None, float | None, str]]) -> tuple[
 
 
 def amount(value: float) -> str:
-    """Return a figure that is no share: `1,234`, `2`, `0.0331`."""
+    """Return a figure that is not a share: `1,234`, `2`, `0.0331`."""
     if math.isfinite(value) and value == int(value) and abs(value) < _HUGE:
         return f"{int(value):,}"
     return cut_score(value)
 
 
 def sign(score: float, threshold: float) -> str:
-    """Return the sign that stands between a score and its threshold."""
+    """Return the sign between a score and its threshold."""
     return "≥" if score >= threshold else "<"
 
 

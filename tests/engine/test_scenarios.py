@@ -211,7 +211,7 @@ async def test_a_budget_that_stops_the_user_is_no_error(project: Project, childr
     assert kind == "simulator"
     assert "--max-judge-calls 1 is reached" in message
     assert record.error is not None
-    assert record.error.hint == "--max-judge-calls allows more"
+    assert record.error.hint == "Raise --max-judge-calls"
 
 
 async def test_a_starting_prompt_that_is_the_end(project: Project, children: Children) -> None:

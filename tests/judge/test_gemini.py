@@ -150,7 +150,7 @@ async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: 
     server.answer = lambda asked: failed(400, message="API key not valid. Please pass a valid API key.")
     reply = await ask(bench)
     assert reply.fault is not None
-    assert "the key is not valid" in reply.fault.message
+    assert "the key is invalid" in reply.fault.message
     assert len(server.asked) == 1, "the schema is not at fault"
 
 

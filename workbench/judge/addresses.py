@@ -1,4 +1,4 @@
-"""Where a key may be sent."""
+"""Addresses that a key may be sent to."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ _GOOGLE = ".googleapis.com"
 
 
 def is_loopback(address: str) -> bool:
-    """Whether `address` (a URL) is on this machine."""
+    """Return whether `address` (a URL) is on this machine."""
     host = urlsplit(address).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -20,10 +20,10 @@ def is_loopback(address: str) -> bool:
 
 
 def checked(name: str, address: str) -> str:
-    """`address`, from the variable `name`, without a trailing slash; "" stays.
+    """Return `address`, from the variable `name`, without a trailing slash. "" stays.
 
     Raises:
-        NotAvailableError: it is neither https nor on this machine, so that a key sent there could be read on its way.
+        NotAvailableError: It is neither https nor on this machine, so a key sent there could be read on the way.
     """
     address = address.strip().rstrip("/")
     if not address:
@@ -36,14 +36,14 @@ def checked(name: str, address: str) -> str:
         usable = False
     if not usable:
         raise NotAvailableError(
-            f"{name} is {shown(address)}, and keys go only over https or to this machine",
-            f"set {name} to an https address, or leave it out",
+            f"{name} is {shown(address)}, but keys are sent only over https or to this machine",
+            f"set {name} to an https address, or remove it",
         )
     return address
 
 
 def shown(address: str) -> str:
-    """Return `address` without user, password and query. "" for none, and for an address of Google's own."""
+    """Return `address` without user, password and query; "" if it is empty or one of Google's own."""
     if not address:
         return ""
     try:

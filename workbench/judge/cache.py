@@ -1,7 +1,7 @@
-"""Answers that were given once, kept under the hash of everything that determines them.
+"""Cache of answers, each stored under the hash of all its inputs.
 
-A file each, `<folder>/<2 hex digits>/<sha256>.json`, readable only for the user; a file that is damaged, or of another
-version, counts as not there. What cannot be written is told once and kept for as long as the process lives.
+Each answer is a file `<folder>/<2 hex digits>/<sha256>.json`, readable only by the user. A damaged file, or one of
+another version, counts as missing. If writing fails, the user is told once, and answers stay in memory.
 """
 
 import asyncio
@@ -16,36 +16,38 @@ from pathlib import Path
 from typing import Any
 
 VERSION = 1
-"""Goes up when the same question would be put another way, or kept another way."""
+"""Version of the questions and of the file format. Raise it when either changes."""
 _MOMENT = 0.1
-"""Seconds: while answers come in, there is better to do than to write them."""
+"""Seconds to wait before writing, because more answers are coming in."""
 _LARGEST = 16 * 1024 * 1024
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """The hash of `parts`, JSON data in any order."""
+    """Return the hash of `parts`, JSON data in any order."""
     text = json.dumps({"version": VERSION, **parts}, sort_keys=True, separators=(",", ":"), allow_nan=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Cache:
-    """Answers as JSON objects with a text or number each; `folder` None keeps them in memory. `on_fault` is told, once,
-    why the folder cannot be used."""
+    """Cached answers: JSON objects, each with a text or a number.
+
+    `folder` None keeps them in memory. `on_fault` is called once if the folder cannot be used.
+    """
 
     def __init__(self, folder: Path | None, on_fault: Callable[[str], None]) -> None:
         self._folder = folder
         self._on_fault = on_fault
         self._held: dict[str, dict[str, Any]] = {}
-        """All where there is no folder; else what is not written yet, or could not be."""
+        """Without a folder all answers, else those that are not written yet or could not be."""
         self._to_write: dict[str, dict[str, Any]] = {}
         self._forgotten: set[str] = set()
-        """What has a file still, which is about to go."""
+        """Keys whose files are about to be removed."""
         self._timer: asyncio.TimerHandle | None = None
         self._writer = ThreadPoolExecutor(1, "judge-cache")
         self._told = False
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The answer under `key`, None where there is none that can be read."""
+        """Return the answer under `key`; None if there is no readable one."""
         if key in self._held:
             return self._held[key]
         if self._folder is None or key in self._forgotten:
@@ -59,7 +61,7 @@ class Cache:
         return kept["answer"] if whole and isinstance(kept.get("answer"), dict) else None
 
     def get_since(self, key: str, since: float) -> dict[str, Any] | None:
-        """The answer under `key`, if it was written to the folder at `since` (seconds of the epoch) or later."""
+        """Return the answer under `key` if its file is not older than `since`, in seconds since the epoch."""
         if self._folder is None or key in self._held:
             return None
         try:
@@ -68,7 +70,7 @@ class Cache:
             return None
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
-        """Keeps `answer`; the disk is written to a moment later, behind the scenes."""
+        """Cache `answer`. A background thread writes it to disk a moment later."""
         self._held[key] = answer
         if self._folder is not None:
             self._to_write[key] = answer
@@ -76,7 +78,7 @@ class Cache:
                 self._timer = asyncio.get_running_loop().call_later(_MOMENT, self._write_soon)
 
     def forget(self, key: str) -> None:
-        """Keeps no answer under `key`; its file goes behind the scenes, after what is being written."""
+        """Remove the answer under `key`. The background thread removes its file after current writes."""
         self._held.pop(key, None)
         self._to_write.pop(key, None)
         if self._folder is not None:
@@ -85,7 +87,7 @@ class Cache:
             gone.add_done_callback(lambda done: self._forgotten.discard(key))
 
     async def close(self) -> None:
-        """Waits until all is written."""
+        """Wait until everything is written."""
         if self._timer is not None:
             self._timer.cancel()
             self._write_soon()
@@ -102,7 +104,7 @@ class Cache:
         return self._folder / key[:2] / f"{key}.json"
 
     def _write_all(self, answers: dict[str, dict[str, Any]]) -> dict[str, str]:
-        """Which of them could not be written, and why."""
+        """Return the keys that could not be written, with the reasons."""
         faults = {}
         for key, answer in answers.items():
             content = json.dumps({"version": VERSION, "key": key, "answer": answer}).encode()
@@ -115,7 +117,7 @@ class Cache:
         return faults
 
     def _remove(self, key: str) -> None:
-        # A file that cannot be removed costs a question that is put, and read in vain, once more.
+        # A file that cannot be removed only costs one more useless question.
         with contextlib.suppress(OSError):
             self._file(key).unlink(missing_ok=True)
 
@@ -127,13 +129,15 @@ class Cache:
             self._told = True
             fault = next(iter(faults.values()))
             self._on_fault(
-                f"judges' answers cannot be kept in {self._folder}: {fault}; they last as long as the workbench runs"
+                f"judges' answers cannot be cached in {self._folder}: {fault}; they last until the workbench ends"
             )
 
 
 def _put(file: Path, content: bytes) -> None:
-    """Without waiting for the disk, which takes longer than the answer did: what does not arrive there before the
-    machine stops counts as not there."""
+    """Write a file without waiting for the disk, which would take longer than the answer did.
+
+    A file that is lost because the machine stops counts as missing.
+    """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

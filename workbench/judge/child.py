@@ -1,7 +1,7 @@
-"""A client library that is too heavy or too talkative for the scorer, in a child of its own: our interpreter, the
-agent's environment.
+"""Child processes for client libraries that are too heavy or too talkative for the scorer.
 
-The child's end is a function that answers payloads or raises JudgeCallError; the parent's is `ClientChild`.
+A child uses our interpreter and the agent's environment. The child runs a function that answers payloads or raises
+JudgeCallError; the parent uses `ClientChild`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from workbench.judge.base import FaultKind, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 
 _QUIET = {
-    # LiteLLM, which Google's evaluation client imports too, fetches a list of prices when it is imported.
+    # LiteLLM fetches a list of prices during its import. Google's evaluation client imports it too.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_TELEMETRY": "False",
     "OPENBLAS_NUM_THREADS": "1",
@@ -27,8 +27,10 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class ClientChild:
-    """The child that runs `module` for one environment; `who` is what messages call it ("Google's evaluation
-    client")."""
+    """The child process that runs `module` for one environment.
+
+    Messages call it `who` ("Google's evaluation client").
+    """
 
     def __init__(
         self, module: str, who: str, environment: JudgeEnvironment, scrub: Scrub, variables: Mapping[str, str] = _NONE
@@ -38,17 +40,17 @@ class ClientChild:
         self._child = AnsweringChild(own_python(module, {**environment.values, **_QUIET, **variables}))
 
     async def ready(self) -> None:
-        """Until the client has been imported, which takes seconds; that it cannot be is said when it is asked."""
+        """Wait until the client has been imported, which takes seconds. A failure is reported by the next call."""
         try:
             await self._child.start()
         except ChildLostError:
             return
 
     async def call(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """What the child answers.
+        """Return the child's answer.
 
         Raises:
-            JudgeCallError: it told why not, or it is gone.
+            JudgeCallError: The child reported a failure, or it is gone.
         """
         try:
             answer: dict[str, Any] = await self._child.call(payload)
@@ -60,7 +62,7 @@ class ClientChild:
         return answer
 
     async def close(self) -> None:
-        """Ends the child."""
+        """End the child process."""
         await self._child.close()
 
     def _error(self, error: dict[str, Any]) -> JudgeCallError:
@@ -76,7 +78,10 @@ class ClientChild:
 
 
 def run_child(answer: Answer) -> NoReturn:
-    """Answer until the parent lets go: the child's main function. The parent takes keys out of what `answer` raises."""
+    """Answer calls until the parent disconnects: the child's main function.
+
+    The parent removes keys from the errors that `answer` raises.
+    """
 
     async def tell(payload: Any) -> Any:
         try:
@@ -93,16 +98,19 @@ def run_child(answer: Answer) -> NoReturn:
 
 
 def require(package: str, who: str, extra: str) -> None:
-    """Checks, without importing it, that an optional package is there.
+    """Check, without importing it, that an optional package is installed.
 
     Raises:
-        NotAvailableError: it is not; the hint names the extra.
+        NotAvailableError: It is not. The hint names the extra.
     """
     if not installed(package):
         raise NotAvailableError(f"{who} is not installed", f"pip install 'agent-workbench[{extra}]'")
 
 
 def installed(package: str) -> bool:
-    """Whether a child could import `package`: this process may have forgone it (the scorer does without pandas), which
-    `importlib.util.find_spec` would take for an answer."""
+    """Return whether a child process could import `package`.
+
+    This process may have blocked the import (the scorer blocks pandas), and `importlib.util.find_spec` would then say
+    no.
+    """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)

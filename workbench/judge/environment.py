@@ -1,4 +1,4 @@
-"""The agent whose answers are judged: a judge and a safety call use its environment, never the process's own."""
+"""Environment of the agent that is judged. Judges and safety calls use it, never the environment of this process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class JudgeEnvironment:
-    """`key` is the fingerprint that tells environments apart, `values` all environment variables of the agent (its
-    `.env` included); `interpreter`, `root`, `folder` and `cwd` say where its own Python functions run: the agent's
-    Python, the folder its modules are imported from, the agent's folder, the working directory."""
+    """Environment of one agent.
+
+    `key` is the fingerprint that identifies it. `values` are all environment variables of the agent, its `.env`
+    included. The others say where its own Python functions run: `interpreter` is the agent's Python, `root` the folder
+    that its modules are imported from, `folder` the agent's folder, `cwd` the working directory.
+    """
 
     key: str
     values: Mapping[str, str] = field(repr=False)

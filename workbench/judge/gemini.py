@@ -1,4 +1,4 @@
-"""Gemini, through google-genai: with a key, or as a project on Vertex."""
+"""Gemini through google-genai, with a key or as a project on Vertex."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ _CUT = "MAX_TOKENS"
 
 
 class Gemini:
-    """All models of one environment, through one client that is made when it is first needed."""
+    """All models of one environment, through one client that is created on first use."""
 
     def __init__(self, access: GoogleAccess, scrub: Scrub) -> None:
         self._access = access
@@ -31,15 +31,15 @@ class Gemini:
         self._configs: dict[str, Any] = {}
 
     async def ready(self) -> None:
-        """Until the client is made, or cannot be."""
+        """Wait until the client is created, or has failed to be."""
         with contextlib.suppress(JudgeCallError):
             await self._ready()
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """One attempt. A model that refuses a schema is asked again without it, at once, and from then on always.
+        """Make one attempt. A model that refuses a schema gets the question again without it, now and from then on.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
         schema = None if options.model in self._free_text else question.schema
         try:
@@ -52,7 +52,7 @@ class Gemini:
         return answer
 
     async def close(self) -> None:
-        """Ends its connections."""
+        """Close its connections."""
         if self._making is not None:
             await asyncio.gather(self._making, return_exceptions=True)
         if self._client is not None:
@@ -80,8 +80,10 @@ class Gemini:
         return self._client
 
     def _config(self, client: GeminiClient, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
-        """The GenerateContentConfig for `given`, with the schema of the answer unless `given` brings its own; None
-        where both say nothing. Where to send and how to retry is not for `given` to say."""
+        """Return the GenerateContentConfig for `given` and the schema of the answer; None if both are empty.
+
+        `given` may bring a schema of its own. It cannot set the address or the retries.
+        """
         known = json.dumps([given, schema], sort_keys=True)
         if known not in self._configs:
             fields = {name: value for name, value in given.items() if name not in ("http_options", "httpOptions")}
@@ -92,16 +94,16 @@ class Gemini:
             try:
                 self._configs[known] = client.config(**fields) if fields else None
             except ValueError as error:
-                message = self._scrub(f"judge_model_config is none that google-genai takes: {error}")
+                message = self._scrub(f"google-genai refuses judge_model_config: {error}")
                 raise JudgeCallError("http", message) from None
         return self._configs[known]
 
 
 def _read(response: Any) -> Answer:
-    """The answer in a GenerateContentResponse: its text without thoughts.
+    """Return the answer in a GenerateContentResponse: its text without thoughts.
 
     Raises:
-        JudgeCallError: the service refused to answer, or all it had was spent before the answer began.
+        JudgeCallError: The service refused to answer, or its tokens were used up before the answer began.
     """
     usage = response.usage_metadata
     given = getattr(usage, "prompt_token_count", None)
@@ -125,7 +127,7 @@ def _read(response: Any) -> Answer:
 
 
 def _name(reason: Any) -> str:
-    """The name of a reason, also of one that this version of the client does not know."""
+    """Return the name of a reason, even of one that this version of the client does not know."""
     return "" if reason is None else str(getattr(reason, "value", reason))
 
 
@@ -133,6 +135,6 @@ def connect(to: Connection) -> Gemini:
     """Return the answerer of an environment for Google's models.
 
     Raises:
-        NotAvailableError: a key, a project or credentials are missing.
+        NotAvailableError: A key, a project or credentials are missing.
     """
     return Gemini(gemini_access(to.model, to.environment.values), to.scrub)

@@ -1,6 +1,6 @@
-"""google-genai's client, set up so that it tries once, and quickly: what costs it most is left out.
+"""google-genai's client, configured to make one fast attempt: its most expensive steps are left out.
 
-Time-outs, retries and limits are the desk's.
+Timeouts, retries and limits belong to the judge pool.
 """
 
 import asyncio
@@ -18,14 +18,16 @@ _LARGEST = 32 * 1024 * 1024
 
 
 class GeminiClient:
-    """A client for one environment. `session` carries its calls; None: the client's own way, where aiohttp is not
-    installed."""
+    """A client for one environment.
+
+    `session` carries its calls. None uses the client's own transport, because aiohttp is not installed.
+    """
 
     def __init__(self, access: GoogleAccess, session: Any) -> None:
         from google.genai import types
 
-        # Per call the client asks some ninety times whether a name is `in` one of these. They have no such test, so
-        # Python compares the name with each (name, value) of the fields, and the answer is always no: here at once.
+        # Per call the client tests about ninety times whether a name is `in` one of these. They define no such test,
+        # so Python compares the name with each (name, value) pair, and the answer is always no. Here it is immediate.
         class Config(types.GenerateContentConfig):  # type: ignore[misc]
             def __contains__(self, name: object) -> bool:
                 return False
@@ -39,19 +41,19 @@ class GeminiClient:
                 return False
 
         self.config: Any = Config
-        """Makes a GenerateContentConfig of its fields."""
+        """Factory of a GenerateContentConfig from its fields."""
         self._content = Content
         self._part = Part
         self._session = session
         self._client = _client(access, session)
 
     async def generate(self, model: str, prompt: str, config: Any) -> Any:
-        """A GenerateContentResponse; raises whatever the client and what lies below it raise."""
+        """Return a GenerateContentResponse. Exceptions of the client and its transport are not caught."""
         contents = self._content(role="user", parts=[self._part(text=prompt)])
         return await self._client.aio.models.generate_content(model=model, contents=contents, config=config)
 
     async def close(self) -> None:
-        """Ends its connections."""
+        """Close its connections."""
         await self._client.aio.aclose()
         self._client.close()
         if self._session is not None:
@@ -59,7 +61,7 @@ class GeminiClient:
 
 
 async def make_client(access: GoogleAccess) -> GeminiClient:
-    """A client for `access`. Importing it takes half a second, so a thread does."""
+    """Create a client for `access`. The import takes half a second, so it runs in a thread."""
     await asyncio.to_thread(_import)
     session = _session()
     try:
@@ -75,13 +77,13 @@ def _import() -> None:
 
     _ = google.genai
     logging.getLogger("google_genai").setLevel(logging.CRITICAL)
-    # The thousands of objects that this made live as long as the process; without this the garbage collector looks at
+    # The thousands of imported objects live as long as the process. Without this, the garbage collector would visit
     # all of them again and again, which costs a third of a call.
     gc.freeze()
 
 
 def _session() -> Any:
-    """The client's own session would read .netrc, in a thread, before each call."""
+    """Return a session for the client, whose own one would read .netrc in a thread before each call."""
     try:
         import aiohttp
     except ImportError:
@@ -89,7 +91,7 @@ def _session() -> Any:
 
     class Response(aiohttp.ClientResponse):
         async def read(self) -> bytes:
-            """As ever, but not without end."""
+            """Read the reply as the parent class does, but only up to a limit."""
             if self._body is None:
                 body = bytearray()
                 try:
@@ -116,7 +118,7 @@ def _client(access: GoogleAccess, session: Any) -> Any:
 
     options = types.HttpOptions(
         base_url=access.base_url or (None if access.vertex else _GEMINI_API),
-        # Without any options of its own the client sleeps for 1 to 10 s after a connection error and sends again.
+        # Without retry options the client would sleep for 1 to 10 s after a connection error and retry.
         retry_options=types.HttpRetryOptions(attempts=1),
         aiohttp_client=session,
     )

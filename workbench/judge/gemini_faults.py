@@ -1,7 +1,7 @@
-"""What google-genai and what lies below it raise, as errors of a call.
+"""Translation of the exceptions of google-genai and its transports into errors of a call.
 
-Those exceptions hold the request with its key: nothing of them is kept but type, code and a scrubbed message. They are
-told apart by name, for which of httpx, httpx2 and aiohttp the client uses depends on what is installed.
+These exceptions contain the request with its key. Only type, code and a scrubbed message are used. They are recognised
+by name, because the client uses httpx, httpx2 or aiohttp depending on what is installed.
 """
 
 import json
@@ -16,53 +16,57 @@ from workbench.judge.retry import retry_after
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _TRANSPORTS = frozenset({"aiohttp", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "ssl", "h11"})
 _FINAL = frozenset({401, 403, 404})
-"""What every question to the same model would get with the same key."""
+"""Statuses that every question to the same model would get with the same key."""
 _LONGEST = 400
 _BAD_KEY = ("API_KEY_INVALID", "API key not valid", "API key expired", "API_KEY_SERVICE_BLOCKED")
 
 
 def translated(error: Exception, model: str, access: GoogleAccess, scrub: Scrub) -> JudgeCallError:
-    """The error of a call that raised `error`."""
+    """Return the error of a call that raised `error`."""
     if isinstance(getattr(error, "code", None), int) and hasattr(error, "details"):
         return _refusal(error, model, access, scrub)
     package = type(error).__module__.partition(".")[0]
-    said = scrub(_short(str(error) or type(error).__name__))
+    detail = scrub(_short(str(error) or type(error).__name__))
     if package == "google" and "auth" in type(error).__module__:
         if type(error).__name__ == "TransportError":
-            return JudgeCallError("connection", f"Google's credentials could not be refreshed: {said}", retryable=True)
-        message = f"Google's credentials are not usable: {said}; {CREDENTIALS_HINT}"
+            return JudgeCallError(
+                "connection", f"Google's credentials could not be refreshed: {detail}", retryable=True
+            )
+        message = f"Google's credentials cannot be used: {detail}; {CREDENTIALS_HINT}"
         return JudgeCallError("http", message, final=True)
     if isinstance(error, json.JSONDecodeError) or type(error).__name__ == "UnknownApiResponseError":
-        return JudgeCallError("unreadable", f"the service's reply is no JSON: {said}", retryable=True)
+        return JudgeCallError("unreadable", f"the service's reply is not JSON: {detail}", retryable=True)
     if package in _TRANSPORTS or isinstance(error, OSError):
         kind: FaultKind = "timeout" if isinstance(error, TimeoutError) else "connection"
-        return JudgeCallError(kind, f"{_connection(type(error).__name__)}: {said}", retryable=True)
-    # What is left comes from reading the reply: pydantic's ValidationError, an AttributeError for a list, ….
-    return JudgeCallError("unreadable", f"the service's reply is not understood: {said}", retryable=True)
+        return JudgeCallError(kind, f"{_connection(type(error).__name__)}: {detail}", retryable=True)
+    # The remaining errors come from reading the reply: pydantic's ValidationError, an AttributeError for a list, ….
+    return JudgeCallError("unreadable", f"the service's reply could not be read: {detail}", retryable=True)
 
 
 def is_schema_refused(error: JudgeCallError) -> bool:
-    """Whether the service refused the request as it was put, which it may do because of a schema."""
+    """Return whether the service refused this form of the request, which may be because of a schema."""
     return error.kind == "http" and error.code.startswith("400") and not any(sign in error.message for sign in _BAD_KEY)
 
 
 def _refusal(error: Any, model: str, access: GoogleAccess, scrub: Scrub) -> JudgeCallError:
-    """For an `APIError`: a status of the service."""
+    """Return the error for an `APIError`: a status of the service."""
     code, status = error.code, str(error.status or "")
     shown = scrub(_short(f"{code} {status}".strip()))
-    said = scrub(_short(str(error.message or "")))
+    detail = scrub(_short(str(error.message or "")))
     if any(sign in str(error.details) for sign in _BAD_KEY):
-        message = f"the key is not valid (GOOGLE_API_KEY in <agent>/.env): {_BAD_KEY[0]}"
+        message = f"the key is invalid (GOOGLE_API_KEY in <agent>/.env): {_BAD_KEY[0]}"
         return JudgeCallError("http", message, shown, final=True)
     if code == 429:
-        return JudgeCallError("quota", f"the quota of {model} is used up: {said}", shown, _wait(error), retryable=True)
-    hint = _way_out(code, model, access)
-    message = f"{shown}: {said}" if said else shown
+        return JudgeCallError(
+            "quota", f"the quota of {model} is used up: {detail}", shown, _wait(error), retryable=True
+        )
+    hint = _hint(code, model, access)
+    message = f"{shown}: {detail}" if detail else shown
     message = f"{hint}: {message}" if hint else message
     return JudgeCallError("http", message, shown, _wait(error), retryable=code in _AGAIN, final=code in _FINAL)
 
 
-def _way_out(code: int, model: str, access: GoogleAccess) -> str:
+def _hint(code: int, model: str, access: GoogleAccess) -> str:
     place = f"project {access.project}, {access.location}" if access.project else "this key"
     if code == 401:
         return "set GOOGLE_APPLICATION_CREDENTIALS" if access.project else "set GOOGLE_API_KEY to a valid key"
@@ -74,7 +78,7 @@ def _way_out(code: int, model: str, access: GoogleAccess) -> str:
 
 
 def _wait(error: Any) -> float | None:
-    """Seconds that the service asks to wait: its header, or its own way in the error's details."""
+    """Return the seconds that the service asks to wait, from its header or the error's details."""
     headers = getattr(error.response, "headers", None)
     if headers is not None and (value := headers.get("Retry-After") or headers.get("retry-after")):
         return retry_after(str(value))

@@ -1,7 +1,7 @@
-"""How an environment reaches Google: with a key, or as a project with credentials.
+"""Access of an environment to Google: with a key, or as a project with credentials.
 
-The rules are google-genai's (`_api_client.py`) and google-auth's (`_default.py`), read without importing either, from
-the agent's environment.
+The rules are google-genai's (`_api_client.py`) and google-auth's (`_default.py`). They are applied to the agent's
+environment without importing either package.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,11 @@ CREDENTIALS_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a project's calls are signed with: a `file`; or, with `placeholder`, nothing real (a scripted server on
-    this machine); or neither, where the machine itself has credentials (a metadata server)."""
+    """Credentials that sign a project's calls.
+
+    `file` is a credentials file. `placeholder` means none are needed (a scripted server on this machine). If neither is
+    set, the machine itself has credentials (a metadata server).
+    """
 
     file: str = ""
     placeholder: bool = False
@@ -31,8 +34,11 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class GoogleAccess:
-    """`key` for the Gemini API, or for Vertex without a project (express mode); `credentials` for a project.
-    `base_url` is "" for Google's own address."""
+    """Access to Google's models.
+
+    `key` is for the Gemini API, or for Vertex without a project (express mode). `credentials` are for a project.
+    `base_url` is "" for Google's own address.
+    """
 
     vertex: bool
     key: str = field(default="", repr=False)
@@ -43,16 +49,16 @@ class GoogleAccess:
 
 
 def uses_vertex(values: Mapping[str, str]) -> bool:
-    """Whether google-genai would use Vertex with these environment variables."""
-    said = values.get("GOOGLE_GENAI_USE_ENTERPRISE", values.get("GOOGLE_GENAI_USE_VERTEXAI", ""))
-    return said.strip().lower() in _TRUE
+    """Return whether google-genai would use Vertex with these environment variables."""
+    value = values.get("GOOGLE_GENAI_USE_ENTERPRISE", values.get("GOOGLE_GENAI_USE_VERTEXAI", ""))
+    return value.strip().lower() in _TRUE
 
 
 def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
-    """How `model` is reached.
+    """Return the access to `model`.
 
     Raises:
-        NotAvailableError: a key, a project or credentials are missing, or the base address is not safe.
+        NotAvailableError: A key, a project or credentials are missing, or the base address is not safe.
     """
     key = (values.get("GOOGLE_API_KEY") or values.get("GEMINI_API_KEY") or "").strip()
     if not uses_vertex(values):
@@ -78,17 +84,17 @@ def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
 
 
 def find_credentials(who: str, address: str, values: Mapping[str, str]) -> Credentials:
-    """What calls of `who` to `address` are signed with, by the rules of application default credentials.
+    """Return the credentials for calls of `who` to `address`, by the rules of application default credentials.
 
     Raises:
-        NotAvailableError: there are none.
+        NotAvailableError: There are none.
     """
     named = values.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip()
     if named:
         if Path(named).is_file():
             return Credentials(named)
         raise NotAvailableError(
-            f"{who} needs credentials, and GOOGLE_APPLICATION_CREDENTIALS names a file that is not there",
+            f"{who} needs credentials, but the file in GOOGLE_APPLICATION_CREDENTIALS does not exist",
             CREDENTIALS_HINT,
         )
     if address and is_loopback(address):
@@ -103,7 +109,7 @@ def find_credentials(who: str, address: str, values: Mapping[str, str]) -> Crede
 
 
 def _on_google(values: Mapping[str, str]) -> bool:
-    """Whether a metadata server of Google's answers here, found out without asking it."""
+    """Return whether a metadata server of Google's is available, without calling it."""
     if values.get("NO_GCE_CHECK", "").strip().lower() == "true":
         return False
     if any(values.get(name) for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP", "K_SERVICE")):

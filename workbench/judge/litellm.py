@@ -1,8 +1,8 @@
-"""Any model behind LiteLLM, by ADK's spelling `provider/model`, for one environment.
+"""Models behind LiteLLM, named `provider/model` as in ADK, for one environment.
 
-The library imports for seconds, prints, and asks the network on its own; it lives in a child (`litellm_child.py`) that
-sees the agent's environment: keys (`ANTHROPIC_API_KEY`) and addresses (`OPENAI_API_BASE`, `OLLAMA_API_BASE`) are read
-there as LiteLLM reads them.
+The library takes seconds to import, prints, and accesses the network on its own. So it runs in a child process
+(`litellm_child.py`) with the agent's environment. LiteLLM reads keys (`ANTHROPIC_API_KEY`) and addresses
+(`OPENAI_API_BASE`, `OLLAMA_API_BASE`) there itself.
 """
 
 from workbench.judge.answering import Answer, Scrub
@@ -12,18 +12,19 @@ from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import Connection
 
 _VARIABLES = {
-    # Otherwise it reads a `.env` on its own.
+    # Otherwise LiteLLM reads a `.env` file on its own.
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "CRITICAL",
 }
 
 
 class LiteLlm(ClientChild):
-    """All models of one environment. Implements `workbench.judge.answering.Answerer`; the child is started when it is
-    first asked.
+    """All models of one environment: an implementation of `workbench.judge.answering.Answerer`.
+
+    The child process starts on first use.
 
     Raises:
-        NotAvailableError: the library is not installed.
+        NotAvailableError: The library is not installed.
     """
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
@@ -31,10 +32,10 @@ class LiteLlm(ClientChild):
         super().__init__("workbench.judge.litellm_child", "LiteLLM", environment, scrub, _VARIABLES)
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """One attempt.
+        """Make one attempt.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
         answer = await self.call(
             {
@@ -52,6 +53,6 @@ def connect(to: Connection) -> LiteLlm:
     """Return the answerer of an environment for models behind LiteLLM.
 
     Raises:
-        NotAvailableError: the library is not installed.
+        NotAvailableError: The library is not installed.
     """
     return LiteLlm(to.environment, to.scrub)

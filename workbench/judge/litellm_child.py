@@ -1,4 +1,4 @@
-"""The child that holds LiteLLM, in the agent's environment. One attempt a call: it neither retries nor waits.
+"""Child process with LiteLLM, in the agent's environment. Each call is one attempt, without retries or waits.
 
 → `{"model", "prompt", "schema", "config"}` ← `{"text", "model_version", "input_tokens", "output_tokens", "cut"}`
 """
@@ -28,14 +28,15 @@ _CONFIG = {
     "frequency_penalty": "frequency_penalty",
     "frequencyPenalty": "frequency_penalty",
 }
-"""What of a GenerateContentConfig other models know, and under which name; what a model does not know is left out."""
+"""Fields of a GenerateContentConfig that other models know, with their names. LiteLLM drops what a model does not know.
+"""
 _NO_KEY = "no key"
 _CUT = "MAX_TOKENS"
-"""Google's word for the reason that LiteLLM calls `length`."""
+"""Google's word for the finish reason that LiteLLM calls `length`."""
 
 
 class Completion:
-    """The library, set up to be quiet."""
+    """LiteLLM, configured to be quiet."""
 
     def __init__(self) -> None:
         import litellm
@@ -50,7 +51,7 @@ class Completion:
         """Models that answered a schema with an error."""
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """One attempt; a model that refuses a schema is asked again without it, at once, and from then on always."""
+        """Make one attempt. A model that refuses a schema gets the question again without it, now and from then on."""
         model = payload["model"]
         schema = payload["schema"] if model not in self._free_text and self._takes_schema(model) else None
         try:
@@ -73,7 +74,7 @@ class Completion:
                 "json_schema": {"name": "answer", "schema": schema},
             }
         if payload["model"].startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
-            # A server of one's own that speaks OpenAI's protocol may want none; the client insists on one.
+            # A local server that speaks OpenAI's protocol may need no key, but the client insists on one.
             arguments["api_key"] = _NO_KEY
         messages = [{"role": "user", "content": payload["prompt"]}]
         return await self._library.acompletion(payload["model"], messages, max_retries=0, **arguments)
@@ -82,7 +83,7 @@ class Completion:
         try:
             return bool(self._library.supports_response_schema(model=model))
         except Exception:
-            return False  # A model that LiteLLM does not know, which it may still reach.
+            return False  # LiteLLM may reach a model that is not in its list.
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(response: Any) -> dict[str, Any]:
-    """The answer in a ModelResponse."""
+    """Return the answer in a ModelResponse."""
     choices = getattr(response, "choices", None)
     if not choices:
         raise JudgeCallError("unreadable", "the reply has no choices", retryable=True)
@@ -116,7 +117,7 @@ def _read(response: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Imports the library, then answers."""
+    """Import the library, then answer calls."""
     logging.disable(logging.CRITICAL)
     run_child(Completion().answer)
 

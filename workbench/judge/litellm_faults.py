@@ -1,6 +1,6 @@
-"""What LiteLLM raises, as errors of a call: told apart by class name and status, so that nothing has to be imported.
+"""Translation of LiteLLM's exceptions into errors of a call, by class name and status, so that nothing is imported.
 
-Those exceptions may hold the request with its key: nothing of them is kept but kind, code and message.
+These exceptions may contain the request with its key. Only kind, code and message are used.
 """
 
 import re
@@ -11,7 +11,7 @@ from workbench.judge.retry import retry_after
 
 _AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _FINAL = frozenset({401, 403, 404})
-"""What every question to the same model would get with the same key."""
+"""Statuses that every question to the same model would get with the same key."""
 _LONGEST = 400
 _UNREADABLE = (
     "JSONDecodeError",
@@ -27,44 +27,46 @@ _CUT = ("incomplete chunked read", "incomplete message body", "payload is not co
 
 
 def fault_of(error: Exception, model: str) -> JudgeCallError:
-    """The error of a call to `model` that raised `error`."""
+    """Return the error of a call to `model` that raised `error`."""
     if isinstance(error, JudgeCallError):
         return error
     families = {kind.__name__ for kind in type(error).__mro__}
-    said = _said(error)
+    detail = _short_text(error)
     status = _status(error)
     if "RateLimitError" in families or status == 429:
-        return JudgeCallError("quota", f"the quota of {model} is used up: {said}", "429", _wait(error), retryable=True)
+        return JudgeCallError(
+            "quota", f"the quota of {model} is used up: {detail}", "429", _wait(error), retryable=True
+        )
     if "ContentPolicyViolationError" in families:
-        return JudgeCallError("blocked", f"the service refused the question: {said}", "content_policy")
+        return JudgeCallError("blocked", f"the service refused the question: {detail}", "content_policy")
     if "Timeout" in families or isinstance(error, TimeoutError):
-        return JudgeCallError("timeout", f"no answer in time: {said}", retryable=True)
+        return JudgeCallError("timeout", f"no answer in time: {detail}", retryable=True)
     chain = _chain(error)
     if any(word in chain for word in _UNREADABLE):
-        return JudgeCallError("unreadable", f"the reply of {model} is not understood: {said}", retryable=True)
+        return JudgeCallError("unreadable", f"the reply of {model} could not be read: {detail}", retryable=True)
     if any(word in chain for word in _CUT):
-        return JudgeCallError("connection", f"the reply broke off: {said}", retryable=True)
+        return JudgeCallError("connection", f"the reply broke off: {detail}", retryable=True)
     if any(word in chain for word in _CONNECTION) or (isinstance(error, OSError) and status is None):
-        return JudgeCallError("connection", f"no connection to {model}: {said}", retryable=True)
+        return JudgeCallError("connection", f"no connection to {model}: {detail}", retryable=True)
     if status is not None:
         how = {"retryable": status in _AGAIN, "final": status in _FINAL}
-        return JudgeCallError("http", _refusal(status, model, said), str(status), _wait(error), **how)
-    return JudgeCallError("http", f"{model} could not be asked: {type(error).__name__}: {said}")
+        return JudgeCallError("http", _refusal(status, model, detail), str(status), _wait(error), **how)
+    return JudgeCallError("http", f"{model} could not be asked: {type(error).__name__}: {detail}")
 
 
 def is_schema_refused(error: Exception) -> bool:
-    """Whether the service refused the request as it was put, which it may do because of a schema."""
+    """Return whether the service refused this form of the request, which may be because of a schema."""
     return _status(error) in (400, 422)
 
 
-def _refusal(status: int, model: str, said: str) -> str:
+def _refusal(status: int, model: str, detail: str) -> str:
     if status == 401:
-        return f"the key for {model} is missing or not valid: {said}"
+        return f"the key for {model} is missing or invalid: {detail}"
     if status == 403:
-        return f"this key may not use {model}: {said}"
+        return f"this key may not use {model}: {detail}"
     if status == 404:
-        return f"there is no model {model} there: correct judge_model: {said}"
-    return f"{model} answered {status}: {said}"
+        return f"there is no model {model}: correct judge_model: {detail}"
+    return f"{model} answered {status}: {detail}"
 
 
 def _status(error: Exception) -> int | None:
@@ -76,7 +78,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _wait(error: Any) -> float | None:
-    """Seconds that the service asks to wait."""
+    """Return the seconds that the service asks to wait."""
     own, response = getattr(error, "litellm_response_headers", None), getattr(error, "response", None)
     for headers in (own, getattr(response, "headers", None)):
         if headers is not None and (value := headers.get("retry-after")):
@@ -84,14 +86,14 @@ def _wait(error: Any) -> float | None:
     return None
 
 
-def _said(error: Exception) -> str:
+def _short_text(error: Exception) -> str:
     text = str(getattr(error, "message", "") or error) or type(error).__name__
     text = _CLASSES.sub("", text).partition("Traceback (most recent call last)")[0].strip() or type(error).__name__
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 def _chain(error: BaseException) -> str:
-    """What the error and those below it say, with their names: LiteLLM gives most of them one class."""
+    """Return the messages of the error and its causes, with their names: LiteLLM gives most of them one class."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < 10:

@@ -1,4 +1,4 @@
-"""The child that holds the judges of other packages, in the agent's environment: a process for each kind.
+"""Child process with the judges of other packages, in the agent's environment: one process per kind.
 
 → `{"judge", "environment", "question", "options", "sample"}` ← an `Answer`, as JSON
 """
@@ -21,28 +21,28 @@ class PluginJudge(ClientChild):
 
     def __init__(self, judge: str, environment: JudgeEnvironment, scrub: Scrub) -> None:
         self._judge = judge
-        self._environment = {**asdict(environment), "values": {}}  # The child has them as its own variables.
+        self._environment = {**asdict(environment), "values": {}}  # The child has the values as its own variables.
         super().__init__("workbench.judge.plugin_child", f"the judge {judge}", environment, scrub)
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """Make one attempt.
 
         Raises:
-            JudgeCallError: there is no answer.
+            JudgeCallError: There is no answer.
         """
-        asked = {"question": asdict(question), "options": asdict(options), "sample": sample}
-        payload = {"judge": self._judge, "environment": self._environment, **asked}
+        call = {"question": asdict(question), "options": asdict(options), "sample": sample}
+        payload = {"judge": self._judge, "environment": self._environment, **call}
         return Answer(**await self.call(payload))
 
 
 class Judges:
-    """The child's end."""
+    """The child's end: the judges that were used so far."""
 
     def __init__(self) -> None:
         self._answerers: dict[str, Answerer] = {}
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Have the judge make one attempt. Whatever a plugin raises is told as a failure of its own."""
+        """Let the judge make one attempt. Anything a plugin raises becomes a failure of that plugin."""
         options = JudgeOptions(**payload["options"])
         try:
             answerer = self._answerers.get(payload["judge"]) or self._connect(payload, options.model)
@@ -56,13 +56,13 @@ class Judges:
             raise JudgeCallError("raised", f"{payload['judge']} raised {type(error).__name__}: {error}") from None
         if not isinstance(given, Answer):
             raise JudgeCallError(
-                "unreadable", f"{payload['judge']} answered with a {type(given).__name__}, not with an Answer"
+                "unreadable", f"{payload['judge']} returned a {type(given).__name__} instead of an Answer"
             )
         return asdict(given)
 
     def _connect(self, payload: dict[str, Any], model: str) -> Answerer:
         environment = JudgeEnvironment(**{**payload["environment"], "values": dict(os.environ)})
-        # The parent takes keys out of messages.
+        # The parent removes keys from messages.
         to = Connection(model, environment, lambda text: text, lambda: Functions(environment))
         answerer: Answerer = resolve(JUDGES.load(payload["judge"]).connect)(to)
         self._answerers[payload["judge"]] = answerer

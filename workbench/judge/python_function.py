@@ -1,7 +1,7 @@
-"""A judge that is a function of the user's own: `"judge_model": "python:package.module:function"`.
+"""Judges that are the user's own functions: `"judge_model": "python:package.module:function"`.
 
-The function runs in a child in the agent's interpreter and is given `{"kind", "prompt", "schema", "data"}`
-(docs/python-functions.md); it returns the answer as text, or as JSON data that is then written as text.
+The function runs in a child process with the agent's interpreter. It gets `{"kind", "prompt", "schema", "data"}`
+(docs/python-functions.md) and returns the answer as text, or as JSON data, which is then converted to text.
 """
 
 import json
@@ -17,21 +17,21 @@ _LONGEST_TRACEBACK = 1500
 
 
 class PythonFunction:
-    """All such judges of one environment. Implements `workbench.judge.answering.Answerer`."""
+    """All Python judges of one environment: an implementation of `workbench.judge.answering.Answerer`."""
 
     def __init__(self, functions: Functions, scrub: Scrub) -> None:
         self._functions = functions
         self._scrub = scrub
 
     async def ready(self) -> None:
-        """Until there is a process that imports functions; failures are told by `answer`."""
+        """Wait for a process that can import functions. Failures are reported by `answer`."""
         await self._functions.ready()
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """What the function says. It is asked once: what it raises now, it would raise again.
+        """Call the function once. If it raises now, it would raise again.
 
         Raises:
-            JudgeCallError: it raised, hung, crashed or returned nothing.
+            JudgeCallError: It raised, hung, crashed or returned nothing.
         """
         path = options.model.removeprefix(FUNCTION)
         payload = {
@@ -48,7 +48,7 @@ class PythonFunction:
         return Answer(text, options.model)
 
     async def close(self) -> None:
-        """Nothing: the functions are closed by whoever made them."""
+        """Do nothing: the functions belong to the caller, who closes them."""
 
     def _error(self, path: str, error: FunctionFailedError) -> JudgeCallError:
         message = f"{error.message} ({error.hint})" if error.hint else error.message

@@ -1,4 +1,4 @@
-"""What determines an answer, as the key under which it is kept."""
+"""Cache keys of answers and ratings, made from everything that determines them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +18,10 @@ def question_key(
     sample: int,
     repeat: int,
 ) -> str | None:
-    """The key of an answer; None where it depends on something that cannot be known, so that it is not kept: a Python
-    function whose file is not found."""
+    """Return the key of an answer; None if the answer must not be cached.
+
+    That is so if it depends on something unknown, such as a Python function whose file was not found.
+    """
     parts: dict[str, Any] = {
         "judge": identity.kind,
         "model": options.model,
@@ -35,7 +37,7 @@ def question_key(
 
 
 def rating_key(metric: str, instance: Mapping[str, Any], access: GoogleAccess, repeat: int) -> str:
-    """The key of a rating of the evaluation service."""
+    """Return the key of a rating of the evaluation service."""
     return key_of(
         {
             "judge": "vertex",

@@ -1,7 +1,7 @@
-"""Keys taken out of what services and their clients say.
+"""Removal of keys from messages of services and their clients.
 
-The message of an exception may quote the request, an address may carry `key=…`, and a server may repeat in its reply
-what it was sent.
+The message of an exception may quote the request, an address may contain `key=…`, and a server may repeat the request
+in its reply.
 """
 
 import re
@@ -19,22 +19,24 @@ _BEARER = re.compile(r"(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _IN_MEMORY = re.compile(r" ?\bssl:default\b| ?(?:\bssl:)?<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _LONGEST = 2_000
 _PIECE = 4
-"""Characters of a secret at the end of a text that was cut there: as much is taken for a piece of it."""
+"""Minimum characters of a secret at the end of a cut text to be treated as a piece of it."""
 
 
 class Scrubber:
-    """Replaces the secrets of one environment (`workbench.judge.secret_forms`), and whatever authorization headers and
-    addresses carry. Objects that are only named by their
-    place in memory, as aiohttp does, say nothing and go too."""
+    """Replacement of the secrets of one environment (`workbench.judge.secret_forms`).
+
+    It also replaces the values in authorization headers and addresses. Objects shown only by their memory address, as
+    in aiohttp's messages, are removed because they say nothing.
+    """
 
     def __init__(self, values: Mapping[str, str]) -> None:
         named = named_secrets({name: value.strip() for name, value in values.items()})
-        # The longest first, so that a secret that holds another one is replaced as a whole.
+        # The longest first, so that a secret that contains another one is replaced as a whole.
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
         self._forms = SecretForms(named)
 
     def __call__(self, text: str) -> str:
-        """`text` without secrets, cut to what a message needs."""
+        """Return `text` without secrets, cut to the length of a message."""
         text = self._forms.replace(text)
         text = without_piece(text, self._values)
         text = _HEADER.sub(r"\1\2[secret header]", text)
@@ -45,8 +47,10 @@ class Scrubber:
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:
-    """`text` without the piece of a secret that is left at its end where it was cut before it came here, as "…" says.
-    `secrets` are (value, name)."""
+    """Return `text` without a piece of a secret at its end, if the text was cut before ("…").
+
+    `secrets` are (value, name).
+    """
     whole = text.removesuffix("…")
     if whole != text:
         for value, name in secrets:

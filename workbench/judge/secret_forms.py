@@ -1,9 +1,13 @@
-"""Secrets of an environment, and every form in which a text may hold them.
+"""Secrets of an environment, and every form in which a text may contain them.
 
-A secret is the value, of eight or more characters, of a variable whose name says so; a long text inside such a variable
-if it holds JSON, as a service account's key does; each long line of it; and a password inside a URL, in any variable.
-A text may hold it as it is, as `repr` or JSON write it, quoted for a URL or for HTML, in base64, in hexadecimal digits,
-in small or capital letters, or cut into words, as reasons of criteria name them.
+Secrets are:
+
+- the value of a variable whose name says so, if it has eight or more characters, and each long line of it
+- long texts inside such a value if it is JSON, such as a service account's key
+- passwords inside URLs, in any variable
+
+A text may contain a secret unchanged, as `repr` or JSON write it, quoted for a URL or for HTML, in base64, in
+hexadecimal digits, in lower or upper case, or cut into words, as reasons of criteria quote them.
 """
 
 import base64
@@ -17,22 +21,22 @@ from urllib.parse import quote, quote_plus, unquote
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 8
 _LONG = 16
-"""Characters of a text that is secret only because of where it stands: inside a secret variable's JSON, or a line."""
+"""Length from which a text is secret because of its place: inside a secret variable's JSON, or a line of its value."""
 URL_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/@:\"'\\]{0,200}:)([^\s/@\"'\\]{1,400})(?=@)")
 _COMMON = frozenset(("password", "passwort", "postgres", "postgresql", "username", "changeme", "localhost"))
-"""Passwords in URLs that are words of any text: only the URL itself is changed."""
+"""Passwords in URLs that are also common words. Only the URL itself is changed."""
 _ADDRESSES = ("http://", "https://")
 _WORD = re.compile(r"[^\W_]+")
 _HEX = re.compile(r"%[0-9a-fA-F]{2}")
 _MOST_JSON = 100_000
 _NESTED = 3
-"""Strings inside strings: what a tool gives may be JSON in JSON, and a judge's question quotes it once more."""
+"""Levels of strings inside strings: a tool may return JSON in JSON, and a judge's question quotes it once more."""
 _WRAPPED = (64, 76)
-"""Characters after which base64 in PEM and in MIME begins a new line."""
+"""Line lengths of base64 in PEM and in MIME."""
 
 
 def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
-    """Return secret → name of its variable."""
+    """Map each secret to the name of its variable."""
     found: dict[str, str] = {}
     for name, value in values.items():
         for secret in _secrets_in(name, value):
@@ -41,18 +45,18 @@ def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
 
 
 class SecretForms:
-    """All forms of some secrets, given as secret → name, and how to replace them."""
+    """All forms of some secrets, given as secret → name, and their replacement."""
 
     def __init__(self, named: Mapping[str, str]) -> None:
         forms = {form: name for secret, name in named.items() for form in forms_of(secret)}
-        # The longest first, so that a secret that holds another one is replaced as a whole.
+        # The longest first, so that a secret that contains another one is replaced as a whole.
         self._plain = sorted(forms.items(), key=lambda item: -len(item[0]))
         quoted = {form: name for secret, name in named.items() for form in quoted_forms(secret)}
         self._quoted = sorted(quoted.items(), key=lambda item: -len(item[0]))
 
     @property
     def texts(self) -> list[str]:
-        """All forms, with the escapes of URLs in capitals and in small letters."""
+        """All forms, with the escapes of URLs in upper and lower case."""
         quoted = [form for form, _ in self._quoted]
         return [*(form for form, _ in self._plain), *quoted, *(_HEX.sub(_small, form) for form in quoted)]
 
@@ -82,7 +86,7 @@ class SecretForms:
 
 
 def with_capitals(text: str) -> str:
-    """Return a text of the same length with the escapes of URLs in capitals: `%2F` for `%2f`."""
+    """Return a text of the same length with the escapes of URLs in upper case: `%2F` for `%2f`."""
     return _HEX.sub(lambda match: match.group().upper(), text)
 
 
@@ -91,11 +95,14 @@ def _small(match: re.Match[str]) -> str:
 
 
 def forms_of(secret: str) -> set[str]:
-    """Return the spellings of a secret in text, in HTML, in strings of Python and JSON, in JSON inside JSON, in base64
-    (also of such strings) and in hexadecimal digits."""
+    """Return the spellings of a secret outside URLs.
+
+    They cover text, HTML, strings of Python and JSON, JSON inside JSON, base64 (also of such strings) and hexadecimal
+    digits.
+    """
     forms = {secret, html.escape(secret), html.escape(secret, quote=False), *_words(secret)}
     if len(secret) >= _LONG or not secret.isalpha():
-        # A short secret of letters only may be a word, such as a part of its variable's name.
+        # A short secret of letters only may be an ordinary word, such as a part of its variable's name.
         forms |= {secret.lower(), secret.upper()}
     for _ in range(_NESTED):
         forms |= {written for form in forms for written in _written(form)}
@@ -106,7 +113,7 @@ def forms_of(secret: str) -> set[str]:
 
 
 def _words(secret: str) -> Iterator[str]:
-    """Yield the parts of a secret that are still secret where a text is cut into words."""
+    """Yield the parts of a secret that are still secret after a text was cut into words."""
     for word in _WORD.findall(secret):
         mixed = not word.isalpha() and not word.isdigit()
         if len(word) >= _LONG or (len(word) >= _SHORTEST and mixed):
@@ -114,8 +121,10 @@ def _words(secret: str) -> Iterator[str]:
 
 
 def quoted_forms(secret: str) -> set[str]:
-    """Return the spellings of a secret in a URL or in a URL inside a URL, its base64 included, where they differ from
-    the plain ones."""
+    """Return the spellings of a secret in a URL, or in a URL inside a URL, that differ from the plain ones.
+
+    They include those of its base64.
+    """
     plain = [secret, *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
     found: set[str] = set()
     for text in plain:
@@ -146,12 +155,12 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
 
 
 def _is_long(text: str) -> bool:
-    """Return whether a text is long enough to be a secret by its place, and none of those that everybody knows."""
+    """Return whether a text is long enough to be secret by its place, and is not a well-known one."""
     return len(text) >= _LONG and not text.startswith((*_ADDRESSES, "-----BEGIN ", "-----END "))
 
 
 def _texts_in(value: str) -> Iterable[tuple[str, str]]:
-    """Return (key, text) for each text inside JSON; none for what is no JSON."""
+    """Return (key, text) for each text inside JSON; nothing if the value is not JSON."""
     try:
         left: list[tuple[str, Any]] = [("", json.loads(value, strict=False))]
     except (ValueError, RecursionError):
@@ -169,11 +178,11 @@ def _texts_in(value: str) -> Iterable[tuple[str, str]]:
 
 
 def _written(text: str) -> Iterator[str]:
-    """Yield a text as strings of JSON and Python hold it."""
+    """Yield a text as strings of JSON and Python contain it."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     yield repr(text)[1:-1]
-    # Inside a string with both kinds of quotes, Python escapes the single ones.
+    # In a string with both kinds of quotes, Python escapes the single ones.
     yield repr(f"{text}\"'")[1:-1].removesuffix("\"\\'")
     encoded = text.encode("utf-8", "surrogatepass")
     yield repr(encoded)[2:-1]
@@ -181,7 +190,7 @@ def _written(text: str) -> Iterator[str]:
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield what base64 makes of a secret behind 0, 1 and 2 other bytes: the characters that it alone decides."""
+    """Yield the base64 characters that a secret alone decides, after 0, 1 and 2 other bytes."""
     for before in range(3):
         whole = base64.b64encode(bytes(before) + secret).decode("ascii")
         core = whole[(before * 8 + 5) // 6 : (before + len(secret)) * 8 // 6]

@@ -1,7 +1,7 @@
-"""Google's evaluation service (Vertex AI), for one environment: what `safety_v1` and the `multi_turn_…` criteria ask.
+"""Google's evaluation service (Vertex AI) for one environment, used by `safety_v1` and the `multi_turn_…` criteria.
 
-Its client takes seconds and hundreds of megabytes to import, so it lives in a child (`vertex_child.py`). The client
-ignores `GOOGLE_VERTEX_BASE_URL`; we read it and pass it on.
+Its client takes seconds and hundreds of megabytes to import, so it runs in a child process (`vertex_child.py`). The
+client ignores `GOOGLE_VERTEX_BASE_URL`; this module reads it and passes it on.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,12 @@ _HINT = (
 
 
 def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
-    """How the service is reached, by ADK's rules (`evaluation/vertex_ai_eval_facade.py`): with GOOGLE_API_KEY if that
-    is set, else as a project.
+    """Return the access to the service by ADK's rules (`evaluation/vertex_ai_eval_facade.py`).
+
+    GOOGLE_API_KEY comes first; without it, a project is used.
 
     Raises:
-        NotAvailableError: a key or project, credentials or the extra is missing, or the base address is not safe.
+        NotAvailableError: A key or project, credentials or the extra is missing, or the base address is not safe.
     """
     for package in _PACKAGES:
         require(package, "Google's evaluation client (google-cloud-aiplatform)", "vertex")
@@ -46,28 +47,30 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
 
 
 class Vertex(ClientChild):
-    """The service for the agent of `environment`. Implements `workbench.judge.answering.Rater`; the child is started
-    when it is first asked.
+    """The service for the agent of `environment`: an implementation of `workbench.judge.answering.Rater`.
+
+    The child process starts on first use.
 
     Raises:
-        NotAvailableError: it cannot be asked from there.
+        NotAvailableError: The service cannot be used from there.
     """
 
     def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
         access = vertex_access(environment.values)
         signed = access.credentials
         by_machine = signed is not None and not signed.file and not signed.placeholder
-        # Without this the client waits for a metadata server that is not there.
+        # Without this the client waits for a metadata server that does not exist.
         variables = {} if by_machine else {"NO_GCE_CHECK": "true"}
         who = "Google's evaluation client"
         super().__init__("workbench.judge.vertex_child", who, environment, scrub, variables)
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
-        """One attempt to get the rating of `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
+        """Make one attempt to rate `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
+
         `metric` is a name of ADK's.
 
         Raises:
-            JudgeCallError: there is none.
+            JudgeCallError: There is no rating.
         """
         answer = await self.call({"metric": metric, "instance": dict(instance)})
         return Rating(answer["score"], answer["explanation"], tuple(answer["rubrics"]))

@@ -1,10 +1,10 @@
-"""The child that holds Google's evaluation client, in the agent's environment.
+"""Child process with Google's evaluation client, in the agent's environment.
 
-One instance a call, by the client's `evaluate_instances`: its `evaluate` does the same for data sets, with a progress
-bar, swallowed errors and waits that cannot be cancelled. What is sent for an instance is what `evaluate` sends.
+Each call rates one instance with the client's `evaluate_instances`. The client's `evaluate` does the same for data
+sets, but with a progress bar, swallowed errors and waits that cannot be cancelled. The content sent for an instance is
+the same.
 
-→ `{"metric", "instance"}` ← `{"score": float | None, "explanation", "rubrics": [{"id", "text", "met",
-"reasoning"}]}`
+→ `{"metric", "instance"}` ← `{"score": float | None, "explanation", "rubrics": [{"id", "text", "met", "reasoning"}]}`
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from workbench.judge.scrub import Scrubber
 from workbench.judge.vertex import SERVICE_NAME, vertex_access
 
 _COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"
-"""What ADK's `response_evaluation_score` asks for; the client keeps no copy of it."""
+"""Metric behind ADK's `response_evaluation_score`. The client has no copy of it."""
 _NAMES = {"response_evaluation_score": "coherence"}
 _KEY = (
-    "GOOGLE_API_KEY comes first, as in ADK, and must be a key for Vertex AI here; to use a project instead, leave it "
-    "out and set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+    "GOOGLE_API_KEY has priority, as in ADK, and must be a key for Vertex AI here; to use a project instead, remove it "
+    "and set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
 )
 _LONGEST = 20_000
 _MOST_RUBRICS = 1_000
 _NOT_NEEDED = ("litellm", "matplotlib", "sklearn", "torch")
-"""What the client imports if it is there, and does without if it is not: seconds and a hundred megabytes."""
+"""Optional imports of the client that cost seconds and a hundred megabytes."""
 _STATUSES = {
     3: "INVALID_ARGUMENT",
     4: "DEADLINE_EXCEEDED",
@@ -53,7 +53,7 @@ _AGAIN = frozenset({"DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTER
 
 
 class Evaluation:
-    """The client, with the agent's access; imported by `warm`."""
+    """Google's evaluation client, with the agent's access."""
 
     def __init__(self, access: GoogleAccess) -> None:
         self._access = access
@@ -68,18 +68,19 @@ class Evaluation:
         self._evals: Any = self._client.aio.evals
 
     async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """One attempt."""
+        """Make one attempt to rate an instance."""
         metric = await self._metric(payload["metric"])
         try:
-            asked = {"metrics": [metric], "instance": self._instance(payload["instance"])}
+            config = {"metrics": [metric], "instance": self._instance(payload["instance"])}
         except ValueError as error:
-            raise JudgeCallError("unreadable", f"{SERVICE_NAME} cannot be sent this conversation: {error}") from None
+            message = f"this conversation cannot be sent to {SERVICE_NAME}: {error}"
+            raise JudgeCallError("unreadable", message) from None
         try:
-            reply = await self._evals.evaluate_instances(metric_config=asked)
+            reply = await self._evals.evaluate_instances(metric_config=config)
         except Exception as error:
             fault = translated(error, SERVICE_NAME, self._access, self._scrub)
             if fault.code.startswith("404"):
-                fault.message = f"{SERVICE_NAME} is not there: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+                fault.message = f"{SERVICE_NAME} was not found: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
             elif fault.code.startswith(("401", "403")) and self._access.key:
                 fault.message = f"{fault.message}. {_KEY}"
             raise fault from None
@@ -109,7 +110,7 @@ class Evaluation:
 
     def _instance(self, given: Mapping[str, Any]) -> Any:
         if "turns" in given:
-            # Bytes in a content are base64 here, which only the client's JSON reader knows.
+            # Bytes in a content are base64 here, which only the client's JSON reader understands.
             data = json.dumps({"agents": given.get("agents"), "turns": given["turns"]})
             return self._types.EvaluationInstance.model_validate(
                 {
@@ -118,12 +119,12 @@ class Evaluation:
                 }
             )
         texts = {name: given.get(name) for name in ("prompt", "response", "reference")}
-        said = [
+        events = [
             {"author": author, "content": _content(text)}
             for author, text in (("user", texts["prompt"]), ("model", texts["response"]))
             if text is not None
         ]
-        turn = {"turn_index": 0, "turn_id": "turn_0", "events": said}
+        turn = {"turn_index": 0, "turn_id": "turn_0", "events": events}
         return self._types.EvaluationInstance.model_validate(
             {
                 **{
@@ -141,7 +142,7 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def _arguments(access: GoogleAccess) -> dict[str, Any]:
-    # One attempt means one: without retry options the client sleeps for seconds and sends again on its own.
+    # Without retry options the client would sleep for seconds and retry on its own.
     options: dict[str, Any] = {"retry_options": {"attempts": 1}}
     if access.base_url:
         options["base_url"] = access.base_url
@@ -156,7 +157,7 @@ def _arguments(access: GoogleAccess) -> dict[str, Any]:
 
 
 def _rating(reply: Any) -> dict[str, Any]:
-    """The one result of the reply. An error that it holds is one of the call."""
+    """Return the only result of the reply. An error inside it counts as an error of the call."""
     results = getattr(reply, "metric_results", None)
     if not results:
         raise JudgeCallError("unreadable", f"{SERVICE_NAME} sent a reply without a result", retryable=True)
@@ -173,7 +174,7 @@ def _rating(reply: Any) -> dict[str, Any]:
 
 
 def _rubric(verdict: Any) -> dict[str, Any]:
-    """A verdict on a rubric that the service made up; it leaves `verdict` out where the rubric is not met."""
+    """Return a verdict on a rubric that the service generated. Its `verdict` is missing if the rubric is not met."""
     rubric = verdict.evaluated_rubric
     described = getattr(getattr(getattr(rubric, "content", None), "property", None), "description", None)
     return {
@@ -185,7 +186,7 @@ def _rubric(verdict: Any) -> dict[str, Any]:
 
 
 def _fault(code: int | None, message: str) -> JudgeCallError:
-    """For a status (`google.rpc.Status`) in place of a result."""
+    """Return the error for a status (`google.rpc.Status`) in place of a result."""
     name = _STATUSES.get(code or 0, "UNKNOWN")
     kind: FaultKind = "quota" if name == "RESOURCE_EXHAUSTED" else "http"
     how = {"retryable": name in _AGAIN, "final": name in _FINAL}
@@ -193,7 +194,7 @@ def _fault(code: int | None, message: str) -> JudgeCallError:
 
 
 def main() -> None:
-    """Imports the client, then answers."""
+    """Import the client, then answer calls."""
     for name in _NOT_NEEDED:
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
     logging.disable(logging.CRITICAL)

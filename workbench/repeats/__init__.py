@@ -1,1 +1,1 @@
-"""What the repeats of a case say together: how often it passes, and whether agent or judge makes the difference."""
+"""Repeats of a case taken together: how often it passes, and whether agent or judge varies."""

@@ -1,21 +1,21 @@
-"""The repeats of a case taken together: how often it passes, and who makes the difference, the agent or the judge.
+"""Summary of the repeats of a case: how often it passes, and whether the agent or the judge varies.
 
 A repeat counts if it passed, failed, or the agent itself broke off: an agent that raises has not passed, and may pass
-the next time. What a judge, a simulated user, a limit or a cancellation left without a verdict says nothing of how
-often the case passes, and is counted apart.
+next time. Repeats that a judge, a simulated user, a limit or a cancellation left without a verdict say nothing about
+the pass rate, and are counted separately.
 
-A case is *flaky* if some of the repeats that count passed and some did not. For each criterion that passed in some and
-failed in others:
+A case is *flaky* if some of the repeats that count passed and others did not. For each criterion that passed in some
+and failed in others:
 
-- the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict hung on
+- the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict depended on
   one vote (`workbench.repeats.votes`);
-- the **agent** varies if, of the verdicts that are firm, some are passes and some are failures: there the judge agreed
-  with itself, so that what it was shown must have differed;
-- neither is known if there is no firm pass beside a firm failure and nothing was judged both ways: mostly because each
-  question got only one vote.
+- the **agent** varies if the firm verdicts include passes and failures: there the judge agreed with itself, so its
+  evidence must have differed;
+- neither is known if there is no firm pass beside a firm failure and nothing was judged both ways. The usual reason is
+  that each question got only one vote.
 
-Rules and plain computations say the same of the same, so all of their verdicts are firm. docs/repeats.md has the
-reasons and the limits.
+Rules and plain computations always give the same result for the same input, so all their verdicts are firm.
+docs/repeats.md has the reasons and the limits.
 """
 
 import json
@@ -33,18 +33,21 @@ from workbench.store import CaseRecord
 
 Cause: TypeAlias = Literal["agent", "judge", "both", "unknown"]
 Kind: TypeAlias = Literal["stable", "agent", "judge", "both", "unknown"]
-"""`stable`, or who makes a flaky case flaky."""
+"""`stable`, or the part that makes a flaky case flaky."""
 
 
 Call: TypeAlias = tuple[str, str]
-"""The name of a tool and its arguments as JSON; both are foreign text."""
+"""Name of a tool and its arguments as JSON. Both are foreign text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionRepeats:
-    """One criterion over the repeats. `passed` and `failed` count its own verdicts; `cause` says who varies where both
-    are there. `split` counts executions in which the judge's votes disagreed, `rejudged` the executions whose evidence
-    got another score in another repeat: both are the judge's spread, also where every verdict is a pass."""
+    """One criterion over the repeats.
+
+    `passed` and `failed` count its own verdicts; `cause` says which part varies if there are both. `split` counts
+    repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another score in another
+    repeat. Both measure the judge's spread, even if every verdict is a pass.
+    """
 
     name: str
     passed: int
@@ -61,8 +64,10 @@ class CriterionRepeats:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way through the tools (calls turn by turn) that the agent took in `times` of the repeats that have a
-    transcript, of which `passed` passed."""
+    """One sequence of tool calls, turn by turn.
+
+    The agent took it in `times` of the repeats that have a transcript, and `passed` of those passed.
+    """
 
     calls: tuple[tuple[Call, ...], ...]
     times: int
@@ -71,9 +76,11 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class CaseRepeats:
-    """All executions of one case in one run. `records` in the order of their numbers; `rate` over those that count,
-    `broke` of them ended in an error of the agent's; `until` is the pass rate that the run was to make sure of, None if
-    it was to make sure of none."""
+    """All repeats of one case in one run.
+
+    `records` are in the order of their numbers. `rate` covers those that count; `broke` of them ended in an error of
+    the agent. `until` is the pass rate that the run was to prove, or None.
+    """
 
     records: tuple[CaseRecord, ...] = field(repr=False)
     rate: PassRate
@@ -82,46 +89,46 @@ class CaseRepeats:
     criteria: tuple[CriterionRepeats, ...]
     paths: tuple[Path, ...]
     answers: int
-    """How many different answers there were, of those that came to the end."""
+    """Number of different answers among the complete repeats."""
     until: float | None = None
 
     @property
     def ref(self) -> CaseRef:
-        """The first execution's."""
+        """Reference of the first repeat."""
         return self.records[0].ref
 
     @property
     def flaky(self) -> bool:
-        """Whether some passed and some did not."""
+        """Whether some repeats passed and others did not."""
         return self.rate.flaky
 
     @property
     def unfinished(self) -> int:
-        """How many executions are still to come to their end."""
+        """Number of repeats that have not finished."""
         return sum(not record.finished for record in self.records)
 
     @property
     def without_verdict(self) -> int:
-        """How many executions ended without a verdict that counts, cancelled ones left out."""
+        """Number of finished repeats without a verdict that counts; cancelled ones are left out."""
         return len(self.records) - self.unfinished - self.cancelled - self.rate.total
 
     @property
     def cancelled(self) -> int:
-        """How many executions were cancelled."""
+        """Number of cancelled repeats."""
         return sum(record.state == "cancelled" for record in self.records)
 
     @property
     def sure(self) -> Sure:
-        """Whether the rate is surely at or over `until`, or under it; None while it is not sure, or was not asked."""
+        """Whether the rate is proven to be at least `until`, or less. None if neither, or if `until` is not set."""
         return None if self.until is None else sure(self.rate, self.until)
 
     def pass_hat(self, k: int) -> float | None:
-        """pass^k of the repeats that count; None where there are fewer."""
+        """Return pass^k of the repeats that count; None if there are fewer than k."""
         return pass_hat_k(self.rate.passed, self.rate.total, k)
 
 
 def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRepeats:
-    """The executions of one case taken together; there is at least one."""
+    """Return the summary of one case's repeats. There is at least one."""
     ordered = tuple(sorted(records, key=lambda record: record.ref.repeat))
     rate, broke = rate_of(ordered), sum(broke_off(record.state, record.brief_error) for record in ordered)
     names = dict.fromkeys(
@@ -142,7 +149,7 @@ def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRe
 
 
 def accounts(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
-    """Yield one for each case that was executed more than once, in the order in which they come."""
+    """Yield the summary of each case that was repeated, in the order of the records."""
     cases: dict[tuple[str, ...], list[CaseRecord]] = {}
     for record in records:
         ref = record.ref
@@ -156,7 +163,7 @@ def _has_transcript(record: CaseRecord) -> bool:
 
 
 def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepeats:
-    """One criterion over the executions of a case."""
+    """Return the summary of one criterion over the repeats of a case."""
     judged = [record for record in records if name in record.metrics]
     decided = [record for record in judged if record.metrics[name].status in ("passed", "failed")]
     passes = [record.metrics[name].status == "passed" for record in decided]
@@ -167,7 +174,7 @@ def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepe
     for record, shown, passed in zip(decided, seen, passes, strict=True):
         verdicts.setdefault(shown, set()).add(passed)
         scores.setdefault(shown, set()).add(record.metrics[name].score)
-    # Of what need not be judged there are neither passes nor failures: a case may lack something in some repeats.
+    # A repeat without anything to judge neither passes nor fails. A case may lack its subject in some repeats only.
     open_side = any(record.metrics[name].status == "not_applicable" for record in judged)
     cause: Cause | None = None
     if len(set(passes)) > 1:
@@ -206,7 +213,7 @@ def _kind(rate: PassRate, broke: int, criteria: Sequence[CriterionRepeats]) -> K
 
 
 def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
-    """The ways through the tools, the most frequent first."""
+    """Return the sequences of tool calls, the most frequent first."""
     times: Counter[tuple[tuple[Call, ...], ...]] = Counter()
     passed: Counter[tuple[tuple[Call, ...], ...]] = Counter()
     for record in records:
@@ -220,14 +227,16 @@ Evidence: TypeAlias = str
 
 
 def _evidence(record: CaseRecord, criterion: str) -> Evidence:
-    """What `criterion` looks at: the calls of tools, the answers, or for all others the whole conversation with what
-    tools returned. The user's words are in it, because a simulated user says others each time."""
-    # A usage error that loads this module does not wait for the descriptions.
+    """Return what `criterion` examines: tool calls, answers, or the whole conversation with tool results.
+
+    It includes the user's messages, because a simulated user varies them.
+    """
+    # Loading this module, for instance for a usage error, must not load all descriptions.
     from workbench.metrics.registry import known
 
     info = known().get(criterion)
     if info is not None and info.compares_calls:
-        # As they were written: for this criterion no arguments are not the same as {}.
+        # Unchanged: for this criterion missing arguments differ from {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
     if info is not None and info.compares_answers:
         return _json([[_said(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
@@ -235,17 +244,17 @@ def _evidence(record: CaseRecord, criterion: str) -> Evidence:
 
 
 def trajectories(record: CaseRecord) -> tuple[tuple[Call, ...], ...]:
-    """The calls of an execution, turn by turn."""
+    """Return the tool calls of a repeat, turn by turn."""
     return tuple(trajectory(turn) for turn in _actual(record))
 
 
 def answers(record: CaseRecord) -> tuple[str, ...]:
-    """The final answer of each turn."""
+    """Return the final answer of each turn."""
     return tuple(content_text(turn.get("final_response")) for turn in _actual(record))
 
 
 def trajectory(invocation: dict[str, Any]) -> tuple[Call, ...]:
-    """The calls of one turn in order."""
+    """Return the tool calls of one turn in order."""
     return tuple((call.name, _json(call.args or {})) for call in tool_calls(invocation))
 
 
@@ -260,7 +269,7 @@ def _said(invocation: dict[str, Any]) -> str:
 
 
 def _actual(record: CaseRecord) -> list[dict[str, Any]]:
-    """The invocations that came to their end."""
+    """Return the finished invocations."""
     return [turn.actual for turn in record.turns if isinstance(turn.actual, dict)]
 
 

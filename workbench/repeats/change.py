@@ -1,4 +1,4 @@
-"""The outcome of a case over its executions, and whether it differs from the time before beyond chance."""
+"""Outcome of a case over its repeats, and whether it differs from an earlier one by more than chance."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,35 +8,38 @@ from workbench.store import CaseRecord
 
 
 def rate_of(records: Iterable[CaseRecord]) -> PassRate:
-    """How often a case passed, of its executions."""
+    """Return the pass rate of a case over its repeats."""
     counted = [record for record in records if counts(record.state, record.brief_error)]
     return pass_rate(sum(record.state == "passed" for record in counted), len(counted))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The executions of a case in one run, at least one: `state` where all ended alike, else ""."""
+    """Outcome of a case's repeats in one run, at least one. `state` is set if all ended alike, else ""."""
 
     state: str
     times: int
     rate: PassRate
 
     def words(self) -> str:
-        """`passed`, of several executions `2/3 passed`."""
+        """Return `passed`, or `2/3 passed` for several repeats."""
         if self.state and (self.times == 1 or not self.rate.total):
             return self.state
         return f"{self.rate.passed}/{self.rate.total} passed" if self.rate.total else "no verdict"
 
 
 def outcome(records: Sequence[CaseRecord]) -> Outcome:
-    """What these executions come to."""
+    """Return the outcome of these repeats."""
     states = {record.state for record in records}
     return Outcome(states.pop() if len(states) == 1 else "", len(records), rate_of(records))
 
 
 def differs(before: Outcome, now: Outcome) -> bool:
-    """Whether the two are different beyond chance: they ended alike in themselves, and not as each other, or each pass
-    rate lies outside of the interval of the other. A flaky case that passes 2 of 3 times, and then 1 of 3, does not."""
+    """Return whether two outcomes differ by more than chance.
+
+    They do if each is uniform and they ended differently, or if each pass rate is outside the interval of the other. A
+    flaky case that passes 2 of 3 times, and then 1 of 3, does not differ.
+    """
     if (before.rate.total == 0) != (now.rate.total == 0):
         return True
     if before.state and now.state:

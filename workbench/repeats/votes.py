@@ -1,6 +1,6 @@
-"""How firmly a judge stood behind its verdict on one execution, read from what it left in the details.
+"""Firmness of a judge's verdict in one repeat, read from the stored details.
 
-Details come from journals and reports too, so nothing is taken for granted here.
+Details also come from journals and reports, so their shape is checked.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,14 @@ _NEGATIVE = ("invalid", "no")
 
 @dataclass(frozen=True, slots=True)
 class Firmness:
-    """`judged`: somebody was asked; `rules`: it was rules, which say the same each time. `least` is the smallest number
-    of votes that one of its questions got, 0 where none was voted on. `split`: the votes on some question disagree;
-    `near`: so narrowly that one vote the other way would have turned its answer."""
+    """Firmness of a verdict.
+
+    - `judged`: a judge or service was used
+    - `rules`: the judge was rules, which always give the same result
+    - `least`: smallest number of votes on any question; 0 if there was no vote
+    - `split`: votes on a question disagree
+    - `near`: they disagree so narrowly that one different vote would have changed the answer
+    """
 
     judged: bool = False
     rules: bool = False
@@ -30,13 +35,15 @@ class Firmness:
 
     @property
     def firm(self) -> bool:
-        """Whether this verdict can be taken for the judge's opinion: at least two votes on each question, and none
-        that hung on a single one."""
+        """Whether the verdict can be taken for the judge's opinion.
+
+        Each question has at least two votes, and none depends on a single vote.
+        """
         return self.rules or not self.judged or (self.least >= 2 and not self.near)
 
 
 def firmness(record: CaseRecord, criterion: str) -> Firmness:
-    """How firm the verdict of `criterion` on this execution is."""
+    """Return the firmness of the verdict of `criterion` in this repeat."""
     results = list(_results(record, criterion))
     judges = [judged_by({"judge": result.details.get("judge")}) for result in results]
     judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
@@ -51,8 +58,10 @@ def firmness(record: CaseRecord, criterion: str) -> Firmness:
 
 
 def hangs_on_one(votes: tuple[int, int]) -> bool:
-    """Whether the votes (for, against) disagree and one of them the other way would have turned the answer; a tie is
-    against, as in ADK."""
+    """Return whether the votes (for, against) disagree and one different vote would have changed the answer.
+
+    A tie counts as against, as in ADK.
+    """
     yes, no = votes
     if not yes or not no:
         return False
@@ -68,7 +77,7 @@ def _results(record: CaseRecord, criterion: str) -> Iterator[MetricResult]:
 
 
 def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Votes for and against on each question of a result; what could not be read is no vote."""
+    """Yield the votes for and against on each question of a result. Unreadable replies are no votes."""
     rubrics = details.get("rubrics")
     items = [details, mapping(details.get("stop")), *(rubrics if isinstance(rubrics, list) else [])]
     for item in items:

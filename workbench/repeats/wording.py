@@ -1,4 +1,4 @@
-"""The account of a case in words, the same on every surface. All of it is safe for a terminal."""
+"""Texts about the repeats of a case, the same on every surface. All of them are safe for a terminal."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -19,19 +19,21 @@ FLAKY = "FLAKY"
 
 
 def sentence(case: "CaseRepeats") -> str:
-    """`3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)`; behind it what else must be known: executions without a
-    verdict, a judge that disagrees with itself, whether the pass rate is sure."""
+    """Return `3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)`, followed by remarks.
+
+    Remarks name repeats without a verdict, a judge that disagrees with itself, and whether the pass rate is sure.
+    """
     return ", ".join(filter(None, [*figures(case), mark(case), *remarks(case)]))
 
 
 def cells(case: "CaseRepeats") -> tuple[str, str, str, str, str]:
-    """The same for a table: passed, rate, pass^k, mark, and all else that must be known."""
+    """Return the same for a table: passed, rate, pass^k, mark and remarks."""
     passed, rate, hat = (*figures(case), "", "")[:3]
     return passed.removesuffix(" passed"), rate, hat, mark(case), ", ".join(remarks(case))
 
 
 def figures(case: "CaseRepeats") -> Iterator[str]:
-    """`3/5 passed`, `60 % (23–88 %)`, `pass^5 0.00`; without a verdict only that."""
+    """Yield `3/5 passed`, `60 % (23–88 %)`, `pass^5 0.00`, or one text if there is no verdict."""
     rate = case.rate
     if not rate.total:
         yield "nothing has a verdict"
@@ -42,14 +44,14 @@ def figures(case: "CaseRepeats") -> Iterator[str]:
 
 
 def mark(case: "CaseRepeats") -> str:
-    """`FLAKY (agent)` or `stable`; "" of fewer than two executions that count, which say neither."""
+    """Return `FLAKY (agent)` or `stable`; "" if fewer than two repeats count."""
     if case.kind != "stable":
         return f"{FLAKY} ({CAUSES[case.kind]})"
     return "stable" if case.rate.total > 1 else ""
 
 
 def remarks(case: "CaseRepeats") -> Iterator[str]:
-    """What the figures do not say."""
+    """Yield what the figures do not show."""
     if case.without_verdict and case.rate.total:
         yield f"{case.without_verdict} without a verdict"
     if case.cancelled:
@@ -62,26 +64,26 @@ def remarks(case: "CaseRepeats") -> Iterator[str]:
 
 
 def spread(split: int, rejudged: int) -> str:
-    """`votes split in 2`, `the same judged differently in 3`: in how many of the repeats."""
-    told = [f"votes split in {split}"] if split else []
-    told += [f"the same judged differently in {rejudged}"] if rejudged else []
-    return ", ".join(told)
+    """Return `votes split in 2`, `the same judged differently in 3`, with the numbers of repeats."""
+    parts = [f"votes split in {split}"] if split else []
+    parts += [f"the same judged differently in {rejudged}"] if rejudged else []
+    return ", ".join(parts)
 
 
 def sureness(case: "CaseRepeats") -> str:
-    """`sure that at least 90 % pass`, `sure that under 90 % pass` or `not sure yet whether 90 % pass`."""
+    """Return `sure that at least 90 % pass`, `sure that under 90 % pass` or `not sure yet whether 90 % pass`."""
     wanted = percent(case.until or 0.0)
     words = {"above": f"sure that at least {wanted} pass", "below": f"sure that under {wanted} pass"}
     return words.get(case.sure or "", f"not sure yet whether {wanted} pass")
 
 
 def interval(case: "CaseRepeats") -> str:
-    """`23–88 %`, the 95 % interval of the rate."""
+    """Return `23–88 %`, the 95 % interval of the rate."""
     return f"{percent(case.rate.low).removesuffix(' %')}–{percent(case.rate.high)}"
 
 
 def percent(value: float) -> str:
-    """`60 %`; never `0 %` or `100 %` of what is not exactly that."""
+    """Return `60 %`; never `0 %` or `100 %` for a value that is not exactly that."""
     number = round(value * 100)
     if 0 < value < 1:
         number = min(max(number, 1), 99)
@@ -89,7 +91,7 @@ def percent(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """`0.60`; never `0.00` or `1.00` of what is not exactly that."""
+    """Return `0.60`; never `0.00` or `1.00` for a value that is not exactly that."""
     text = f"{value:.2f}"
     if text == "0.00" and value > 0:
         return "<0.01"

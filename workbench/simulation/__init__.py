@@ -1,1 +1,1 @@
-"""Simulated users: what they are told, what they say next, and when they stop."""
+"""Simulated users: their instructions, their next message, and the end of the conversation."""

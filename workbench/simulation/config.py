@@ -1,4 +1,4 @@
-"""A config's `user_simulator_config`, read as ADK 2.13 reads it."""
+"""Reader of a config's `user_simulator_config`, with the rules of ADK 2.13."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,25 +8,25 @@ from workbench.model.criteria_schema import TextSimulator
 
 
 class SimulatorConfig(TextSimulator):
-    """The settings of a simulated user, and what follows from them."""
+    """Settings of a simulated user."""
 
     @property
     def turn_limit(self) -> int | None:
-        """How many turns there are at most, the starting prompt counted; None for any number."""
+        """Maximum number of turns, including the starting prompt; None for no limit."""
         return None if self.max_allowed_invocations < 0 else self.max_allowed_invocations
 
     @property
     def audio(self) -> bool:
-        """Whether the user was to speak, which is not supported."""
+        """Whether the user would speak, which is not supported."""
         return self.type == "llm_audio"
 
     @property
     def judge_options(self) -> JudgeOptions:
-        """Whom to ask, and how: one reply a message."""
+        """Model and settings that write the messages, with one reply per message."""
         return JudgeOptions(self.model, dict(self.model_configuration), samples=1)
 
 
 def read_simulator(data: Mapping[str, Any] | None) -> SimulatorConfig:
-    """Read a checked `user_simulator_config`, None for the defaults. An empty `type` or `model` counts as not given."""
+    """Read a checked `user_simulator_config`; None gives the defaults. An empty `type` or `model` counts as missing."""
     given = {key: value for key, value in (data or {}).items() if value or key not in ("type", "model")}
     return SimulatorConfig.model_validate(given)

@@ -11,24 +11,27 @@ from workbench.model.invocation import recorded_events
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was said: `author` is "user" or the name of the agent that said it."""
+    """One text of the conversation. `author` is "user" or the name of the agent."""
 
     role: Literal["user", "agent"]
     author: str
     text: str
 
     def as_json(self) -> dict[str, str]:
+        """Return the line as JSON data."""
         return {"role": self.role, "author": self.author, "text": self.text}
 
 
 def history(turns: Iterable[Mapping[str, Any]], *, function_calls: bool = False) -> list[Line]:
-    """What was said in `turns` (ADK invocations), in order: each text that is no thought, of the user and of every
-    agent, and with `function_calls` what was called and what came back."""
+    """Return the texts of `turns` (ADK invocations) in order.
+
+    They are the texts of the user and every agent, without thoughts, and with `function_calls` also calls and results.
+    """
     return [line for turn in turns for line in _of_turn(turn, function_calls)]
 
 
 def transcript(lines: Iterable[Line]) -> str:
-    """The lines as a text: `author: text`, a blank line between them."""
+    """Return the lines as text: `author: text`, with a blank line between them."""
     return "\n\n".join(f"{line.author}: {line.text}" for line in lines)
 
 
@@ -36,7 +39,7 @@ def _of_turn(turn: Mapping[str, Any], function_calls: bool) -> Iterator[Line]:
     yield from _lines("user", "user", turn.get("user_content"), False)
     events = recorded_events(turn) or []
     final = turn.get("final_response")
-    # The event that became the final answer has lost its content to it, unless it also called functions.
+    # The content of the final answer's event was moved to `final_response`, unless the event also called functions.
     answer = max((number for number, event in enumerate(events) if event.get("content") is None), default=None)
     for number, event in enumerate(events):
         content = final if number == answer else event.get("content")

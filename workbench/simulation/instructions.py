@@ -1,7 +1,8 @@
-"""The prompt for the next message of a simulated user, in the workbench's words or the user's own.
+"""Prompt for the next message of a simulated user, from our instructions or the user's own.
 
-The user's own is a Jinja template, rendered in a sandbox. It sees texts and the persona, and nothing it could change.
-Its output and its loops are limited: it comes from a file, and the process that renders it also judges.
+The user's own instructions are a Jinja template, rendered in a sandbox. The template can read texts and the persona and
+change nothing. Its output and its loops are limited, because it comes from a file and the process that renders it also
+judges.
 """
 
 import hashlib
@@ -17,18 +18,20 @@ from workbench.simulation.personas import Persona
 from workbench.simulation.scenario import Scenario
 
 
-def next_message_question(scenario: Scenario, config: SimulatorConfig, said: Sequence[Line]) -> Question:
-    """The question for the message that comes after `said`. `data` holds `plan`, `starting_prompt`, `history` (each
-    `{"role": "user"|"agent", "author", "text"}`), `stop_signal` and `persona` (ADK's UserPersona, or None).
+def next_message_question(scenario: Scenario, config: SimulatorConfig, lines: Sequence[Line]) -> Question:
+    """Return the question for the message that follows `lines`.
+
+    `data` holds `plan`, `starting_prompt`, `history` (each `{"role": "user"|"agent", "author", "text"}`), `stop_signal`
+    and `persona` (ADK's UserPersona, or None).
 
     Raises:
-        TemplateFaultError: the custom instructions, or a text of the persona, cannot be rendered.
+        TemplateFaultError: The custom instructions, or a text of the persona, cannot be rendered.
     """
     persona = scenario.persona
     names = {
         "stop_signal": STOP_SIGNAL,
         "conversation_plan": scenario.plan,
-        "conversation_history": transcript(said),
+        "conversation_history": transcript(lines),
     }
     if config.custom_instructions is not None:
         prompt = render(config.custom_instructions, {**names, **({"persona": persona} if persona else {})})
@@ -37,7 +40,7 @@ def next_message_question(scenario: Scenario, config: SimulatorConfig, said: Seq
     data = {
         "plan": scenario.plan,
         "starting_prompt": scenario.starting_prompt,
-        "history": [line.as_json() for line in said],
+        "history": [line.as_json() for line in lines],
         "stop_signal": STOP_SIGNAL,
         "persona": persona.as_json() if persona else None,
     }
@@ -45,8 +48,11 @@ def next_message_question(scenario: Scenario, config: SimulatorConfig, said: Seq
 
 
 def _prompt(scenario: Scenario, names: dict[str, str]) -> Iterator[str]:
-    """What others wrote stands between lines with a mark that is made from all of it: who writes an answer cannot know
-    the mark, and so cannot end the block and go on as if it were these rules."""
+    """Yield the lines of the prompt.
+
+    Foreign texts are put between lines with a mark that is made from all of them. The author of an answer cannot know
+    the mark, and so cannot end the block and continue as if the text were these rules.
+    """
     so_far = names["conversation_history"]
     mark = hashlib.sha256(f"{scenario.plan}\0{so_far}".encode("utf-8", "replace")).hexdigest()[:12]
     yield "You play a person who talks to an AI agent. The agent is being tested; you are not, and you are no agent."
@@ -100,7 +106,7 @@ def _persona(persona: Persona, names: dict[str, str]) -> Iterator[str]:
 
 
 def _sendable(value: Any) -> Any:
-    """A text, or JSON data, without lone surrogates, which no request can carry."""
+    """Return a text or JSON data without lone surrogates, which no request can carry."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -112,14 +118,14 @@ def _sendable(value: Any) -> Any:
 
 _MOST_CHARACTERS = 4_000_000
 _MOST_ROUNDS = 10_000
-"""Of all `range` together; the other loops go over what was said."""
+"""Rounds of all `range` loops together. Other loops go over the conversation."""
 
 
 def render(template: str, names: Mapping[str, Any]) -> str:
-    """The text that a template makes with `names`. Names that there are not are empty, as in ADK.
+    """Return the output of a template for `names`. Undefined names are empty, as in ADK.
 
     Raises:
-        TemplateFaultError: it is no template, does what the sandbox forbids, or makes too much.
+        TemplateFaultError: It cannot be rendered, or it makes too much.
     """
     from jinja2 import pass_context
     from jinja2.runtime import Context

@@ -1,6 +1,6 @@
-"""Who a simulated user is: personas, those that come along and those that a scenario writes out.
+"""Personas of simulated users: the prebuilt ones and those that a scenario defines in full.
 
-The three that come along have ADK's names and ADK's meaning; their words are the workbench's own.
+The three prebuilt ones have ADK's names and meaning; their texts are the workbench's own.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,16 @@ from typing import Any
 
 
 class UnknownPersonaError(ValueError):
-    """A scenario names a persona that there is not."""
+    """A scenario that names an unknown persona."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """One trait: what the user does (`behavior_instructions`), and what in a message would speak against it
-    (`violation_rubrics`). Both may hold Jinja, such as `{{ stop_signal }}`."""
+    """One trait of a user.
+
+    `behavior_instructions` say what the user does. `violation_rubrics` say what in a message would contradict the
+    trait. Both may contain Jinja, such as `{{ stop_signal }}`.
+    """
 
     name: str
     description: str
@@ -24,11 +27,11 @@ class Behavior:
     violation_rubrics: tuple[str, ...]
 
     def get_behavior_instructions_str(self) -> str:
-        """The instructions as a list, under the name that ADK's templates call."""
+        """Return the instructions as a list. ADK's templates call this name."""
         return "\n".join(f"- {line}" for line in self.behavior_instructions)
 
     def get_violation_rubrics_str(self) -> str:
-        """The rubrics as a list, under the name that ADK's templates call."""
+        """Return the rubrics as a list. ADK's templates call this name."""
         return "\n".join(f"- {line}" for line in self.violation_rubrics)
 
 
@@ -41,7 +44,7 @@ class Persona:
     behaviors: tuple[Behavior, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """ADK's UserPersona."""
+        """Return the persona as ADK's UserPersona."""
         return {
             "id": self.id,
             "description": self.description,
@@ -58,16 +61,16 @@ class Persona:
 
 
 def persona_of(value: str | Mapping[str, Any] | None) -> Persona | None:
-    """The persona of a scenario's `user_persona`: one that comes along, by name, or one in full.
+    """Return the persona of a scenario's `user_persona`: a prebuilt one by its name, or one given in full.
 
     Raises:
-        UnknownPersonaError: no such name.
+        UnknownPersonaError: There is no persona of that name.
     """
     if value is None:
         return None
     if isinstance(value, str):
         if value not in PREBUILT:
-            raise UnknownPersonaError(f"no prebuilt persona is called `{value}`; there are {', '.join(PREBUILT)}")
+            raise UnknownPersonaError(f"`{value}` is not a prebuilt persona; use one of {', '.join(PREBUILT)}")
         return PREBUILT[value]
     behaviors = tuple(
         Behavior(
@@ -213,4 +216,4 @@ PREBUILT: Mapping[str, Persona] = MappingProxyType(
         )
     }
 )
-"""ADK's names; their order is ADK's."""
+"""Personas by ADK's names, in ADK's order."""

@@ -1,4 +1,4 @@
-"""What a simulated user is to do: ADK's ConversationScenario."""
+"""Task of a simulated user: ADK's ConversationScenario."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from workbench.simulation.personas import Persona, persona_of
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`starting_prompt` is the first message, `plan` what the conversation is to reach."""
+    """Task of a simulated user. `starting_prompt` is the first message, `plan` the goal of the conversation."""
 
     starting_prompt: str
     plan: str
@@ -18,17 +18,19 @@ class Scenario:
 
 
 def read_scenario(data: Mapping[str, Any]) -> Scenario:
-    """A case's `conversation_scenario`, as the evalset's model gives it or as `full_scenario` made it.
+    """Read a case's `conversation_scenario`, as the evalset's model or `full_scenario` returns it.
 
     Raises:
-        UnknownPersonaError: it names a persona that there is not.
+        UnknownPersonaError: It names an unknown persona.
     """
     return Scenario(data["starting_prompt"], data["conversation_plan"], persona_of(data.get("user_persona")))
 
 
 def full_scenario(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same JSON with the persona in full, where there is one: what is kept of a run must not depend on the words
-    of a later version. A name that there is not stays as it is."""
+    """Return the same JSON with a prebuilt persona written out.
+
+    A stored run must not depend on the persona's texts in a later version. An unknown name stays unchanged.
+    """
     persona = data.get("user_persona")
     if isinstance(persona, str):
         try:
@@ -40,5 +42,5 @@ def full_scenario(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stops(text: str) -> bool:
-    """Whether a message ends the conversation: the signal anywhere in it, in any case."""
+    """Return whether a message ends the conversation: it contains the signal anywhere, in upper or lower case."""
     return STOP_SIGNAL in text.lower()

@@ -1,4 +1,4 @@
-"""A simulated user: the next message, or the end of the conversation."""
+"""A simulated user: its next message, or the end of the conversation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ End: TypeAlias = Literal["stop_signal", "turn_limit"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The next message; `question` is what was asked for it (`workbench.judge.base.record`), {} where nothing was."""
+    """The next message. `question` records how it was made (`workbench.judge.base.record`); {} without a question."""
 
     text: str
     question: dict[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """There is none: the conversation is over."""
+    """The end of the conversation: there is no further message."""
 
     how: End
     question: dict[str, Any] = field(default_factory=dict)
@@ -33,8 +33,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """There should be one, and it could not be had: `message` is one sentence, `hint` the way out. `limited` means that
-    a budget of the user's forbade the question."""
+    """A message that could not be made.
+
+    `message` is one sentence, `hint` the way to fix it. `limited` means that a budget of the user's forbade the
+    question.
+    """
 
     message: str
     hint: str = ""
@@ -46,8 +49,10 @@ Step: TypeAlias = Said | Ended | Failed
 
 
 def without_asking(scenario: Scenario, config: SimulatorConfig, made: int) -> Step | None:
-    """The step after `made` turns where no judge is needed for it: at the limit of turns, and for the first message.
-    None for all others."""
+    """Return the step after `made` turns if no judge is needed for it; None otherwise.
+
+    That is so for the first message and at the limit of turns.
+    """
     if config.turn_limit is not None and made >= config.turn_limit:
         return Ended("turn_limit")
     if made == 0:
@@ -62,21 +67,21 @@ class SimulatedUser:
         self._scenario = scenario
         self._config = config
         self._judge = judge
-        self._said: list[Line] = []
+        self._lines: list[Line] = []
         self._made = 0
 
     def hear(self, turn: Mapping[str, Any]) -> None:
-        """Takes in what came of the last message, an ADK invocation."""
-        self._said += history([turn], function_calls=self._config.include_function_calls)
+        """Add the turn that followed the last message, an ADK invocation."""
+        self._lines += history([turn], function_calls=self._config.include_function_calls)
         self._made += 1
 
     async def next(self) -> Step:
-        """What the user does after the turns so far. Never raises but when cancelled."""
+        """Return the user's next step after the turns so far. Only cancellation raises."""
         known = without_asking(self._scenario, self._config, self._made)
         if known is not None:
             return known
         try:
-            question = next_message_question(self._scenario, self._config, self._said)
+            question = next_message_question(self._scenario, self._config, self._lines)
         except TemplateFaultError as error:
             whose = "custom_instructions" if self._config.custom_instructions is not None else "the persona's texts"
             return Failed(f"{whose} cannot be rendered: {error}", "They are Jinja templates, rendered in a sandbox")
@@ -85,28 +90,28 @@ class SimulatedUser:
     def _step(self, question: Question, reply: Reply) -> Step:
         text = "" if _is_cut(reply) else spoken(reply.text or "").strip()
         ended = bool(text) and stops(text)
-        unread = "" if text else _why_nothing(reply)
+        unread = "" if text else _why_no_message(reply)
         verdict = "ended" if ended else "said" if text else None
-        asked = record(question, self._judge.identity, [reply_record(1, reply, verdict, unread)])
+        recorded = record(question, self._judge.identity, [reply_record(1, reply, verdict, unread)])
         if ended:
-            return Ended("stop_signal", asked)
+            return Ended("stop_signal", recorded)
         if text:
-            return Said(text, asked)
+            return Said(text, recorded)
         limited = reply.fault is not None and reply.fault.kind == "limit"
-        return Failed(f"the simulated user said nothing: {unread}", _hint(reply.fault), asked, limited)
+        return Failed(f"the simulated user sent no message: {unread}", _hint(reply.fault), recorded, limited)
 
 
 def _is_cut(reply: Reply) -> bool:
-    """Return whether a reply ends before its end: half a message is none, and may lack the stop signal."""
+    """Return whether a reply was cut off: half a message is useless, and may lack the stop signal."""
     return reply.fault is not None and reply.fault.kind == "cut"
 
 
-def _why_nothing(reply: Reply) -> str:
+def _why_no_message(reply: Reply) -> str:
     fault = reply.fault
     if fault is None:
         return "the reply was empty"
     if fault.kind == "cut":
-        return f"the reply was cut ({fault.code})"
+        return f"the reply was cut off ({fault.code})"
     return f"{fault.code}: {fault.message}" if fault.code and fault.code not in fault.message else fault.message
 
 
@@ -117,7 +122,7 @@ def _hint(fault: JudgeFault | None) -> str:
         case "cut":
             return "Raise max_output_tokens in model_configuration of user_simulator_config"
         case "limit":
-            return "--max-judge-calls allows more"
+            return "Raise --max-judge-calls"
         case "blocked":
-            return "The model refused to play this user: see the plan and the persona"
+            return "The model refused to play this user: check the plan and the persona"
     return ""

@@ -25,14 +25,14 @@ _LONGEST = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the rules found: `holds` is None where they cannot tell."""
+    """Result of the rules. `holds` is None if they cannot decide."""
 
     holds: bool | None
     why: str
 
 
 def compare(user: str, response: str, reference: str) -> Finding:
-    """Compare an answer to `user` with the reference. What the question already says need not be said again."""
+    """Compare an answer to `user` with the reference. The answer need not repeat what the question already says."""
     if len(user) + len(response) + len(reference) > _LONGEST:
         return Finding(None, "the texts are too long for rules")
     answered, expected = bare(response), bare(reference)
@@ -41,8 +41,8 @@ def compare(user: str, response: str, reference: str) -> Finding:
         return Finding(same, "both are empty" if same else "one of the two is empty")
     if answered == expected:
         return Finding(True, "the same text, but for case, blanks and punctuation")
-    said = (leading(response), leading(reference))
-    if None not in said and said[0] != said[1]:
+    first_words = (leading(response), leading(reference))
+    if None not in first_words and first_words[0] != first_words[1]:
         return Finding(False, "one begins with yes and the other with no")
     asked = Known(tokens(user))
     return _by_figures(asked, figures(response), figures(reference)) or _by_words(asked, response, reference)
@@ -88,7 +88,7 @@ def _by_words(asked: Known, response: str, reference: str) -> Finding:
 
 
 def _after(wanted: list[Token], at: int, own: list[Token]) -> int:
-    """Return how many of the wanted tokens came in this order, the first `at` of them earlier."""
+    """Return the number of wanted tokens found in this order, if the first `at` of them were found before."""
     for token in own:
         if at < len(wanted) and token in Known([wanted[at]]):
             at += 1

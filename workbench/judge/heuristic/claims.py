@@ -1,9 +1,9 @@
-"""Rules for hallucinations_v1: is a sentence supported by what the agent knew?
+"""Rules for hallucinations_v1: does the agent's knowledge support a sentence?
 
-A sentence is looked up in the record of its order, invoice or the like: all tool calls of the turn that have its
-identifier, with their results. It is supported if all its figures and words are there, contradictory if the record has
-another figure or `false` there, and unsupported if a figure or a name is nowhere at all. Everything else is unclear,
-which hallucinations_v1 reads as no label.
+A sentence is looked up in the record of its order, invoice or the like: all tool calls of the turn with its identifier,
+and their results. It is supported if all its figures and words are there. It is contradictory if the record has another
+figure or `false` there. It is unsupported if a figure or a name is nowhere at all. Everything else is unclear, which
+hallucinations_v1 reads as no label.
 """
 
 import calendar
@@ -19,7 +19,7 @@ from workbench.judge.heuristic.figures import Figure, with_unit_of_key
 from workbench.judge.heuristic.texts import Known, Token, figures, leaves, plain, shown, tokens, turns, without_courtesy
 
 _SHORT = 4
-"""Words of a value that can be looked up one by one. Rules do not understand longer texts."""
+"""Maximum words of a value that is looked up word by word. Rules do not understand longer texts."""
 _LONGEST, _MOST_SENTENCES = 50_000, 200
 _CALENDAR = frozenset(map(str.lower, (*calendar.day_name, *calendar.month_name)))
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w'-]+")
@@ -28,7 +28,7 @@ _ENGLISH = frozenset(("the", "is", "it", "was", "your", "you", "and", "for", "th
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence's label: one of those of hallucinations_v1, or `unclear`."""
+    """Label of a sentence: one of those of hallucinations_v1, or `unclear`."""
 
     label: str
     rationale: str
@@ -38,7 +38,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a tool's JSON with its key; `denied` for a value such as `"paid": false`."""
+    """A value of a tool's JSON with its key. `denied` marks a value such as `"paid": false`."""
 
     quote: str
     tokens: Sequence[Token]
@@ -47,7 +47,7 @@ class Value:
 
 @dataclass
 class _Record:
-    """The arguments and results of a tool call."""
+    """Arguments and results of a tool call."""
 
     tool: str
     values: list[Value] = field(default_factory=list)
@@ -62,7 +62,7 @@ class _Record:
 
 
 class Evidence:
-    """What the agent knew when it said something; `context` as in the data of the question."""
+    """Knowledge of the agent at the time of a text. `context` has the shape of the question's data."""
 
     def __init__(self, context: Sequence[Mapping[str, Any]]) -> None:
         self.records: list[_Record] = []
@@ -78,6 +78,7 @@ class Evidence:
                 record.values += _values(piece)
                 self.records.append(record)
         known = "\n".join(str(piece.get("text") or "") for piece in pieces)
+        """The figures, for lookup."""
         self.words = frozenset(re.findall(r"\w+", plain(known)))
         self.figures = [token for record in self.records for token in record.tokens if isinstance(token, Figure)]
         self.figures += [figure for piece in pieces if piece.get("kind") not in ("call", "result")
@@ -89,8 +90,11 @@ class Evidence:
         return Known(self.figures)
 
     def about(self, ids: list[Figure]) -> list[_Record]:
-        """Return the records that have one of the identifiers. Without identifiers, return all, unless a tool was
-        called twice: nobody knows which of its results is meant."""
+        """Return the records that contain one of the identifiers.
+
+        Without identifiers, return all records, or none if a tool was called twice: it is unclear which result is
+        meant.
+        """
         if ids:
             return [record for record in self.records if any(each in record.known for each in ids)]
         twice = any(count > 1 for count in Counter(record.tool for record in self.records).values())
@@ -107,34 +111,36 @@ def label(sentences: Sequence[str], context: Sequence[Mapping[str, Any]]) -> lis
 
 def _label(sentence: str, evidence: Evidence) -> Claim:
     rest = without_courtesy(sentence)
-    said = tokens(rest)
-    if not said:
+    claimed = tokens(rest)
+    if not claimed:
         return Claim("not_applicable", "a question, a courtesy, or nothing that can be looked up")
-    own = [token for token in said if isinstance(token, Figure)]
+    own = [token for token in claimed if isinstance(token, Figure)]
     records = evidence.about([figure for figure in own if figure.kind == "id"])
     absent = next((figure for figure in own if figure not in evidence.known), None)
     if absent:
-        return _absent(absent, said, records, evidence)
+        return _absent(absent, claimed, records, evidence)
     name = _strange_name(sentence, evidence)
     if name:
         return Claim("unsupported", f"{name!r} is nowhere in the context")
     turning = turns(rest)
-    return Claim("unclear", f"rules cannot tell what {turning[0]!r} changes") if turning else _in_record(said, records)
+    return (
+        Claim("unclear", f"rules cannot tell what {turning[0]!r} changes") if turning else _in_record(claimed, records)
+    )
 
 
-def _in_record(said: Sequence[Token], records: Sequence[_Record]) -> Claim:
+def _in_record(claimed: Sequence[Token], records: Sequence[_Record]) -> Claim:
     values = [value for record in records for value in record.values]
     there = _known(records)
-    if any(isinstance(token, Figure) and token.kind != "id" and token in there for token in said):
-        # A tool's name tells what its figures are about: the days of `track_parcel` are those of a parcel.
+    if any(isinstance(token, Figure) and token.kind != "id" and token in there for token in claimed):
+        # A tool's name is the subject of its figures: the days of `track_parcel` are those of a parcel.
         there = _known(records, with_tools=True)
-    missing = [token for token in said if token not in there]
+    missing = [token for token in claimed if token not in there]
     for value in values:
         if value.denied and missing and all(token in Known(value.tokens) for token in missing):
             return Claim("contradictory", "a tool result denies it", contradicting_excerpt=value.quote)
     if missing:
         return Claim("unclear", f"no tool result with its other words has {shown(missing[0])!r}")
-    wanted = Known(said)
+    wanted = Known(claimed)
     best = max(values, key=lambda value: sum(_weight(token) for token in value.tokens if token in wanted))
     return Claim("supported", "all its figures and words are in the tool results", supporting_excerpt=best.quote)
 
@@ -145,11 +151,11 @@ def _known(records: Sequence[_Record], *, with_tools: bool = False) -> Known:
 
 
 def _weight(token: Token) -> int:
-    """Return how much a token tells: a figure more than a word or an identifier."""
+    """Return the weight of a token: a figure counts more than a word or an identifier."""
     return 3 if isinstance(token, Figure) and token.kind != "id" else 1
 
 
-def _absent(figure: Figure, said: Sequence[Token], records: Sequence[_Record], evidence: Evidence) -> Claim:
+def _absent(figure: Figure, claimed: Sequence[Token], records: Sequence[_Record], evidence: Evidence) -> Claim:
     """Return the label of a sentence with a figure that is nowhere in the context."""
     if figure.kind == "amount" and not figure.unit:
         return Claim("unclear", f"{figure.text!r} is nowhere in the context, and has no unit")
@@ -157,7 +163,7 @@ def _absent(figure: Figure, said: Sequence[Token], records: Sequence[_Record], e
     if not others:
         return Claim("unsupported", f"{figure.text!r} is nowhere in the context")
     there = _known(records, with_tools=True)
-    rest = [token for token in said if token != figure]
+    rest = [token for token in claimed if token != figure]
     if len({other.values for other in others}) == 1 and rest and all(token in there for token in rest):
         quotes = (value.quote for record in records for value in record.values if others[0] in Known(value.tokens))
         quote = next(quotes, "")
@@ -167,7 +173,7 @@ def _absent(figure: Figure, said: Sequence[Token], records: Sequence[_Record], e
 
 
 def _strange_name(sentence: str, evidence: Evidence) -> str:
-    """Return a name that the context does not have. Only English: other languages capitalise more than names."""
+    """Return a name that the context does not contain. Only for English: other languages capitalise more than names."""
     if not _ENGLISH & set(plain(sentence).split()):
         return ""
     names = (name for name in _NAME.findall(sentence) if plain(name) not in {"i", "i'm", "i'll", "i've", *_CALENDAR})
@@ -189,5 +195,5 @@ def _values(piece: Mapping[str, Any]) -> Iterator[Value]:
         elif isinstance(item, str) and (len(item.split()) > _SHORT or turns(item)):
             yield Value(quote, figures(item))
         else:
-            said = with_unit_of_key(name, str(item)) if isinstance(item, int | float) else str(item)
-            yield Value(quote, [*tokens(said), *tokens(name)])
+            claimed = with_unit_of_key(name, str(item)) if isinstance(item, int | float) else str(item)
+            yield Value(quote, [*tokens(claimed), *tokens(name)])

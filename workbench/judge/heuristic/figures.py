@@ -8,7 +8,7 @@ from typing import Literal
 FigureKind = Literal["amount", "date", "id"]
 
 MONEY = ("eur", "usd", "money")
-"""Units of money. `money` is an amount whose currency is not said, as in `"price": 12.5`."""
+"""Units of money. `money` is an amount without a currency, as in `"price": 12.5`."""
 _UNITS = (
     ("time", 1, r"seconds?|secs?|sekunden?|秒間?"),
     ("time", 60, r"minutes?|mins?|minuten?|分間?"),
@@ -44,7 +44,10 @@ _FIGURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`values` holds more than one value where the spelling is ambiguous ("1.200"); `text` is the spelling."""
+    """A number with its unit, a date or an identifier.
+
+    `values` holds several values if the spelling is ambiguous ("1.200"). `text` is the spelling.
+    """
 
     kind: FigureKind
     values: frozenset[str | float]
@@ -52,7 +55,7 @@ class Figure:
     text: str
 
     def same(self, other: "Figure") -> bool:
-        """Return whether both can mean the same. A missing unit fits every unit, a missing year every year."""
+        """Return whether both can mean the same. A missing unit matches every unit, a missing year every year."""
         if self.kind == other.kind == "date":
             mine, theirs = str(*self.values), str(*other.values)
             return mine.endswith(theirs) or theirs.endswith(mine)
@@ -66,12 +69,12 @@ class Figure:
 
     @property
     def keys(self) -> Iterator[str | float]:
-        """Under what to look for figures that may mean the same: the day of a date, else the values."""
+        """Lookup keys of figures that may mean the same: the day of a date, else the values."""
         return (value[-5:] if self.kind == "date" and isinstance(value, str) else value for value in self.values)
 
 
 def figures_at(text: str) -> Iterator[tuple[int, int, Figure]]:
-    """Yield start, end and figure for each figure of a text that went through `texts.plain`."""
+    """Yield start, end and figure for each figure of a text that `texts.plain` returned."""
     for match in _FIGURE.finditer(text):
         figure = _figure(match)
         if figure is not None:
@@ -111,7 +114,7 @@ def _amount(match: re.Match[str], text: str) -> Figure:
 
 
 def _values(written: str) -> set[float]:
-    """Return what a number may mean: "12,50" is 12.5, "1.200" is 1.2 or 1200."""
+    """Return the possible meanings of a number: "12,50" is 12.5, "1.200" is 1.2 or 1200."""
     digits = written.replace(" ", "")
     joined = float(re.sub("[.,]", "", digits))
     *whole, last = re.split("[.,]", digits)

@@ -27,7 +27,7 @@ class Heuristic:
         """Reply to a question, in a thread so that a long text blocks nothing else.
 
         Raises:
-            JudgeCallError: the question asks for a simulated user, or its data is not as documented.
+            JudgeCallError: The question is for a simulated user, or its data has the wrong shape.
         """
         return Answer(await asyncio.to_thread(reply, question), model_version=VERSION)
 
@@ -36,7 +36,7 @@ class Heuristic:
 
 
 def reply(question: Question) -> str:
-    """Return the reply to a question; raises as `Heuristic.answer` does."""
+    """Return the reply to a question. Raises what `Heuristic.answer` raises."""
     rule = _RULES.get(question.kind)
     if rule is None:
         message = (

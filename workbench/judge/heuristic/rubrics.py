@@ -1,6 +1,6 @@
-"""Rules for rubrics: which properties can be looked up?
+"""Rules for rubrics: properties that can be looked up.
 
-A rubric is decided only if one rule understands all of it. A rubric with one word more is unclear.
+A rubric is decided only if one rule understands all of it. One word more makes it unclear.
 """
 
 import json
@@ -46,7 +46,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Situation:
-    """What happened. `answer` is None where only tool calls are judged; for a conversation it is all answers."""
+    """The facts of a turn or conversation.
+
+    `answer` is None if only tool calls are judged. For a conversation it joins all answers.
+    """
 
     user: str
     answer: str | None
@@ -55,7 +58,7 @@ class Situation:
 
     @property
     def results(self) -> str:
-        """All results as one text, a value with its key per line."""
+        """All results as one text, one value with its key per line."""
         return "\n".join(_line(*pair) for call in self.calls for pair in call.result)
 
 
@@ -80,7 +83,7 @@ def situation(data: Mapping[str, Any]) -> Situation:
 
 
 def decide(rubric: str, happened: Situation) -> Finding:
-    """Return whether what happened has a property."""
+    """Return whether the situation has a property."""
     text = plain(rubric).rstrip(" .。")
     if len(text) > _LONGEST:
         return Finding(None, "the rubric is too long for rules")
@@ -92,7 +95,7 @@ def decide(rubric: str, happened: Situation) -> Finding:
 
 
 def _quoted(match: re.Match[str], happened: Situation) -> Finding:
-    """Look for text in quotation marks in the answer."""
+    """Search the answer for text in quotation marks."""
     wanted, text = re.findall(r'"([^"]+)"', match["quoted"]), plain(happened.answer or "")
     there = [each for each in wanted if re.search(_whole(each), text)]
     part = next((each for each in wanted if each in text and each not in there), None)
@@ -104,14 +107,14 @@ def _quoted(match: re.Match[str], happened: Situation) -> Finding:
 
 
 def _conditional(match: re.Match[str], happened: Situation) -> Finding:
-    """Decide a rubric that applies only if a tool result has a text in quotation marks."""
+    """Decide a rubric that applies only if a tool result contains a text in quotation marks."""
     if match["quoted"] not in plain(happened.results):
         return Finding(True, f"it does not apply: {match['quoted']!r} is not there")
     return decide(match["core"], happened)
 
 
 def _whole(text: str) -> str:
-    """Return a pattern for a text that is no part of a longer Latin word."""
+    """Return a pattern for a text that is not part of a longer Latin word."""
     return rf"(?<![a-z]){re.escape(text)}(?![a-z])" if text.isascii() else re.escape(text)
 
 
@@ -141,66 +144,68 @@ def _date(match: re.Match[str], happened: Situation) -> Finding:
 
 
 def _from_tools(match: re.Match[str], happened: Situation) -> Finding:
-    """Look for each figure of the answer in the results, and for each identifier in the arguments too: they name
-    what the answer is about."""
-    said = figures(happened.answer or "")
+    """Search the results for each figure of the answer.
+
+    Identifiers may also be in the arguments: they name the subject of the answer.
+    """
+    stated = figures(happened.answer or "")
     results = Known(figure for call in happened.calls for pair in call.result for figure in figures(_line(*pair)))
     args = Known(figure for call in happened.calls for pair in call.args for figure in figures(_line(*pair)))
-    for figure in said:
+    for figure in stated:
         named = figure.kind == "id" or not figure.unit
         if figure not in results and not (named and figure in args):
             return Finding(False, f"{figure.text!r} is in no tool result")
-    return Finding(True, f"all {len(said)} figures are in tool results" if said else "the answer has no figure")
+    return Finding(True, f"all {len(stated)} figures are in tool results" if stated else "the answer has no figure")
 
 
 def _states(match: re.Match[str], happened: Situation) -> Finding:
-    """Look for the value that tools gave under a key of this name."""
+    """Search the answer for the value that tools returned under a key of this name."""
     values = {value for call in happened.calls for key, value in call.result if plain(key) == match["key"]}
     if len(values) != 1:
         return Finding(None, f"{len(values)} values of tool results are called {match['key']!r}")
     wanted, there = tokens(value := values.pop()), Known(tokens(happened.answer or ""))
     holds = bool(wanted) and all(token in there for token in wanted)
     value_of = Known(wanted)
-    said = [one for one in sentences(happened.answer or "") if any(token in value_of for token in tokens(one))]
-    if holds and any(map(turns, said)):
+    nearby = [one for one in sentences(happened.answer or "") if any(token in value_of for token in tokens(one))]
+    if holds and any(map(turns, nearby)):
         return Finding(None, f"a word such as not or only stands beside {value!r}")
     return _unless(match, holds, f"{value!r} is {'' if holds else 'not '}in the answer")
 
 
 def _order(match: re.Match[str], happened: Situation) -> Finding:
-    """Look which of two tools was called first."""
+    """Decide which of two tools was called first."""
     names = [plain(call.name) for call in happened.calls]
     one, others = _tools(match["tool"], happened), _tools(match["others"], happened)
     if len(one) != 1 or "or" in match["tool"].split() or not others:
-        return Finding(None, "it names a tool that is not known here")
+        return Finding(None, "the rubric names an unknown tool")
     first = names.index(one[0]) if one[0] in names else None
     second = next((at for at, name in enumerate(names) if name in others), None)
     if match["when"] == "after":
         first, second = second, first
     if second is None:
-        return Finding(None, "no call that it could come before was made")
-    earlier = happened.calls[second].name if first is None or second < first else happened.calls[first].name
-    return Finding(first is not None and first < second, f"{earlier} comes first")
+        return Finding(None, "the tool that should come later was not called")
+    winner = happened.calls[second].name if first is None or second < first else happened.calls[first].name
+    return Finding(first is not None and first < second, f"{winner} comes first")
 
 
 def _count(match: re.Match[str], happened: Situation) -> Finding:
     tools = _tools(match["tool"], happened)
     if len(tools) != 1:
-        return Finding(None, "it names a tool that is not known here")
+        return Finding(None, "the rubric names an unknown tool")
     made = sum(plain(call.name) == tools[0] for call in happened.calls)
     holds = _LIMITS[match["limit"] or ""](made, _number(match["number"])) if match["number"] else bool(made)
     return _unless(match, holds, f"{made} call{'' if made == 1 else 's'}")
 
 
 def _arguments(match: re.Match[str], happened: Situation) -> Finding:
-    """Look for the identifiers of the arguments in the user's messages."""
+    """Search the user's messages for the identifiers in the arguments."""
     tools = _tools(match["tool"], happened)
     calls = [call for call in happened.calls if [plain(call.name)] == tools]
     if not calls:
         return Finding(False if tools else None, "it was not called" if tools else "no such tool is known here")
-    said = Known(figures(happened.user))
+    named = Known(figures(happened.user))
     given = [figure for call in calls for _, value in call.args for figure in figures(value) if figure.kind == "id"]
-    strange = next((figure.text for figure in given if figure not in said), None)
+    strange = next((figure.text for figure in given if figure not in named), None)
     if strange or not given:
         return Finding(False if strange else None, f"the user did not name {strange!r}" if strange else "no id found")
     return Finding(True, f"the user named {given[0].text!r}")
@@ -215,7 +220,7 @@ def _number(word: str) -> int:
 
 
 def _tools(phrase: str, happened: Situation) -> list[str]:
-    """Return the tools that a list of names means: those that were declared or called."""
+    """Return the declared or called tools that a list of names means."""
     known = {plain(name) for name in happened.tools}
     return [name for each in re.split(r",? or |, ", phrase) if (name := each.strip()) in known]
 

@@ -1,4 +1,4 @@
-"""Texts as the rules compare them: one spelling, tokens, turning words, courtesies and sentences."""
+"""Texts in the form that the rules compare: normalised spelling, tokens, turning words, courtesies and sentences."""
 
 import re
 import unicodedata
@@ -75,13 +75,15 @@ def plain(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Return `plain` without punctuation. Signs beside digits and question marks stay: they change the meaning."""
+    """Return `plain` without punctuation, except signs beside digits and question marks, which change the meaning."""
     return " ".join(re.sub(r"(?<!\d)[^\w\s?](?!\d)|(?<=\d)[.,](?=\s|$)", " ", plain(text)).split())
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the figures and the words that carry a text, in order. Hiragana is grammar and left out, and so is the
-    noun that names an identifier: "order A-7" is A-7."""
+    """Return the figures and the significant words of a text, in order.
+
+    Hiragana is grammar and left out. So is the noun of an identifier: "order A-7" is A-7.
+    """
     text = plain(text)
     for pattern, instead in _PHRASES:
         text = pattern.sub(instead, text)
@@ -102,7 +104,7 @@ def figures(text: str) -> list[Figure]:
 
 
 def turns(text: str) -> list[str]:
-    """Return the words that change what the others say: negations, exceptions, comparisons, order in time."""
+    """Return the words that change the meaning of others: negations, exceptions, comparisons, order in time."""
     return _TURNING.findall(plain(text))
 
 
@@ -113,7 +115,7 @@ def without_courtesy(sentence: str) -> str:
 
 
 def leading(text: str) -> bool | None:
-    """Return True for a text that begins with yes, False with no, None otherwise."""
+    """Return True if a text begins with yes, False if with no, None otherwise."""
     yes, no = (pattern.match(plain(text[:40])) for pattern in _LEADING)
     return True if yes else False if no else None
 
@@ -124,12 +126,12 @@ def asks(text: str) -> bool:
 
 
 def shown(token: Token) -> str:
-    """Return a token as reasons name it."""
+    """Return a token as reasons show it."""
     return token if isinstance(token, str) else token.text
 
 
 class Known:
-    """Tokens to look others up in, in constant time. A figure is there if one means the same."""
+    """Set of tokens with constant-time lookup. A figure is in it if one with the same meaning is."""
 
     def __init__(self, found: Iterable[Token]) -> None:
         self._words: set[str] = set()
@@ -148,7 +150,7 @@ class Known:
 
 
 def sentences(text: str) -> list[str]:
-    """Cut a text into its sentences, in time linear in its length. Lines and items of lists end sentences too."""
+    """Split a text into sentences, in time linear in its length. Lines and list items end sentences too."""
     found: list[str] = []
     for line in text.splitlines():
         line = line[match.end() :] if (match := _ITEM.match(line)) else line
@@ -162,7 +164,7 @@ def sentences(text: str) -> list[str]:
 
 
 def leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each plain value inside a JSON value with its key; null is none."""
+    """Yield each plain value inside a JSON value with its key. null is left out."""
     left = [("", value)]
     while left:
         key, item = left.pop()

@@ -22,7 +22,7 @@ _DONE = re.compile(r"\b(?:when|once|as soon as) ([^.!?]{1,300}), (?:you are done
 
 
 def consistent(data: Mapping[str, Any]) -> Finding:
-    """Return whether a message fits; `data` is that of the question."""
+    """Return whether a message fits. `data` is the data of the question."""
     message, stop = str(data.get("message") or "").strip(), str(data.get("stop_signal") or "").strip()
     history = [(str(entry.get("role")), str(entry.get("text") or "")) for entry in data.get("history") or ()]
     waits = bool(history) and history[-1][0] != "user" and asks(history[-1][1])
@@ -35,13 +35,14 @@ def consistent(data: Mapping[str, Any]) -> Finding:
         return Finding(False, "the message is empty")
     if _AS_AGENT.search(plain(text)):
         return Finding(False, "the message speaks as the agent, or as a program")
-    if waits and bare(text) in [bare(said) for role, said in history[-2:] if role == "user"]:
+    if waits and bare(text) in [bare(message) for role, message in history[-2:] if role == "user"]:
         return Finding(False, "the message repeats itself and does not answer the agent")
-    return _from_plan(text, "\n".join((plan, str(data.get("starting_prompt") or ""), *(said for _, said in history))))
+    known = (plan, str(data.get("starting_prompt") or ""), *(message for _, message in history))
+    return _from_plan(text, "\n".join(known))
 
 
 def _stopping(plan: str, history: list[tuple[str, str]]) -> Finding:
-    came_up = Known(figures("\n".join(said for _, said in history)))
+    came_up = Known(figures("\n".join(message for _, message in history)))
     missing = next((figure for figure in figures(plan) if figure not in came_up), None)
     if missing:
         return Finding(False, f"{missing.text!r} of the plan did not come up yet")
