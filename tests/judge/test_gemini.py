@@ -108,7 +108,7 @@ async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: CaseBen
     ("fault", "kind", "words"),
     [
         (failed(500), "http", ["500 INTERNAL", "5 attempts"]),
-        (malformed(), "unreadable", ["no JSON"]),
+        (malformed(), "unreadable", ["not JSON"]),
         (truncated(), "connection", ["broke off"]),
         pytest.param(reset(), "connection", ["connection broke"], marks=TRIES_ONCE),
     ],
@@ -336,7 +336,7 @@ async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
     reply = await ask(pool.bench(environment, 1, False))
     assert reply.fault is not None
     assert reply.fault.kind == "http"
-    assert "credentials are not usable" in reply.fault.message
+    assert "credentials cannot be used" in reply.fault.message
     assert "GOOGLE_APPLICATION_CREDENTIALS" in reply.fault.message
     assert server.asked == []
 

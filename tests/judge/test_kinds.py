@@ -103,7 +103,9 @@ VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "True", "GOOGLE_CLOUD_PROJECT": "p", "GOO
 def test_a_project_needs_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(google_access, "_PRODUCT", tmp_path / "product_name")
     assert "needs Google credentials" in refusal("gemini-x", VERTEX)
-    assert "not there" in refusal("gemini-x", {**VERTEX, "GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "no.json")})
+    assert "does not exist" in refusal(
+        "gemini-x", {**VERTEX, "GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "no.json")}
+    )
     file = tmp_path / "account.json"
     file.write_text("{}")
     assert judged_by("gemini-x", {**VERTEX, "GOOGLE_APPLICATION_CREDENTIALS": str(file)}).kind == "gemini"

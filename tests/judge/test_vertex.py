@@ -223,7 +223,7 @@ async def test_a_key_comes_before_a_project(tmp_path: Path) -> None:
             with pytest.raises(JudgeCallError, match="STORAGE_EMULATOR_HOST"):
                 await client.rate("response_evaluation_score", INSTANCE)
             service.answer = lambda asked: failed(403)
-            with pytest.raises(JudgeCallError, match="to use a project instead, leave it out"):
+            with pytest.raises(JudgeCallError, match="to use a project instead, remove it"):
                 await client.rate("safety_v1", INSTANCE)
         finally:
             await client.close()
@@ -247,7 +247,7 @@ class TestAtOnce:
             ({"GOOGLE_CLOUD_PROJECT": "p"}, "needs GOOGLE_CLOUD_LOCATION", "set GOOGLE_CLOUD_LOCATION"),
             ({"GOOGLE_CLOUD_LOCATION": "l"}, "needs GOOGLE_CLOUD_PROJECT", "set GOOGLE_CLOUD_PROJECT"),
             (PROJECT, "needs Google credentials", "gcloud auth application-default login"),
-            ({**PROJECT, "GOOGLE_APPLICATION_CREDENTIALS": "/nowhere.json"}, "not there", "gcloud auth"),
+            ({**PROJECT, "GOOGLE_APPLICATION_CREDENTIALS": "/nowhere.json"}, "does not exist", "gcloud auth"),
             ({**PROJECT, "GOOGLE_VERTEX_BASE_URL": "http://example.com"}, "only over https", "GOOGLE_VERTEX_BASE_URL"),
             (
                 {"GOOGLE_API_KEY": "k" * 9, "GOOGLE_VERTEX_BASE_URL": "ftp://127.0.0.1"},

@@ -125,7 +125,7 @@ def render(template: str, names: Mapping[str, Any]) -> str:
     """Return the output of a template for `names`. Undefined names are empty, as in ADK.
 
     Raises:
-        TemplateFaultError: It cannot be rendered, or it makes too much.
+        TemplateFaultError: It is not a template, does something that the sandbox forbids, or its output is too long.
     """
     from jinja2 import pass_context
     from jinja2.runtime import Context
