@@ -112,7 +112,7 @@ class Watch(Followed[News]):
     def allow(self) -> None:
         """Start what waits because of its cost."""
         self.watching.board.allow()
-        self._go_on(self._next())
+        self._go_on(self.watching.next(self._runs.busy))
 
     def run_ended(self) -> None:
         """Take note that a run has ended: learn which files it read, and start what waits for its end."""
@@ -120,7 +120,7 @@ class Watch(Followed[News]):
             task = asyncio.create_task(self._learn())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            self._go_on(self._next())
+            self._go_on(self.watching.next(self._runs.busy))
 
     def _take_save(self, saved: Saved) -> None:
         if saved.environments:
@@ -128,18 +128,15 @@ class Watch(Followed[News]):
         obsolete = [] if saved.trouble else self.watching.take(saved)
         if obsolete:
             self._runs.supersede(obsolete)
-        start = self._next()  # Who is told of the save sees what waits.
+        start = self.watching.next(self._runs.busy)  # Who is told of the save sees what waits.
         self._tell(saved)
         for notice in self.watching.notices(saved):
             self._publish(notice)
         self._go_on(start)
 
-    def _next(self) -> Start | None:
-        return None if self.ended else self.watching.next(self._runs.busy)
-
     def _go_on(self, start: Start | None) -> None:
         waiting = self.watching.board.waiting
-        if start is not None:
+        if start is not None and not self.ended:
             self.watching.started(start.job)
             self._tell(start)
             self._runs.start_plan(lambda: self.watching.plan(start.job))
