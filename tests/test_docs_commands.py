@@ -1,4 +1,4 @@
-"""The `sh` blocks of the pages in `docs/`: each command runs in a copy of the sample agents."""
+"""The `sh` blocks of all pages: each command runs in a copy of the sample agents."""
 
 import os
 import pty
@@ -17,7 +17,7 @@ import pytest
 _ROOT = Path(__file__).parent.parent
 _BLOCKS = {
     page: re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    for page in _ROOT.glob("docs/*.md")
+    for page in (*_ROOT.glob("*.md"), *_ROOT.glob("docs/*.md"))
 }
 _PAGES = sorted(page for page, blocks in _BLOCKS.items() if blocks)
 _COMMANDS = "run|eval|score|check|status|migrate|freeze|history|compare|export|--version|--help"
@@ -30,9 +30,15 @@ def _text(name: str) -> str:
 
 
 def _commands(block: str) -> list[str]:
-    """Split a block into its commands, without comments and calls of `make`, which CI runs."""
+    """Split a block into its commands, without comments.
+
+    Calls of `make` only show what they would do, because CI runs them. Commands that use the `.venv` of a checkout run
+    in it.
+    """
     lines = block.replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "make"))]
+    commands = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    commands = [re.sub(r"^make\b", f"make --dry-run --directory={_ROOT}", command) for command in commands]
+    return [re.sub(r"^\.venv/bin/", f"cd {_ROOT} && ", command) for command in commands]
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +85,18 @@ def _run(command: str, folder: Path) -> tuple[int, str]:
 
 
 def _start_and_end(command: str, folder: Path) -> tuple[int, str]:
-    """Start a command in a terminal, and end it once it has written something."""
+    """Start a command in a terminal, and end it once its screen is open or it watches."""
     ours, theirs = pty.openpty()
     environment = {**_environment(), "TERM": "xterm-256color"}
     words = ["bash", "-c", f"exec {command}"]
     output = b""
     with subprocess.Popen(words, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
-        assert select.select([ours], [], [], _WITHIN)[0], f"{command} wrote nothing"
-        process.send_signal(signal.SIGTERM)
         with suppress(OSError):  # the other end of the terminal is closed
             while select.select([ours], [], [], _WITHIN)[0] and (read := os.read(ours, 65536)):
                 output += read
+                if b"\x1b[?1049h" in output or b"watching" in output:
+                    process.send_signal(signal.SIGTERM)
         os.close(ours)
         return process.wait(_WITHIN), output.decode(errors="replace")
 
@@ -101,9 +107,12 @@ def _first_case(project: Path) -> Path:
     (project / "hello").mkdir()
     (project / "hello/agent.py").write_text("def root_agent(message, session):\n    return 'Order A-7 is late.'\n")
     (project / "hello/first.evalset.json").write_text(evalset, "utf-8")
-    (project / "path").mkdir()
-    (project / "path/to").symlink_to(project.parent)
-    (project.parent / "project").symlink_to(project)
+    return _named_path(project)
+
+
+def _named_path(project: Path) -> Path:
+    """Make the folder that stands for any project in the pages."""
+    shutil.copytree(project / "order_desk", project / "path/to/project/order_desk")
     return project
 
 
@@ -118,6 +127,7 @@ def _from_adk(project: Path) -> Path:
 _PREPARATIONS: dict[str, Callable[[Path], Path]] = {
     "first-case.md": _first_case,
     "from-adk-eval.md": _from_adk,
+    "README.md": _named_path,
     "tour.md": lambda project: project.parent,
 }
 """What a page needs besides the samples; each returns the folder in which its commands run."""
