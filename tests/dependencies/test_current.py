@@ -11,7 +11,7 @@ import pytest
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import packages_bundle
-from workbench.dependencies.change import Change, words
+from workbench.dependencies.change import Change, describe
 from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
@@ -198,7 +198,7 @@ def test_each_change_of_an_input_is_named_and_nothing_else(desk: Desk, edit: str
     number, work, said = EDITS[edit]
     then = desk.made(number)
     work(desk)
-    assert [words(change) for change in desk.changes(then)] == said
+    assert [describe(change) for change in desk.changes(then)] == said
 
 
 def test_variable_that_the_sources_name_counts_also_if_it_was_not_set(
@@ -207,7 +207,7 @@ def test_variable_that_the_sources_name_counts_also_if_it_was_not_set(
     monkeypatch.delenv("TONE")
     then = desk.made()
     monkeypatch.setenv("TONE", "curt")
-    assert [words(change) for change in desk.changes(then)] == ["environment TONE"]
+    assert [describe(change) for change in desk.changes(then)] == ["environment TONE"]
 
 
 def test_variable_counts_also_if_the_sources_name_many_that_are_not_set(
@@ -227,9 +227,9 @@ def test_timeout_counts_only_where_a_case_ran_into_it(desk: Desk) -> None:
     other = Options(timeout=3.0)
     assert desk.changes(desk.made(), other) == ()
     (change,) = desk.changes(desk.made(timed_out=True), other)
-    assert words(change) == "--timeout"
+    assert describe(change) == "--timeout"
     (change,) = desk.changes(desk.made(), Options(isolation="run"))
-    assert words(change) == "--isolation"
+    assert describe(change) == "--isolation"
 
 
 def test_module_that_a_judging_function_imports_counts(desk: Desk) -> None:
@@ -237,20 +237,20 @@ def test_module_that_a_judging_function_imports_counts(desk: Desk) -> None:
     desk.write("shared/wording.py", "X = 1\n")
     then = desk.made()
     desk.write("shared/wording.py", "X = 2\n")
-    assert [words(change) for change in desk.changes(then)] == ["function shared/wording.py"]
+    assert [describe(change) for change in desk.changes(then)] == ["function shared/wording.py"]
 
 
 def test_execution_of_which_nobody_knows_what_it_read_depends_on_its_whole_folder(desk: Desk) -> None:
     then = desk.made(read=False)
     desk.write("desk/notes.txt", "read by nobody?")
     desk.write("desk/more/new.txt", "x")
-    assert [words(change) for change in desk.changes(then)] == ["desk/more/new.txt is new", "desk/notes.txt"]
+    assert [describe(change) for change in desk.changes(then)] == ["desk/more/new.txt is new", "desk/notes.txt"]
 
 
 def test_evalset_that_lost_its_agent_has_another_owner(desk: Desk) -> None:
     then = desk.made()
     (desk.root / "desk/agent.py").unlink()
-    assert "owner: agent" in [words(change) for change in desk.changes(then)]
+    assert "owner: agent" in [describe(change) for change in desk.changes(then)]
 
 
 def test_versions_of_installed_packages_are_known_by_their_names(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.dependencies.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
 from tests.ui.controllers.conftest import FakeView
 from workbench.agents.workspace import open_workspace
-from workbench.dependencies.change import Change, Input, describe_few, words
+from workbench.dependencies.change import Change, Input, describe, describe_few
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.run_plan import make_plan
@@ -92,16 +92,16 @@ def test_screen_score_and_resume_name_the_same_as_status(
     labels = Labels(view.rows.entries, view.rows.groups, verdicts, lambda: 0.0)
     left, _ = labels.pieces(view.rows.outline, Row("case", 0, *place), 300)
     assert left[-1][0] == f" stale: {describe_few(verdicts.stale[place])}"
-    assert PurePosixPath(words(verdicts.stale[place][0])).name in verdicts.stale_words[0]
+    assert PurePosixPath(describe(verdicts.stale[place][0])).name in verdicts.stale_words[0]
 
     run_id = status_of(project, edit)["run_id"]
     said = project.run("score", run_id).stderr
-    assert all(words(change) in said for change in wanted), said
+    assert all(describe(change) in said for change in wanted), said
 
     told = not_resumed(project, run_id, edit)
     # A case of another agent is another case.
     assert ("is not resumed" in told) == (kind != "owner")
-    assert all(words(change) in told for change in wanted if kind != "owner"), told
+    assert all(describe(change) in told for change in wanted if kind != "owner"), told
 
 
 @pytest.mark.parametrize("kind", WATCHED)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.dependencies.change import EFFECTS, KINDS, Change, Input, describe_few, strongest, words
+from workbench.dependencies.change import EFFECTS, KINDS, Change, Input, describe, describe_few, strongest
 from workbench.dependencies.record import Bundle, Record, Values, compare
 
 FILE = "desk/talk.evalset.json"
@@ -45,7 +45,7 @@ def test_changed_value_is_named_with_its_file_and_effect(
 ) -> None:
     (change,) = compare(record(kind, {"x": "1", "y": "1"}, file), record(kind, {"x": "2", "y": "1"}, file))
     assert change == Change(kind, "x", named, KINDS[kind].effect)
-    assert words(change) == said
+    assert describe(change) == said
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_changed_value_is_named_with_its_file_and_effect(
 def test_changed_packages_are_named_with_their_versions_unless_there_are_many(
     then: Values, now: Values, said: list[str]
 ) -> None:
-    assert [words(change) for change in compare(record("packages", then), record("packages", now))] == said
+    assert [describe(change) for change in compare(record("packages", then), record("packages", now))] == said
 
 
 def test_file_that_appears_is_a_change_of_its_folder() -> None:
     (change,) = compare(record("agent_file", {}), record("agent_file", {"desk/tools.py": "1"}))
     assert change == Change("agent_folder", "desk/tools.py", "desk/tools.py", "run")
-    assert words(change) == "desk/tools.py is new"
+    assert describe(change) == "desk/tools.py is new"
 
 
 CALLED = "tool_trajectory_avg_score"
@@ -116,9 +116,9 @@ def test_variable_that_moves_to_another_file_with_its_value_did_not_change() -> 
 def test_what_a_run_did_not_record_is_not_known_to_be_the_same() -> None:
     now = record("session", {"state": "1"})
     (change,) = compare(Record(FILE, now.bundles[:1]), now)
-    assert (change.input, change.name, words(change)) == ("session", "", "session not recorded")
+    assert (change.input, change.name, describe(change)) == ("session", "", "session not recorded")
     (change,) = compare(None, now)
-    assert (change.effect, words(change)) == ("run", "agent file not recorded")
+    assert (change.effect, describe(change)) == ("run", "agent file not recorded")
 
 
 def test_kind_that_was_recorded_with_nothing_in_it_is_known() -> None:

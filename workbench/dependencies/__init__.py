@@ -1,1 +1,1 @@
-"""What a verdict depends on: one record per execution, compared in one way by every view."""
+"""The inputs of verdicts: one record for each execution, which every view compares in the same way."""

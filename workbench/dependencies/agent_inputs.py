@@ -1,4 +1,4 @@
-"""What an agent runs with, as inputs of a verdict: its files, its environment, its interpreter and packages."""
+"""An agent's files, environment, interpreter and packages as inputs of a verdict."""
 
 import functools
 import importlib.metadata
@@ -19,54 +19,60 @@ from workbench.dependencies.record import INTERPRETER, Bundle
 from workbench.regular_file import read_regular
 
 ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
-"""Values of a folder: each file in it counts; only modules do beside what was read; the names of its files do. Of a
-file: the agent wrote it, so it is no input. Of a folder again: the agent writes there, so what appears is no input."""
+"""Values of folders and files.
+
+`ALL`: each file in the folder counts. `MODULES`: modules count, and files that were read. `LISTED`: the names of the
+folder's files count. `WRITTEN`: the agent wrote the file, so it is not an input. `RESULTS`: the agent writes to the
+folder, so new files in it are not inputs.
+"""
 _FAMILIES = re.compile(
     r"^(?:GOOGLE_|GEMINI_|VERTEX|ADK_|OPENAI_|AZURE_|ANTHROPIC_|LITELLM|AWS_|OLLAMA_|AGENT_WORKBENCH_|PYTHON(?:PATH|HOME|HASHSEED|OPTIMIZE)$)"
     r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
     re.IGNORECASE,
 )
-"""Variables that models, clients and interpreters read, whether or not the agent's sources name them."""
+"""Variables that models, clients and interpreters read, even if the agent's sources do not name them."""
 _OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
 _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
 _LARGEST_SOURCE = 1 << 20
 _MOST_NAMES = 500
 MANY_NAMES = "*"
-"""Stands for names of variables that are not set, if they are more than that: the sources are asked again for them."""
+"""Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _IN_PLACE = "in place"
 _MOST_FILES = 2000
-"""Files of a folder that are named one by one. More of them have one digest, under the folder's name with "/"."""
+"""Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
 
 
 class AgentFiles:
-    """The files of the agent in `folder` as they are now. `others` are the folders of other agents."""
+    """The current files of the agent in `folder`. `others` are the folders of other agents."""
 
     def __init__(self, folder: Path, root: Path, others: Collection[Path], digests: Digests) -> None:
         self._folder, self._root, self._others, self._digests = folder, root, others, digests
 
     @functools.cached_property
     def own(self) -> tuple[Path, ...]:
-        """Everything in its folder."""
+        """All files in its folder."""
         return tuple(files_in(self._folder, self._others))
 
     def read_all(self) -> None:
-        """Take the digests of all files in its folder that may count, so that they are those of this moment."""
+        """Take the digests of all files in its folder that may count, as of now."""
         self._digests.files(self._that_count(None))
 
     def bundle(
         self, read: Collection[Path], listed: Iterable[Path], *, written: Collection[Path] = (), everything: bool
     ) -> Bundle:
-        """Return the files that an execution depends on that read these files and listed these folders. With
-        `everything`, it depends on the whole of the agent's folder, too: nobody knows what else it read. `written` are
-        files that the agent writes."""
+        """Return the files that an execution depends on.
+
+        It read the files `read` and listed the folders `listed`. With `everything`, all files of the agent's folder
+        count too, because its reads are not known. `written` are files that the agent writes.
+        """
         scopes = {self._name(path.parent): RESULTS for path in written if path.is_relative_to(self._folder)}
         scopes[self._name(self._folder)] = ALL if everything else MODULES
         scopes |= {f"{self._name(folder)}/": LISTED for folder in listed}
         return self._bundle(read, scopes, _MOST_FILES)
 
     def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
-        """Return the same files and folders as they are now, with those that appeared since."""
+        """Return the current state of the files and folders in `then`, and of new files there."""
         read = [self._root / name for name, value in then.items() if value != LISTED and not name.endswith("/")]
         found = self._bundle(read, scopes, 0 if f"{self._name(self._folder)}/" in then else _MOST_FILES)
         written = {name for name, scope in scopes.items() if scope == WRITTEN}
@@ -76,7 +82,7 @@ class AgentFiles:
 
     @functools.cached_property
     def names_in_sources(self) -> frozenset[str]:
-        """The words in its Python files that may be names of environment variables."""
+        """Words in its Python files that may be names of environment variables."""
         found: set[bytes] = set()
         for path in self._that_count(None):
             if path.suffix == ".py":
@@ -100,7 +106,7 @@ class AgentFiles:
         return Bundle({"agent_file": files, "agent_folder": dict(scopes)})
 
     def _named(self, files: dict[str, str], folder: str, most: int) -> dict[str, str]:
-        """Return the files, or if they are many, one digest of them all under the name of their folder."""
+        """Return the digests of files, or a single digest under the name of their folder if there are too many."""
         if len(files) <= most:
             return files
         return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
@@ -115,8 +121,11 @@ class AgentFiles:
 def environment_bundles(
     environment: AgentEnvironment, root: Path, names: Collection[str], digests: Digests
 ) -> tuple[Bundle, Bundle]:
-    """Return the variables of the agent's `.env`, and those of the process that it names or that models and clients
-    read. A variable of `names` that is not set has the value "", unless there are many of them."""
+    """Return the variables of the agent's `.env`, and variables of the process that the agent may use.
+
+    The latter are those in `names`, and those that models and clients read. An unset variable of `names` has the value
+    "", unless there are too many.
+    """
     own = set(environment.names)
     unset = {name for name in names if name not in environment.values}
     if len(unset) > _MOST_NAMES or MANY_NAMES in names:
@@ -133,14 +142,16 @@ def environment_bundles(
 
 
 def packages_bundle(interpreter: Path, root: Path) -> Bundle:
-    """Return the agent's interpreter, the versions of what is installed beside it, and that of the workbench. The
-    version of a package that is installed from `root` in place does not count: its files do, if they are read."""
+    """Return the agent's interpreter, the versions of its packages, and that of the workbench.
+
+    Of a package that is installed in place from `root`, the files that are read count instead of the version.
+    """
     own = {INTERPRETER: str(interpreter), "workbench": _workbench()}
     return Bundle({"packages": {**_installed(interpreter, root), **own}})
 
 
 def _value(value: str | None, name: str, digests: Digests) -> str:
-    """A digest so short that no value can be found from it."""
+    """Return a digest that is too short to guess the value from it."""
     return "" if value is None else digests.text(f"{name}={value}".encode("utf-8", "surrogateescape"), size=4)
 
 
@@ -153,18 +164,18 @@ def _installed(interpreter: Path, root: Path) -> dict[str, str]:
             versions[str(folder)] = "unreadable"
             continue
         for entry in entries:
-            if entry.endswith(_INSTALLED) and not entry.startswith("~"):  # pip has begun to remove such a one.
+            if entry.endswith(_INSTALLED) and not entry.startswith("~"):  # pip is removing such an entry.
                 stem = entry.rpartition(".")[0]
                 name, _, version = stem.partition("-")
                 name = re.sub(r"[-_.]+", "-", name).lower()
-                version = version.partition("-py")[0]  # An egg's version has Python's behind it.
+                version = version.partition("-py")[0]  # The version of an egg is followed by Python's.
                 version = _IN_PLACE if _is_in_place(folder / entry, root) else version
                 versions[name] = f"{versions[name]}, {version}" if name in versions else version
     return versions
 
 
 def _is_in_place(folder: Path, root: Path) -> bool:
-    """Whether what is installed is a link to sources in `root`."""
+    """Return whether an installed package is a link to sources in `root`."""
     try:
         source = json.loads(read_regular(folder / "direct_url.json", _LARGEST_SOURCE))
         is_editable = source["dir_info"]["editable"] is True
@@ -175,7 +186,7 @@ def _is_in_place(folder: Path, root: Path) -> bool:
 
 @functools.cache
 def _workbench() -> str:
-    """Its version and Python. Looked up once: it means a walk through all that is installed."""
+    """Return the versions of the workbench and its Python. Cached, because the lookup reads all packages."""
     python = ".".join(map(str, sys.version_info[:3]))
     try:
         return f"{importlib.metadata.version('agent-workbench')}, Python {python}"

@@ -1,7 +1,7 @@
-"""What an evalset and its criteria config say of one case, as inputs of its verdict.
+"""A case's part of its evalset and criteria config, as inputs of its verdict.
 
-A run keeps all of it in full (`workbench.events.CaseStarted`), so these inputs are made of that, or of the files as
-they are now. Both are JSON without secrets.
+A run stores it in full (`workbench.events.CaseStarted`). These inputs are made from that event, or from the current
+files. Both are JSON without secrets.
 """
 
 import json
@@ -15,13 +15,15 @@ from workbench.model.criteria import CriteriaConfig, stored_config
 _JUDGE = "judge_model_options"
 _LONGEST = 60
 LONG = "#"
-"""Stands in front of the digest of a value that is too long to be shown."""
+"""Prefix of the digest of a value that is too long to show."""
 _MESSAGE = "user_content"
 
 
 def started_bundles(started: Mapping[str, Any], config_file: str | None) -> tuple[Bundle, ...]:
-    """Return what the evalset and the config said of a case, from the JSON of its `CaseStarted`. Runs of earlier
-    versions did not keep its session."""
+    """Return the inputs of a stored case from the JSON of its `CaseStarted`.
+
+    Journals of older versions have no session.
+    """
     scenario = started.get("scenario")
     config = stored_config(started["criteria"], started.get("custom_metrics") or {}, None)
     return (
@@ -44,7 +46,7 @@ def case_bundle(
     rubrics: Sequence[Any],
     final_session_state: Any = None,
 ) -> Bundle:
-    """Return the inputs of a case. `scenario` has its persona in full. `session` None: it is not known."""
+    """Return the inputs of a case. `scenario` has its persona in full. `session` is None if it is not known."""
     expected = {
         key: digest([turn.get(key) for turn in turns or ()])
         for key in sorted({key for turn in turns or () for key in turn if key != _MESSAGE})
@@ -75,12 +77,12 @@ def criteria_bundle(config: CriteriaConfig, file: str | None) -> Bundle:
 
 
 def simulator_bundle(config: Mapping[str, Any] | None, file: str | None) -> Bundle:
-    """Return the settings of the simulated user; none for a case without one."""
+    """Return the settings of the simulated user, without values if `config` is None."""
     return Bundle({"simulator": {key: readable(value) for key, value in (config or {}).items()}}, file)
 
 
 def readable(value: Any) -> str:
-    """Return the JSON of a value if it is short enough to be shown, else its digest."""
+    """Return the JSON of a value if it is short enough to show, else its digest."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else LONG + digest(value)
 

@@ -1,8 +1,8 @@
-"""The kinds of inputs that a verdict depends on, and one change of such an input.
+"""The kinds of inputs that a verdict depends on, and the changes of inputs.
 
-A new kind of input is a row of `KINDS` here. Files are found by `workbench.dependencies.functions.other_files`. Other
-values are read in `workbench.dependencies.current`, and recorded by a run in `workbench.engine.run.input_recorder`.
-Every view (stale marks, `status`, resume, watch, score, compare) works on changes and needs nothing else.
+To add a kind of input, add a row to `KINDS`. `workbench.dependencies.functions.other_files` finds its files. Other
+values are read in `workbench.dependencies.current`, and recorded by a run in `workbench.engine.run.input_recorder`. All
+views (stale marks, `status`, resume, watch, score, compare) work on changes and need nothing else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,19 +30,22 @@ Input: TypeAlias = Literal[
     "function",
 ]
 Effect: TypeAlias = Literal["decide", "score", "run"]
-"""What a change asks for. `decide`: compare stored scores with their thresholds again; `score`: score the transcript
-again; `run`: run the agent again."""
+"""The work that a change requires: compare stored scores with their thresholds again (`decide`), score the transcript
+again (`score`), or run the agent again (`run`)."""
 EFFECTS: tuple[Effect, ...] = ("decide", "score", "run")
-"""From the weakest to the strongest."""
+"""All effects, the weakest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one kind of input is treated. `words` is put before a name; `place` says which file a change of it names:
-    the input's own name, the evalset, or the file that its values were read from."""
+    """The treatment of one kind of input.
+
+    `prefix` comes before a name in messages. `place` says which file a change names: the input's own name, the
+    evalset, or the source of its values.
+    """
 
     effect: Effect
-    words: str = ""
+    prefix: str = ""
     place: Literal["name", "evalset", "source"] = "source"
 
 
@@ -59,20 +62,23 @@ KINDS: dict[Input, Kind] = {
     "owner": Kind("run", "owner: "),
     "options": Kind("run"),
     "expected": Kind("score", "expected: ", "evalset"),
-    # What needs no judge is only decided again: `workbench.dependencies.record` knows which.
+    # Some criteria need only `decide`. `workbench.dependencies.record` knows which.
     "criteria": Kind("score", "criteria: "),
     "judge": Kind("score", "judge: "),
     "function": Kind("score", "function ", "name"),
 }
-"""The one table of effects."""
+"""The table of all kinds and their effects."""
 CASE_INPUTS: frozenset[Input] = frozenset({"case", "session", "scenario", "expected"})
-"""The kinds that an evalset says of one case: all follow from the case's text."""
+"""The kinds that come from a case's text in the evalset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One input that is not what it was when a verdict was made. `name` is "" if the run did not record that kind of
-    input, so that nobody knows whether it changed. `file` is relative to the root, None if the input is in no file."""
+    """An input that changed since a verdict was made.
+
+    `name` is "" if the run did not record that kind of input, so that a change is possible. `file` is relative to the
+    root, or None if the input is not in a file.
+    """
 
     input: Input
     name: str
@@ -80,33 +86,33 @@ class Change:
     effect: Effect
 
 
-def words(change: Change) -> str:
-    """Say what changed: `.env GEMINI_MODEL`, `order_desk/agent.py`, `criteria: response_match_score threshold`."""
+def describe(change: Change) -> str:
+    """Return a text such as `.env GEMINI_MODEL`, `order_desk/agent.py`, `criteria: response_match_score threshold`."""
     if not change.name:
         return f"{change.input.replace('_', ' ')} not recorded"
     if change.input == "environment" and change.file is not None:
         return f"{PurePosixPath(change.file).name} {change.name}"
     if change.input == "packages" and change.name.endswith(" packages"):
-        return change.name  # How many they are, if there are many.
+        return change.name  # The name has the number of packages.
     new = " is new" if change.input == "agent_folder" else ""
-    return f"{KINDS[change.input].words}{change.name}{new}"
+    return f"{KINDS[change.input].prefix}{change.name}{new}"
 
 
 def describe_few(changes: Iterable[Change], most: int = 3) -> str:
-    """Say what the first of several changes are, the strongest first, and how many more there are."""
+    """Return a text for the first of several changes, the strongest first, and the number of the others."""
     ordered = sorted(changes, key=lambda change: -EFFECTS.index(change.effect))
     unknown = [change for change in ordered if not change.name]
-    said = dict.fromkeys(words(change) for change in ordered if change.name)
+    texts = dict.fromkeys(describe(change) for change in ordered if change.name)
     if unknown:
-        said[words(unknown[0]) if len(unknown) == 1 else "inputs not recorded"] = None
-    return few(said, most)
+        texts[describe(unknown[0]) if len(unknown) == 1 else "inputs not recorded"] = None
+    return few(texts, most)
 
 
 def strongest(changes: Iterable[Change]) -> Effect | None:
-    """Return the strongest effect of several changes, None if there are none."""
+    """Return the strongest effect of several changes, or None if there are none."""
     return max((change.effect for change in changes), key=EFFECTS.index, default=None)
 
 
 def not_recorded(kinds: Sequence[Input]) -> tuple[Change, ...]:
-    """Return the changes of inputs that a run did not record: they may be others, nobody knows."""
+    """Return changes for kinds of inputs that a run did not record, so that they may have changed."""
     return tuple(Change(kind, "", None, KINDS[kind].effect) for kind in kinds)

@@ -1,4 +1,4 @@
-"""The inputs of a project as they are now: the one place that reads them."""
+"""The current inputs of a project. Only this module reads them."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,15 +22,18 @@ from workbench.model.evalset import EvalsetDocument, case_or_none
 from workbench.simulation.scenario import full_scenario
 
 Clean = Callable[[Any], Any]
-"""Takes secrets out of JSON data, as they are taken out of what a run keeps."""
+"""A function that removes secrets from JSON data, as in stored runs."""
 TIMEOUT = "--timeout"
 _OF_AGENT = frozenset({"agent_file", "agent_folder", "environment"})
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution whose verdict is known: its inputs, the digest of its case's text, and the agent that was named for
-    it on the command line (None: the agent that its evalset belongs to)."""
+    """An earlier execution with its inputs.
+
+    `text` is the digest of the case's text. `agent` was named on the command line, or is None for the evalset's own
+    agent.
+    """
 
     record: Record
     text: str = ""
@@ -39,7 +42,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run that its verdicts depend on."""
+    """The options of a run that affect its verdicts."""
 
     isolation: Literal["case", "run"] = "case"
     timeout: float = 300.0
@@ -47,7 +50,7 @@ class Options:
 
     @classmethod
     def of_run(cls, kept: Mapping[str, Any]) -> "Options":
-        """Read the options that a run kept (`RunStarted.inputs`). What it did not keep has its default."""
+        """Return the options that a run recorded in `RunStarted.inputs`, with defaults for others."""
         timeout, python = kept.get("timeout"), kept.get("python")
         return cls(
             "run" if kept.get("isolation") == "run" else "case",
@@ -57,7 +60,7 @@ class Options:
 
 
 class CurrentInputs:
-    """The inputs of the cases in `root` as they are when they are first asked for. Reads files: for a thread."""
+    """The current inputs of the cases in `root`, each read on first use. Call all methods in a thread."""
 
     def __init__(
         self, root: Path, agents: Iterable[AgentFolder], digests: Digests, clean: Clean, options: Options | None = None
@@ -70,8 +73,7 @@ class CurrentInputs:
         self._cached: dict[tuple[Any, ...], Any] = {}
 
     def record(self, entry: EvalsetEntry, index: int, then: Execution) -> Record:
-        """Return the inputs that the case at a position would have now, with the files and variables that it was seen
-        to depend on."""
+        """Return the current inputs of the case at a position, including files and variables that `then` used."""
         is_simulated = bool(then.record.names("scenario"))
         return Record(
             entry.relative,
@@ -79,7 +81,7 @@ class CurrentInputs:
         )
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: Execution) -> Record:
-        """Return the same for an execution that did not come to its end: of its case only the text is known."""
+        """Return the current inputs for an execution that did not end. Of its case only the text is known."""
         text = {} if index is None else {"text": self.text(entry.document, index)}
         return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
 
@@ -99,7 +101,7 @@ class CurrentInputs:
             yield from self._of_agent(agent, then.record)
 
     def case(self, document: EvalsetDocument, index: int, then: Execution) -> Bundle:
-        """Return what the evalset says of a case: as it was, if the case's text is the same."""
+        """Return the inputs of a case in the evalset, reusing those of `then` if the case's text is unchanged."""
         if then.text and self.text(document, index) == then.text:
             kept = next((bundle for bundle in then.record.bundles if "case" in bundle.inputs), None)
             if kept is not None:
@@ -107,27 +109,27 @@ class CurrentInputs:
         return case_at(document, index, self._clean)
 
     def text(self, document: EvalsetDocument, index: int) -> str:
-        """Return a digest of all that stands in the evalset about a case."""
+        """Return a digest of a case's text in the evalset."""
         content = document.text(index)
         if document.format != "current":
-            # In the old formats, the session stands in another file.
+            # In the old formats, the session is in another file.
             case = case_or_none(document, index)
             content += repr(case and case.session_input).encode("utf-8", "replace")
         return self.digests.text(content)
 
     def options(self, *, timed_out: bool) -> Bundle:
-        """Return the options of the run; the timeout only matters where a case ran into it."""
+        """Return the options of the run. The timeout counts only if the case reached it."""
         values = {"--isolation": self._options.isolation}
         return Bundle({"options": values | ({TIMEOUT: readable(self._options.timeout)} if timed_out else {})})
 
     def owner(self, agent: AgentFolder | None) -> Bundle:
-        """Return which agent runs an evalset."""
+        """Return the agent that runs an evalset."""
         return Bundle({"owner": {} if agent is None else {"agent": relative_to(agent.folder, self.root)}})
 
     def other_files(
         self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool
     ) -> tuple[Bundle, ...]:
-        """Return the files besides evalset, config and agent; with `is_simulated` also those that play the user."""
+        """Return the files besides evalset, config and agent, with `is_simulated` also those of the simulated user."""
         bundles: list[Bundle] = []
         for kind, files in other_files(config, self.root, self.root if agent is None else agent.folder).items():
             if kind == "simulator" and not is_simulated:
@@ -148,19 +150,19 @@ class CurrentInputs:
         return found
 
     def environment(self, agent: AgentFolder, names: Collection[str]) -> tuple[Bundle, Bundle]:
-        """Return the environment of an agent, `names` included."""
+        """Return the environment of an agent, including the variables `names`."""
         found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
         return environment_bundles(found, self.root, names, self.digests)
 
     def packages(self, agent: AgentFolder) -> Bundle:
-        """Return the interpreter of an agent and what is installed there."""
+        """Return the interpreter of an agent and its packages."""
         python = self._options.python
 
         def choose() -> Path:
             try:
                 return choose_interpreter(agent.folder, self.root, python).path
             except InterpreterError:
-                return python or Path()  # Nothing is installed beside it.
+                return python or Path()  # It has no packages.
 
         found = self._once(("python", agent), choose)
         bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
@@ -173,7 +175,7 @@ class CurrentInputs:
         return criteria_bundle(_cleaned(config, self._clean), file), simulator_bundle(simulator, file)
 
     def _of_agent(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
-        # Mostly all executions of a run share these bundles.
+        # Usually all executions of a run share these bundles.
         key = ("agent", agent, *(bundle.digest for bundle in then.bundles if not _OF_AGENT.isdisjoint(bundle.inputs)))
         bundles: tuple[Bundle, ...] = self._once(key, lambda: self._like(agent, then))
         return bundles
@@ -192,7 +194,7 @@ class CurrentInputs:
 
 
 def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundle:
-    """Return what the evalset says of the case at a position; nothing if there is no case."""
+    """Return the inputs of the case at a position, without values if there is no case."""
     case = case_or_none(document, index)
     if case is None:
         broken = {} if index is None else {"broken": digest(document.text(index).decode("utf-8", "replace"))}
@@ -204,7 +206,7 @@ def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundl
 
 
 def _cleaned(config: CriteriaConfig, clean: Clean) -> CriteriaConfig:
-    """Return the config as a run keeps it."""
+    """Return the config as a run stores it."""
     criteria = {item.name: item.value for item in config.criteria}
     return stored_config(clean(criteria), clean(config.custom_metrics), None)
 

@@ -1,4 +1,4 @@
-"""Digests of files by their status, kept in the state folder: a file that did not change is not read again."""
+"""A cache of file digests in the state folder, so that unchanged files are not read again."""
 
 import contextlib
 import functools
@@ -16,41 +16,48 @@ from workbench.regular_file import read_regular
 
 _FILE = Path("cache") / "digests.json"
 _GRANULARITY = 2_000_000_000
-"""Nanoseconds by which a file must be older than its digest. A younger one may change once more without a new time:
-some file systems count in steps of two seconds."""
+"""Nanoseconds by which a file must be older than its digest.
+
+A younger file may change again without a new time, because some file systems count in steps of two seconds.
+"""
 _MOST = 20_000
-"""Files that are kept, those that were looked at last."""
+"""Limit of stored files. The most recently used ones are kept."""
 _LARGEST = 16 << 20
 _WORTH_KEEPING = 4 << 20
 _COST_OF_OPENING = 50_000
-"""Bytes that could be read in the time that it takes to open a file."""
+"""Cost of opening a file, in bytes that can be read in the same time."""
 _Status: TypeAlias = tuple[int, int, int, int]
 
 
 class DigestCache:
-    """Digests of files, kept in `file` (None: only in memory). `key` is the one that digests are made with. What is in
-    the file counts only if it was made with that key, and if nobody else can write it."""
+    """Digests of files, stored in `file` (None: only in memory).
+
+    `key` is the key of the digests. The file is used only if it was sealed with that key and nobody else can write it.
+    """
 
     def __init__(self, file: Path | None, key: bytes) -> None:
         self._file, self._key = file, key
         self._entries: dict[str, tuple[_Status, str]] | None = None
         self._new = 0
-        """What was read since the file was written, in bytes."""
+        """Bytes that were read since the file was written."""
         self._lock = threading.Lock()
 
     def find(self, path: Path, status: os.stat_result) -> str | None:
-        """Return the digest of a file if it was taken while the file had this status."""
+        """Return the digest of a file with this status, or None."""
         with self._lock:
             entries, name = self._loaded(), str(path)
             entry = entries.get(name)
             if entry is None or entry[0] != _status(status):
                 return None
-            entries[name] = entries.pop(name)  # The last one of all to be dropped.
+            entries[name] = entries.pop(name)  # The most recently used entry is dropped last.
             return entry[1]
 
     def add(self, path: Path, before: os.stat_result, after: os.stat_result, digest: str, began: int) -> None:
-        """Take in a digest, unless the file may have changed since. `began` (nanoseconds of the epoch) is when reading
-        it began; `before` and `after` are the file's status then and at the end."""
+        """Add a digest, unless the file may have changed since.
+
+        Reading began at `began`, in nanoseconds of the epoch. `before` and `after` are the file's status at the start
+        and the end of reading.
+        """
         changed = max(before.st_mtime_ns, before.st_ctime_ns)
         if _status(before) != _status(after) or changed + _GRANULARITY > began:
             return
@@ -59,12 +66,12 @@ class DigestCache:
             self._new += before.st_size + _COST_OF_OPENING
 
     def keep(self) -> None:
-        """Write the file if that is worth it. Where it cannot be written, nothing is kept."""
+        """Write the file if enough digests are new. Ignore write errors."""
         with self._lock:
             if self._file is None or self._new < _WORTH_KEEPING:
                 return
             self._new = 0
-            # Another program may have written it meanwhile.
+            # Another process may have written the file meanwhile.
             entries = {**self._read(self._file), **self._loaded()}
             kept = [[name, *entries[name][0], entries[name][1]] for name in list(entries)[-_MOST:]]
             content = json.dumps(kept, separators=(",", ":")).encode("ascii")
@@ -99,7 +106,7 @@ class DigestCache:
 
 @functools.cache
 def digest_cache(state: Path | None, key: bytes) -> DigestCache:
-    """Return the cache in a state folder, the same one for all of this process; None: one in memory."""
+    """Return the cache of a state folder, or one in memory for None. There is one for each folder in this process."""
     return DigestCache(None if state is None else state / _FILE, key)
 
 
@@ -108,7 +115,7 @@ def _status(status: os.stat_result) -> _Status:
 
 
 def _is_own(file: Path) -> bool:
-    """Whether nobody else can have written a file; not for a link, wherever it leads."""
+    """Return whether only this user can write a file. Links never count."""
     try:
         status = file.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Digests of files and texts with the salt of the project, so that the values behind them cannot be guessed."""
+"""Digests of files and texts with the project's salt, so that their values cannot be guessed."""
 
 import contextlib
 import hashlib
@@ -13,7 +13,7 @@ from workbench.dependencies.digest_cache import DigestCache, digest_cache
 from workbench.regular_file import open_regular
 
 ABSENT = "absent"
-"""Stands for the digest of a file that is not there."""
+"""Placeholder for the digest of a missing file."""
 _UNREADABLE = "unreadable"
 _PIECE = 1 << 20
 _SALT_FILE = "salt"
@@ -21,17 +21,19 @@ _OF_THIS_PROCESS = secrets.token_hex(16)
 
 
 def project_digests(state: Path) -> "Digests":
-    """Return what makes the digests of the project whose state folder is `state`, with what is known from earlier."""
+    """Return the digests of the project with the state folder `state`, including the cached ones."""
     return Digests(_salt(state), state if state.is_dir() else None)
 
 
 def _salt(state: Path) -> str:
-    """Return the salt of a project, which is kept in the state folder `state` for its owner only. Where it can be
-    neither read nor written, it is one that only lasts as long as this process."""
+    """Return the salt of a project, which is stored in `state` for its owner only.
+
+    If it can be neither read nor written, the salt is valid for this process only.
+    """
     file = state / _SALT_FILE
     with contextlib.suppress(OSError):
         if not file.exists() and state.is_dir():
-            # A draft under another name: two programs may do this at once, and the first one counts.
+            # Write a draft under another name, because two processes may do this at once. The first one wins.
             draft = state / f".{_SALT_FILE}.{os.getpid()}"
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as out:
                 out.write(secrets.token_hex(16))
@@ -43,7 +45,7 @@ def _salt(state: Path) -> str:
 
 
 def was_written(path: Path, since: float) -> bool:
-    """Whether a file may have changed since a time: what is not there may be gone since."""
+    """Return whether a file may have changed since a time. A missing file may have been deleted since."""
     try:
         status = path.stat()
     except OSError:
@@ -52,8 +54,10 @@ def was_written(path: Path, since: float) -> bool:
 
 
 class Digests:
-    """Digests with one salt. The content of each file is read once, however large it is. `state` is the state folder
-    where they are kept, None: nowhere."""
+    """Digests with one salt. Each file is read once.
+
+    `state` is the state folder with the cache, or None.
+    """
 
     def __init__(self, salt: str, state: Path | None = None) -> None:
         self._key = hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
@@ -62,7 +66,7 @@ class Digests:
 
     @property
     def salt_id(self) -> str:
-        """Tells whether two runs were made with the same salt, without telling which."""
+        """An id that is equal for runs with the same salt. It does not reveal the salt."""
         return self.text(b"salt")
 
     def text(self, content: bytes, size: int = 8) -> str:
@@ -70,24 +74,24 @@ class Digests:
         return hashlib.blake2b(content, digest_size=size, key=self._key).hexdigest()
 
     def file(self, path: Path) -> str:
-        """Return the digest of a file's content as it was when this was first asked."""
+        """Return the digest of a file's content at the first call for it."""
         found = self._files.get(path)
         if found is None:
             found = self._files[path] = self._read(path)
         return found
 
     def files(self, paths: Iterable[Path]) -> dict[Path, str]:
-        """Return the digests of many files, and keep those that were taken now."""
+        """Return the digests of many files, and store the new ones."""
         found = {path: self.file(path) for path in paths}
         self._cache.keep()
         return found
 
     def known(self, path: Path) -> str | None:
-        """Return the digest of a file if it was asked for before."""
+        """Return the digest of a file if it was taken before, else None."""
         return self._files.get(path)
 
     def changed(self, since: float) -> frozenset[Path]:
-        """Return the files that have another content by now. Only those touched `since` a time are read again."""
+        """Return the files with changed content. Only those modified `since` a time are read again."""
         return frozenset(
             path
             for path, digest in list(self._files.items())

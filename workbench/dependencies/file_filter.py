@@ -1,4 +1,4 @@
-"""Which files an agent may depend on: those it was seen to read, and those that it would read if it ran now."""
+"""A filter for the files that an agent may depend on: those it read, and those it may read in the next run."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -18,9 +18,11 @@ _NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc")
 
 
 class AgentFileFilter:
-    """The files that the agent in `folder` may depend on. `read` are those it was seen to read; if that is None,
-    because it never ran or did not come to its end, each file of its folder counts. `others` are the folders of other
-    agents, `results` those that the agent writes into."""
+    """A filter for the files that the agent in `folder` may depend on.
+
+    `read` are the files that it read. It is None if the agent never ran or did not end; then each file of its folder
+    counts. `others` are the folders of other agents. `results` are folders that the agent writes to.
+    """
 
     def __init__(
         self, folder: Path, read: Collection[Path] | None, others: Iterable[Path], results: Collection[Path] = ()
@@ -31,7 +33,7 @@ class AgentFileFilter:
         self._beside = {(path.parent, path.suffix) for path in read or () if path.parent not in results}
 
     def counts(self, path: Path) -> bool:
-        """Whether the agent may depend on a file."""
+        """Return whether the agent may depend on a file."""
         if self._read is not None and path in self._read:
             return True
         if _is_no_source(path) or not path.is_relative_to(self._folder):
@@ -39,8 +41,11 @@ class AgentFileFilter:
         return not any(path.is_relative_to(other) for other in self._inside) and self._is_own(path)
 
     def _is_own(self, path: Path) -> bool:
-        """Whether a file of the agent's own folder counts that it was not seen to read. A module may be imported where
-        no case has led yet. Other files count if one like it, beside it, was read, where the agent writes nothing."""
+        """Return whether an unread file of the agent's folder counts.
+
+        A module counts, because other cases may import it. Another file counts if a file of the same type was read in
+        its folder, unless the agent writes there.
+        """
         folder = self._folder
         if path.name in DEFINITION_FILES and path.parent == folder:
             return True
@@ -53,8 +58,10 @@ class AgentFileFilter:
 
 
 def files_in(folder: Path, others: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files in the folders of an agent that the watch looks at, too, without those of other agents. Instead
-    of the files of a folder that cannot be read, its own path comes."""
+    """Yield the files of an agent that the watch checks, without those of other agents.
+
+    For an unreadable folder, the path of the folder is yielded instead of its files.
+    """
     inside = [other for other in others if other != folder and other.is_relative_to(folder)]
     walk = Walk(folder)
     for step in walk:
@@ -64,11 +71,11 @@ def files_in(folder: Path, others: Iterable[Path]) -> Iterator[Path]:
 
 
 def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
-    """Whether the sources in `folder` name a file outside of it: all that is known of an agent that never ran."""
+    """Return whether the sources in `folder` name a file outside of it. Used for agents that never ran."""
     if _is_no_source(path) or path.is_relative_to(folder):
         return False
     owners = [other for other in others if path.is_relative_to(other)]
-    # Of another agent's file, the folder of that agent: `agent` and `prompt.txt` stand everywhere.
+    # For another agent's file, search for that agent's folder, because names like `agent` are everywhere.
     if owners:
         names = {owner.name for owner in owners}
     elif path.suffix in _MODULES:
@@ -79,7 +86,7 @@ def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
 
 
 def _is_no_source(path: Path) -> bool:
-    """Whether a file has a rule of its own, as evalsets, configs and environments have, or is read by people only."""
+    """Return whether a file has its own rule (evalset, config, environment), or is for people only."""
     name = path.name
     return (
         name.endswith((*EVALSET_SUFFIXES, *_NOT_THE_AGENTS))
@@ -98,5 +105,5 @@ def _named_in_sources(names: Iterable[str], folder: Path) -> bool:
             if word.search(read_regular(source, LARGEST_SOURCE).decode("utf-8", "replace")):
                 return True
         except OSError:
-            continue  # The agent's own import will say it better.
+            continue  # The import of the agent gives a better message.
     return False

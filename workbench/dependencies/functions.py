@@ -1,5 +1,4 @@
-"""Files that verdicts depend on besides evalset, config and agent: today those of Python functions that judge or play
-the user."""
+"""Files of Python functions that judge or play the user, which verdicts depend on too."""
 
 import contextlib
 import re
@@ -23,8 +22,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 
 
 def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input, list[Path]]:
-    """Return the files by kind of input, sorted; `folder` is the agent's. Those of the kind `simulator` count where
-    there is a simulated user."""
+    """Return sorted files by kind of input. `folder` is the agent's.
+
+    Files of the kind `simulator` count only for cases with a simulated user.
+    """
     return {
         "function": _judging_files(config, root, folder),
         "simulator": _files(config.user_simulator_config, root, folder),
@@ -32,8 +33,10 @@ def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input,
 
 
 def _judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
-    """Return the files of the project's custom metrics and judges, and of the criteria and judges of other packages.
-    Of the project's, what they import from it counts, too."""
+    """Return the files of custom metrics and judges, of the project and of other packages.
+
+    Modules of the project that they import count too.
+    """
     own = _files([{item.name: item.value for item in config.criteria}, config.custom_metrics], root, folder)
     return sorted({*own, *_plugin_files(config)})
 

@@ -1,4 +1,4 @@
-"""What one execution depended on, and how two such records differ."""
+"""Records of an execution's inputs, and the comparison of two records."""
 
 import hashlib
 import json
@@ -13,29 +13,32 @@ from workbench.dependencies.change import KINDS, Change, Effect, Input, not_reco
 Values = Mapping[str, str]
 """Name of an input → its value: a digest, or short JSON text."""
 CODE = "custom_metrics"
-"""The option of a criterion that is the user's own function. It is told its threshold and decides by itself."""
+"""The option of a criterion that names the user's own function. The function gets the threshold and decides itself."""
 
 INTERPRETER = "interpreter"
-"""The name of the path of Python among the packages."""
+"""The name of Python's path among the packages."""
 _NAMED = 2
-"""Packages that are named one by one. Of more, only the number is given."""
+"""Limit of packages that are named. Of more, only the number is shown."""
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """Inputs that many executions of a run share, so that they are kept once. `file` is where their values stand, if
-    that is a file. A kind with no values was looked at, and there was nothing; a kind that is missing was not."""
+    """Inputs that many executions of a run share, so that they are stored once.
+
+    `file` is the source of their values, or None. A kind without values was read and is empty. A missing kind was not
+    read.
+    """
 
     inputs: Mapping[Input, Values]
     file: str | None = None
 
     @cached_property
     def digest(self) -> str:
-        """Tells whether two bundles say the same."""
+        """A digest that is the same for equal bundles."""
         return digest(self.as_json())
 
     def as_text(self) -> str:
-        """Return the JSON text, which is the same for bundles that say the same."""
+        """Return the JSON text, which is the same for equal bundles."""
         return _canonical(self.as_json())
 
     def as_json(self) -> list[Any]:
@@ -44,13 +47,13 @@ class Bundle:
 
     @classmethod
     def from_json(cls, data: Any) -> "Bundle":
-        """Read the JSON form. Kinds of input that this version does not know are left out.
+        """Read the JSON form, ignoring unknown kinds of input.
 
         Raises:
-            ValueError: it is no bundle.
+            ValueError: the data is not a bundle.
         """
         if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
-            raise ValueError("no bundle of inputs")
+            raise ValueError("not a bundle of inputs")
         inputs = {kind: dict(values) for kind, values in data[1].items() if kind in KINDS}
         return cls(inputs, data[0] if isinstance(data[0], str) else None)
 
@@ -59,7 +62,7 @@ class Bundle:
         """Read the JSON text.
 
         Raises:
-            ValueError: it is no bundle.
+            ValueError: the text is not a bundle.
         """
         return cls.from_json(json.loads(text))
 
@@ -72,7 +75,7 @@ class Record:
     bundles: tuple[Bundle, ...]
 
     def value(self, kind: Input, name: str) -> str | None:
-        """Return the value of one input, None if the record has none."""
+        """Return the value of one input, or None if the record does not have it."""
         found = (bundle.inputs.get(kind, {}).get(name) for bundle in self.bundles)
         return next((value for value in found if value is not None), None)
 
@@ -87,8 +90,11 @@ class _Placed(NamedTuple):
 
 
 def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
-    """Return the inputs that differ, in the order of `KINDS`. `then` is None for an execution of a version that kept no
-    record. An input that `then` did not record counts as changed: nobody knows that it is the same."""
+    """Return the inputs that differ, in the order of `KINDS`.
+
+    `then` is None for runs of older versions, which recorded nothing. An input that `then` did not record counts as
+    changed.
+    """
     if then is None:
         return not_recorded(["agent_file"])
     kinds = {kind for bundle in _differing(then.bundles, now.bundles) for kind in bundle.inputs}
@@ -106,7 +112,7 @@ def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
 
 
 def _differing(then: tuple[Bundle, ...], now: tuple[Bundle, ...]) -> Iterator[Bundle]:
-    """Yield the bundles that only one of the two records has. Mostly both have the same objects."""
+    """Yield the bundles that only one of the two records has. Usually both have the same objects."""
     old, new = ({id(bundle): bundle for bundle in bundles} for bundles in (then, now))
     both = old.keys() & new.keys()
     known, held = (
@@ -140,7 +146,7 @@ def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], eval
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
         if before is None or after is None or before.value != after.value:
-            # A file that was not there before came into a folder that counts.
+            # A new file in a folder that counts.
             of: Input = "agent_folder" if kind == "agent_file" and before is None else kind
             yield Change(of, name, _file(of, name, after or before, evalset), KINDS[of].effect)
 
@@ -153,15 +159,15 @@ def _file(kind: Input, name: str, placed: _Placed | None, evalset: str) -> str |
 
 
 def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
-    """One change for each option that differs, or for the whole criterion if it is new or gone."""
+    """Yield one change for each option that differs, or for the whole criterion if it is new or removed."""
     place = next((placed.file for placed in (*new.values(), *old.values())), None)
-    # A usage error that loads this module does not wait for the descriptions of criteria.
+    # Imported late, so that a usage error need not wait for the descriptions of criteria.
     from workbench.metrics.registry import effect_of
 
     before, now = (dict.fromkeys(_criterion(name) for name in values) for values in (old, new))
     for criterion in {**before, **now}:
         if criterion not in before or criterion not in now:
-            # The score of one that is gone is not needed any more.
+            # The score of a removed criterion is not needed.
             yield Change("criteria", criterion, place, "score" if criterion in now else "decide")
             continue
         own_code = f"{criterion} {CODE}" in {**old, **new}
@@ -190,12 +196,12 @@ def _package(name: str, before: str | None, now: str | None) -> str:
 
 
 def _criterion(name: str) -> str:
-    """The criterion in `CRITERION OPTION`."""
+    """Return the criterion in `CRITERION OPTION`."""
     return name.rpartition(" ")[0]
 
 
 def digest(value: Any) -> str:
-    """Tell whether two JSON values are the same, whatever the order of their keys."""
+    """Return a digest that is the same for equal JSON values, whatever the order of their keys."""
     return hashlib.blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
 
 

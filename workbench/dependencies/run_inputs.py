@@ -1,9 +1,9 @@
-"""The inputs of a run's executions as its events keep them.
+"""The inputs of a run's executions in the form of its events.
 
-`RunStarted.inputs` holds `salt` (which salt made the digests), `bundles` (their JSON), `planned` (agent and evalset →
-numbers of the bundles that an execution depends on until it has ended) and `options` (those of the whole run).
-`FilesRead.bundles` are further ones. `CaseFinished.inputs` are the numbers of an execution's bundles. What the evalset
-and the config say of a case is in `CaseStarted`.
+`RunStarted.inputs` has `salt` (the id of the digests' salt), `bundles` (as JSON), `planned` (agent and evalset →
+numbers of the bundles of executions that have not ended) and `options` (of the whole run). `FilesRead.bundles` are more
+bundles. `CaseFinished.inputs` are the numbers of an execution's bundles. Inputs from the evalset and the config are in
+`CaseStarted`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +13,11 @@ from workbench.dependencies.record import Bundle
 
 
 class RunInputs:
-    """The bundles of one run, each once, by their numbers. `planned` and `options` as `RunStarted.inputs` has them.
-    Takes data of any shape: what is no bundle holds its number and says nothing."""
+    """The bundles of one run by their numbers, each once.
+
+    `planned` and `options` have the form of `RunStarted.inputs`. Data of any shape is accepted. An invalid bundle keeps
+    its number and is empty.
+    """
 
     def __init__(self, inputs: Mapping[str, Any] | None = None) -> None:
         self.salt_id = ""
@@ -23,7 +26,7 @@ class RunInputs:
         self.bundles: list[Bundle] = []
         self._numbers: dict[str, int] = {}
         self._found: dict[tuple[int, ...], tuple[Bundle, ...]] = {}
-        """What `of` has returned, once for all executions with the same inputs."""
+        """Cached results of `of`, so that executions with the same inputs share one tuple."""
         if inputs:
             self.salt_id = str(inputs.get("salt"))
             planned, options = inputs.get("planned"), inputs.get("options")
@@ -32,7 +35,7 @@ class RunInputs:
             self.extend(inputs.get("bundles"))
 
     def extend(self, bundles: Any) -> None:
-        """Take in the JSON of further bundles."""
+        """Add bundles from their JSON."""
         for data in bundles if isinstance(bundles, list | tuple) else ():
             try:
                 bundle = Bundle.from_json(data)
@@ -42,7 +45,7 @@ class RunInputs:
             self.bundles.append(bundle)
 
     def numbers(self, bundles: Iterable[Bundle]) -> tuple[int, ...]:
-        """Return the numbers of bundles, adding those that are not there yet."""
+        """Return the numbers of bundles, adding new ones."""
         found = []
         for bundle in bundles:
             number = self._numbers.setdefault(bundle.digest, len(self.bundles))
@@ -59,12 +62,12 @@ class RunInputs:
         return self._found.setdefault(found, tuple(map(self.bundles.__getitem__, found)))
 
     def of_planned(self, agent: str, evalset: str, text: str) -> tuple[Bundle, ...]:
-        """Return the bundles of an execution that has not ended, `text` being the digest of its case's text."""
+        """Return the bundles of an execution that has not ended. `text` is the digest of its case's text."""
         found = self.of(self.planned.get(planned_key(agent, evalset)))
         return (Bundle({"case": {"text": text} if text else {}}), *found) if found else ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the form that `RunStarted.inputs` has."""
+        """Return the form of `RunStarted.inputs`."""
         bundles = [bundle.as_json() for bundle in self.bundles]
         return {"salt": self.salt_id, "bundles": bundles, "planned": self.planned, "options": self.options}
 

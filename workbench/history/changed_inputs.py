@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from workbench.counting import counted
 from workbench.dependencies.case_inputs import LONG
-from workbench.dependencies.change import Change, Input, words
+from workbench.dependencies.change import Change, Input, describe
 from workbench.dependencies.record import Bundle, Record, compare, criterion_of
 from workbench.engine.plan.run_options import RESULT_OPTIONS
 from workbench.history.adk_results import SALT_ID as ADK_SALT
@@ -85,7 +85,7 @@ def _case(run: Summary, row: Row) -> object:
 
 
 def _description(change: Change, before: RunAndRow, after: RunAndRow) -> str:
-    text, name = words(change), change.name
+    text, name = describe(change), change.name
     return text[: len(text) - len(name)] + describe_with_values(change, before, after) if text.endswith(name) else text
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from workbench.counting import counted
 from workbench.dependencies.agent_inputs import WRITTEN
 from workbench.dependencies.case_inputs import started_bundles
-from workbench.dependencies.change import CASE_INPUTS, Change, not_recorded, words
+from workbench.dependencies.change import CASE_INPUTS, Change, describe, not_recorded
 from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Bundle, Record, compare
@@ -172,7 +172,7 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
         for name, value in options.items()
         if found.inputs.options.get(name) != value
     ]
-    reasons = dict.fromkeys(map(words, changed))
+    reasons = dict.fromkeys(map(describe, changed))
     for entry in plan.entries:
         case = found.cases.get(entry.ref)
         if case is not None and isinstance(entry.source, AgentSource):
@@ -184,7 +184,7 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
 
 def _words(change: Change, ref: CaseRef) -> str:
     place = f"{ref.eval_id or 'the file'} in {ref.evalset_file}: " if change.input in CASE_INPUTS else ""
-    return place + words(change)
+    return place + describe(change)
 
 
 def _changes_of(

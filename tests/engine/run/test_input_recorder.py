@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.engine.project import Project, execute
-from workbench.dependencies.change import words
+from workbench.dependencies.change import describe
 from workbench.dependencies.current import CurrentInputs, Execution
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
@@ -73,7 +73,7 @@ class Run:
         assert isinstance(source, AgentSource)
         now = plan_inputs(replace(self.plan), project_digests(self.state), lambda value: value)
         found = compare(then, now.record(source.evalset, 0, Execution(then)))
-        return [words(change) for change in found if change.name]
+        return [describe(change) for change in found if change.name]
 
 
 def test_what_was_read_and_did_not_change_is_the_same(project: Project) -> None:
