@@ -120,7 +120,7 @@ async def test_call_times_out(make: Make, pipe: Path) -> None:
     reading = asyncio.create_task(begun(pipe))
     with pytest.raises(CallTimeoutError):
         await child.call({"do": "wait", "pipe": str(pipe)}, within=1)
-    # It could be stopped, so the same child goes on.
+    # The call could be stopped, so the same child is used again.
     assert await child.call({"do": "pid"}) == await reading
 
 

@@ -136,7 +136,7 @@ async def test_sending_after_the_end_closes_the_descriptors() -> None:
     heard.other.close()
     reading, writing = os.pipe()
     heard.channel.send({"op": "lost"}, descriptors=[writing])
-    await asyncio.sleep(0)  # Frames leave with the next turn of the event loop.
+    await asyncio.sleep(0)  # Frames are sent in the next iteration of the event loop.
     assert os.read(reading, 1) == b""
     os.close(reading)
     await heard.until(lambda: bool(heard.ended))

@@ -10,9 +10,9 @@ def test_working_directory_of_an_agent(tmp_path: Path) -> None:
     for folder in (agent, elsewhere, project / "eval"):
         folder.mkdir(parents=True)
     assert current_folder(agent, root, elsewhere) == root
-    assert current_folder(agent, root, project) == project, "as with adk: where it was started, inside the project"
+    assert current_folder(agent, root, project) == project, "as with adk: the start folder, if inside the project"
     (project / "pyproject.toml").touch()
-    assert current_folder(agent, root, root) == project, "one project of many is run from its own folder"
+    assert current_folder(agent, root, root) == project, "otherwise the project's own folder"
     assert current_folder(agent, root, elsewhere) == project
     assert current_folder(agent, root, project / "eval") == project / "eval"
 

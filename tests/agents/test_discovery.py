@@ -99,7 +99,7 @@ def test_gitignore_files_at_all_levels_apply(tree: Tree) -> None:
     reasons = _reasons(project, found)
     assert sorted(reasons) == ["sub/build", "sub/drop.test.json", "sub/old_agent", "sub/private"]
     assert "line 2: *.test.json" in reasons["sub/drop.test.json"]
-    # The rules above the folder that is opened hold too.
+    # Rules above the opened folder apply too.
     assert _evalsets(project, discover(project / "sub")) == ["sub/keep.test.json"]
 
 
@@ -149,7 +149,7 @@ def test_linked_and_special_files_are_listed(tree: Tree) -> None:
     (project / "gone.test.json").symlink_to("nowhere")
     os.mkfifo(project / "pipe.test.json")
     found = discover(project)
-    # What cannot be read is found, too: it is an error of its own, not silently left out.
+    # Unreadable files are listed too, so that they become errors.
     assert _evalsets(project, found) == ["a.test.json", "b.test.json", "gone.test.json", "pipe.test.json"]
     assert _reasons(project, found) == {".hidden.test.json": "a hidden file"}
 

@@ -175,7 +175,7 @@ WAYS_TO_FAIL = [
     ("return 'x' * 17_000_000", "too_large", "the answer is too large"),
     ("import os; os._exit(3)", "crashed", "the process that ran desk.own.judge_6 ended with exit code 3"),
     ("import os; os.kill(os.getpid(), 9)", "crashed", "was killed by SIGKILL"),
-    # A fork that lives on has all that was open, the socket of the answers too.
+    # A surviving fork holds all open descriptors, including the socket for answers.
     ("import os, signal; os.fork() or signal.pause(); os._exit(5)", "crashed", "ended with exit code 5"),
 ]
 
@@ -267,7 +267,7 @@ async def test_hanging_call_times_out(
     )
     error = await failure(functions.call("judge", "desk.own.hang", QUESTION))
     assert (error.kind, error.message) == ("timeout", "desk.own.hang took longer than 0.5 s")
-    # What does not hang has its time: on a busy machine the next process may not answer at once.
+    # Calls that do not hang get more time, because a new process may answer slowly on a busy machine.
     monkeypatch.setattr(functions, "_within", 60.0)
     assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine"
 
@@ -394,10 +394,10 @@ async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
             "printed": "judging 1\n",
         }
     error = await failure(functions.call("metric", "desk.own.later", METRIC))
-    # Its own assertion: an asynchronous one is called too, with its own path.
+    # Asynchronous metrics are called too, with their own path.
     assert error.message == "AssertionError"
     assert "custom_function_path" in error.traceback
-    # What another version of ADK recorded besides is left out.
+    # Fields of another ADK version are left out.
     events = [{"author": "desk", "content": {"parts": [{"text": "hm"}]}, "recorded_since_version_9": 1}]
     turn = {**TURN, "intermediate_data": {"invocation_events": events}, "also_since_version_9": {}}
     result = await functions.call("metric", "desk.own.brief", {**METRIC, "actual": [turn]})

@@ -97,7 +97,7 @@ def test_installed_changes_with_packages(tmp_path: Path) -> None:
     packages = tmp_path / "lib" / "python3.11" / "site-packages"
     interpreter.parent.mkdir()
     packages.mkdir(parents=True)
-    assert len(installed(interpreter)) == 2  # It need not be there.
+    assert len(installed(interpreter)) == 2  # It need not exist.
     interpreter.touch()
     before = installed(interpreter)
     assert installed(interpreter) == before

@@ -17,7 +17,7 @@ def _entry(project: Path, relative: str, stored: StoredOwners | None = None) -> 
 @pytest.mark.parametrize(
     ("agents", "file", "app_name", "owner", "reason"),
     [
-        # The folder that holds it, whatever app_name says.
+        # The folder around it wins over app_name.
         (["desk", "other"], "desk/x.evalset.json", "other", "desk", "its folder contains"),
         (["desk", "other"], "desk/eval/data/x.evalset.json", None, "desk", "its folder contains"),
         (

@@ -195,7 +195,7 @@ def test_agent_may_be_above_an_unmarked_root(tree: Tree, monkeypatch: pytest.Mon
     beside = open_workspace(project / "evals")
     assert beside.evalsets[0].agent is None
     assert "no agent was found" in beside.evalsets[0].agent_reason
-    # The folder that one works in is near enough, and so is the project of a pyproject.toml.
+    # The current folder counts, and so does the folder of a pyproject.toml.
     monkeypatch.chdir(project)
     here = open_workspace(Path("evals"))
     assert here.root == project

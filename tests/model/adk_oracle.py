@@ -92,7 +92,7 @@ def main() -> None:
         else:
             try:
                 answer = {"accepted": True, "value": _ANSWERS[question["what"]](question)}
-            except Exception as error:  # whatever it is, ADK does not take it
+            except Exception as error:  # any exception means that ADK rejects the value
                 answer = {"accepted": False, "value": f"{type(error).__name__}: {error}"[:500]}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

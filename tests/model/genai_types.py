@@ -55,7 +55,7 @@ def _written(annotation: Any, found: dict[str, Any] | None) -> Any:
     if origin is Literal:
         return "=" + arguments[0]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        # It takes every text in any case, with no more than a Python warning for unknown ones.
+        # It accepts any text. Unknown values only cause a Python warning.
         return "str"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if found is None:

@@ -153,7 +153,7 @@ def test_cases_can_be_put_in_any_order(order: list[int], indent: int | str | Non
     after = EvalsetText(content.encode()).with_order(wanted)
     expected = [cases[item] if isinstance(item, int) else item.value for item in wanted]
     assert json.loads(after) == {"eval_set_id": "s", "eval_cases": expected, "n": None}
-    # What Python writes is evenly laid out, and so it stays.
+    # Python writes a regular layout, which the edit keeps.
     if expected:
         assert after.decode() == json.dumps(json.loads(after), indent=indent, ensure_ascii=False)
 

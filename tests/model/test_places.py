@@ -26,7 +26,7 @@ def _place(text: str, offset: int) -> tuple[int, int]:
 def test_places_are_what_an_editor_shows(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
     if text[max(offset - 1, 0) : offset + 1] == "\r\n":
-        return  # between the two halves of a line break nothing stands
+        return  # there is nothing between the two halves of a line break
     assert Places(text).at(offset) == _place(text, offset)
 
 

@@ -57,7 +57,7 @@ class Mismatches:
 
     def key_in_list(self, frame: Frame, key: int) -> None:
         """Complain about a key in a list or outside any object."""
-        place = "outside of any object" if frame is self._reading.outside else "in a list"
+        place = "outside any object" if frame is self._reading.outside else "in a list"
         hint = "A `{` is missing before it, or an earlier bracket is closed too soon"
         self._stop(key, f"a key {place}", self._by_indentation() or hint)
 

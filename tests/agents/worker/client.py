@@ -208,7 +208,7 @@ class Case:
 
     def say(self, waiting: Iterator[str | dict[str, Any]]) -> None:
         """Sends the next message, or the end."""
-        with contextlib.suppress(BrokenPipeError):  # a case that has died shows in its status
+        with contextlib.suppress(BrokenPipeError):  # the exit status shows a dead case
             for turn in waiting:
                 self.send({"op": "turn", "content": user(turn) if isinstance(turn, str) else turn})
                 return

@@ -90,7 +90,7 @@ root_agent = agent(asks, "a kettle", tools=[find_order], instruction="Be kind.")
     details = actual["app_details"]["agent_details"]["desk"]
     assert details["instructions"].startswith("Be kind.")
     assert details["tool_declarations"][0]["function_declarations"][0]["name"] == "find_order"
-    # Before google-adk 2.13 nothing tells how long tools took.
+    # google-adk before 2.13 does not report tool durations.
     assert actual["duration"] >= actual.get("tool_duration", 0.0) >= 0
     assert outcome.usage == {"model_calls": 2, "input_tokens": 20, "output_tokens": 6}
     assert outcome.stdout == b"looking\n"
@@ -114,7 +114,7 @@ root_agent = agent(call("look"), "a", call("look"), "b", tools=[look], instructi
     )
     looks = [parts(outcome, turn)[1][1][0]["function_response"]["response"] for turn in range(2)]
     assert looks[0] == {"state": {"customer": "Ana"}, "who": ["shop", "u1", "s1"]}
-    # Nothing of ours is in the state, after the first model calls neither.
+    # We add nothing to the state, not even after the first model call.
     assert looks[1]["state"] == {"customer": "Ana", "said": "a"}
     details = outcome.actual[1]["app_details"]["agent_details"]
     assert details["desk"]["instructions"].startswith("For Ana.")

@@ -17,7 +17,7 @@ def test_dummy_cases_leave_no_timer_and_no_descriptor() -> None:
     open_before = len(list(Path("/proc/self/fd").iterdir()))
     run_dummy_cases(2)
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
-    # What times the closing of a case would end the process that all others are forked from.
+    # The teardown timer of a case would end the process that all others are forked from.
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 

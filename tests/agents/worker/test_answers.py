@@ -134,7 +134,7 @@ def test_changed_request_calls_the_model(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     stored = agent.run(*SAID, answers=[]).stored_answers
     other = agent.run(*SAID, answers=stored, env={"DAY": "Friday"})
-    assert len(requests(other)) == 2, "from where the tool said something else"
+    assert len(requests(other)) == 2, "from the tool's different result on"
     assert "Friday" in requests(other)[0]
     assert len(requests(agent.run(*SAID, answers=[{**one, "agent": "other"} for one in stored]))) == 3
     prompted = "root_agent = desk(instruction='Be kind.')"

@@ -66,7 +66,7 @@ def fault_of(function: Callable[..., Any], *arguments: Any) -> dict[str, str]:
     try:
         function(*arguments)
     except BaseException as error:
-        # Without the line above, which is the test's.
+        # Without the test's own line above.
         below = error.__traceback__ and error.__traceback__.tb_next
         return faults.agent_fault(error.with_traceback(below))
     raise AssertionError("nothing was raised")
@@ -113,7 +113,7 @@ def test_framework_wrapper_is_removed(project: ModuleType) -> None:
         except TimeoutError as error:
             raise RuntimeError("in the framework") from error
 
-    # This file is not a library, so here the outer exception is the project's own and is kept.
+    # This file is not a library, so the outer exception is the project's own and stays.
     assert fault_of(asyncio.run, wrapped())["message"].startswith(
         "RuntimeError: in the framework (caused by TimeoutError"
     )

@@ -23,7 +23,7 @@ def test_messages_survive_any_fragmentation(messages: list[Any], size: int) -> N
     stream = b"".join(frames.encode(message) for message in messages)
     decoder = frames.Decoder()
     bodies = [body for start in range(0, len(stream), size) for body in decoder.feed(stream[start : start + size])]
-    # JSON cannot tell two surrogates that make a character from that character.
+    # In JSON, a pair of surrogates equals the character that they encode.
     assert [json.loads(body) for body in bodies] == json.loads(json.dumps(messages))
 
 

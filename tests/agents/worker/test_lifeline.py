@@ -67,7 +67,7 @@ def test_everything_ends_with_a_killed_zygote(own_worker: Worker, tmp_path: Path
     agent, case, at_import, same, other = pids
     own_worker.process.kill()
     wait_until(lambda: all_gone([agent, case]))
-    # What they had started is left to who holds the lifeline: it knows their groups.
+    # The holder of the lifeline kills what they started, because it knows their groups.
     for group in (agent, case, other):
         os.killpg(group, signal.SIGKILL)
     wait_until(lambda: all_gone([at_import, same, other]))

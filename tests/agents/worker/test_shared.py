@@ -37,7 +37,7 @@ def test_end_of_a_case_is_reported_once(make_agent: MakeAgent) -> None:
     assert agent.run("fine", share=True).of("Ended")
     failing = agent.start(share=True)
     failing.say(iter(["boom"]))
-    # The first one said so itself; of one without an `Ended` its process says it.
+    # The first case reports its own end. For one without an `Ended`, the process reports it.
     messages = iter(agent.receive, None)
     assert next(one for one in messages if "op" in one) == {"op": "exited", "id": failing.number, "status": 0}
 
@@ -211,7 +211,7 @@ def test_solo_worker_runs_cases(solo: Worker, tmp_path: Path) -> None:
     source = "import os\nprint('imported')\ndef root_agent(m, s): return f'{m} {os.getppid()}'"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
     assert agent.imported["can_fork"] is False
-    # Its parent is the process that we have started, which does nothing but wait for it.
+    # Its parent is the process that we started, which only waits for it.
     assert agent.run("a", "b", share=True).answers == [f"a {solo.process.pid}", f"b {solo.process.pid}"]
     assert agent.output() == (b"imported\n", b"")
     agent.channel.send({"op": "quit"})
@@ -249,7 +249,7 @@ def test_solo_worker_ends_with_the_workbench_even_in_an_endless_loop(solo: Worke
     case.wait(until=lambda outcome: outcome.stdout.endswith(b"\n"))
     child = int(case.outcome.stdout)
     solo.cut_lifeline()
-    # Its loop and the thread that is there for a loop that hangs both see the end; either may be the first.
+    # Both the loop and the lifeline thread notice the end; either may be first.
     assert solo.process.wait(30) in (0, -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not is_alive(child))

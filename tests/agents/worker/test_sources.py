@@ -18,7 +18,7 @@ def test_file_saved_twice_within_a_second_runs_in_its_new_form(worker: Worker, t
     source = "from .tools import WORD\ndef root_agent(message, session): return 'one ' + WORD\n"
     write(tmp_path / "desk", {"agent.py": source, "tools.py": "WORD = 'one'\n", "__init__.py": ""})
     for file in (agent, tools):
-        # What an import by somebody else has left behind, as valid as Python can tell.
+        # A .pyc from another import, which Python considers valid.
         py_compile.compile(str(file), doraise=True)
         before = file.stat()
         file.write_text(file.read_text().replace("'one", "'two"))

@@ -53,11 +53,11 @@ root_agent = agent(call("clerk", request="A-7?"), "It is a kettle.", tools=[Agen
     assert tree(found) == {
         "turn": ["agent desk"],
         "desk": ["model scripted", "tool clerk", "model scripted"],
-        # The tool, and inside of it the agent, of the same name.
+        # The tool contains the agent of the same name.
         "clerk": ["agent clerk", "model scripted", "tool find_order", "model scripted"],
     }
     by_name = {(span["kind"], span["name"]): span for span in found}
-    # Only what is in the conversation has events of it.
+    # Only spans of the conversation itself have events.
     assert [span.get("events") for span in found if span["kind"] == "model"] == [[0], None, None, [2]]
     assert by_name["tool", "clerk"]["events"] == [1]
     assert by_name["tool", "clerk"]["runs"] == "clerk"

@@ -74,7 +74,7 @@ def run_solo(channel: Channel, lifeline: int) -> None:
 
 def _serve_solo(channel: Channel, lifeline: int) -> None:
     threading.Thread(target=processes.die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
-    channel.send(ready("this worker was started by itself"))
+    channel.send(ready("forking is not possible here"))
     command = channel.receive()
     if command is None:
         return
@@ -82,7 +82,7 @@ def _serve_solo(channel: Channel, lifeline: int) -> None:
     loaded = _enter(channel, command["spec"])
     if loaded is None:
         return
-    channel.send(_imported(loaded, "this worker was started by itself"))
+    channel.send(_imported(loaded, "forking is not possible here"))
     SharedCases(channel, lifeline, loaded).run()
 
 

@@ -28,7 +28,7 @@ def cannot_fork() -> str:
     if sys.platform != "linux":
         return f"forking a process that has imported a framework is not safe on {sys.platform}"
     if not os.path.isdir("/proc/self/task"):
-        return "/proc is not there, so threads left behind by imports could not be seen"
+        return "there is no /proc, so threads left by imports cannot be seen"
     return ""
 
 
