@@ -1,4 +1,4 @@
-"""What an agent did becomes what is expected of it: any part of it, and nothing else."""
+"""Accepting an agent's behavior as expected: any part of it, and nothing else."""
 
 import copy
 import json
@@ -78,7 +78,7 @@ _BOTH = {"tool_uses": [LOOK], "invocation_events": [said_event("a", "b")]}
 BOTH_SHAPES = {"eval_id": "x", "conversation": [{"user_content": text("Hello", "user"), "intermediate_data": _BOTH}]}
 
 
-def test_one_argument_is_set_and_nothing_else() -> None:
+def test_accepting_an_argument_changes_nothing_else() -> None:
     case = authored([LOOK, REFUND], answer="Here is your money.")
     actual = actual_turn(
         call_event("look", {"order": "A1"}, "1"), call_event("refund", {"order": "A1", "amount": 12.5}, "2")
@@ -94,7 +94,7 @@ def test_one_argument_is_set_and_nothing_else() -> None:
     assert json.dumps(changed) == json.dumps(wanted)
 
 
-def test_an_argument_added_and_one_taken_out() -> None:
+def test_arguments_are_added_and_removed() -> None:
     case = authored([{"name": "refund", "args": {"order": "A1", "note": "x"}}])
     actual = actual_turn(call_event("refund", {"order": "A1", "urgent": True}, "1"))
     comparison = Comparison(case, [actual])
@@ -103,13 +103,13 @@ def test_an_argument_added_and_one_taken_out() -> None:
     assert calls_of(comparison.accepted(comparison.hunks)) == [("refund", {"order": "A1", "urgent": True})]
 
 
-def test_no_arguments_are_not_an_empty_object() -> None:
+def test_missing_arguments_differ_from_an_empty_object() -> None:
     comparison = Comparison(authored([{"name": "look"}]), [actual_turn(call_event("look", {}, "1"))])
     assert [hunk.kind for hunk in comparison.hunks] == ["arguments"]
     assert calls_of(comparison.accepted(comparison.hunks)) == [("look", {})]
 
 
-def test_calls_are_added_in_their_place_and_taken_out() -> None:
+def test_calls_are_added_at_their_place_and_removed() -> None:
     case = authored([LOOK, {"name": "greet", "args": {}}])
     events = [call_event(name, {"order": "A1"}, name) for name in ("check", "look", "refund")]
     comparison = Comparison(case, [actual_turn(*events)])
@@ -124,7 +124,7 @@ def test_calls_are_added_in_their_place_and_taken_out() -> None:
     assert [name for name, _ in calls_of(comparison.accepted(comparison.hunks))] == ["check", "look", "refund"]
 
 
-def test_the_order_alone() -> None:
+def test_order_of_calls_is_accepted_alone() -> None:
     case = authored([LOOK, REFUND])
     events = [call_event("refund", {"order": "A1", "amount": 12}, "1"), call_event("look", {"order": "A1"}, "2")]
     comparison = Comparison(case, [actual_turn(*events)])
@@ -132,7 +132,7 @@ def test_the_order_alone() -> None:
     assert comparison.accepted(comparison.hunks)["conversation"][0]["intermediate_data"]["tool_uses"] == [REFUND, LOOK]
 
 
-def test_a_recorded_case_keeps_its_shape_its_authors_and_its_answers() -> None:
+def test_recorded_case_keeps_its_form_authors_and_tool_results() -> None:
     case = recorded(
         call_event("look", {"order": "A1"}, "one", "boss"),
         response_event("look", {"late": False}, "one", "boss"),
@@ -157,7 +157,7 @@ def test_a_recorded_case_keeps_its_shape_its_authors_and_its_answers() -> None:
     ]
 
 
-def test_texts_on_the_way() -> None:
+def test_intermediate_texts_are_added_changed_and_removed() -> None:
     case = authored([], said=[["desk", [{"text": "One moment"}]], ["till", [{"text": "Paid"}]]])
     actual = actual_turn(said_event("desk", "Wait, please"), said_event("boss", "Fine"))
     comparison = Comparison(case, [actual])
@@ -172,7 +172,7 @@ def test_texts_on_the_way() -> None:
     ]
 
 
-def test_an_answer_that_was_not_expected_and_one_that_did_not_come() -> None:
+def test_unexpected_and_missing_answers_are_accepted() -> None:
     case = authored([])
     del case["conversation"][0]["final_response"]
     comparison = Comparison(case, [actual_turn()])
@@ -192,12 +192,12 @@ def test_an_answer_that_was_not_expected_and_one_that_did_not_come() -> None:
         (BOTH_SHAPES, [actual_turn()], "both tool_uses and"),
     ],
 )
-def test_why_not(case: Json, turns: list[Any], words: str) -> None:
+def test_case_that_cannot_be_accepted_says_why(case: Json, turns: list[Any], words: str) -> None:
     with pytest.raises(NotComparableError, match=words):
         Comparison(case, turns)
 
 
-def test_a_turn_that_was_not_reached_leaves_the_others() -> None:
+def test_unreached_turn_does_not_block_the_others() -> None:
     case = authored([], answer="Other.")
     case["conversation"].append(copy.deepcopy(case["conversation"][0]))
     comparison = Comparison(case, [actual_turn(), None])
@@ -205,7 +205,7 @@ def test_a_turn_that_was_not_reached_leaves_the_others() -> None:
     assert comparison.notes == ("turn 2: the agent did not complete this turn in the last run",)
 
 
-def test_the_file_changes_where_the_hunk_is() -> None:
+def test_file_changes_only_at_the_hunk() -> None:
     case = camel(authored([LOOK, REFUND]))
     content = json.dumps({"evalSetId": "s", "eval_cases": [case, case]}, indent=3).replace(": 12", ": 1.2e1").encode()
     document = EvalsetText(content)
@@ -265,7 +265,7 @@ def pairs(draw: st.DrawFn) -> tuple[Json, list[Json]]:
 
 @settings(max_examples=100)
 @given(pairs())
-def test_all_accepted_is_what_the_agent_did(pair: tuple[Json, list[Json]]) -> None:
+def test_accepting_all_hunks_gives_the_agents_behavior(pair: tuple[Json, list[Json]]) -> None:
     case, actual = pair
     before = json.dumps([case, actual])
     comparison = Comparison(case, actual)
@@ -284,7 +284,7 @@ def test_all_accepted_is_what_the_agent_did(pair: tuple[Json, list[Json]]) -> No
 
 @settings(max_examples=100)
 @given(pairs(), st.data())
-def test_any_subset_in_any_order(pair: tuple[Json, list[Json]], data: st.DataObject) -> None:
+def test_any_subset_of_hunks_can_be_accepted_in_any_order(pair: tuple[Json, list[Json]], data: st.DataObject) -> None:
     case, actual = pair
     comparison = Comparison(case, actual)
     assert comparison.accepted([]) == case
@@ -303,7 +303,7 @@ def test_any_subset_in_any_order(pair: tuple[Json, list[Json]], data: st.DataObj
 
 @settings(max_examples=100)
 @given(pairs())
-def test_an_argument_changes_its_place_only(pair: tuple[Json, list[Json]]) -> None:
+def test_accepted_argument_changes_only_its_place(pair: tuple[Json, list[Json]]) -> None:
     case, actual = pair
     comparison = Comparison(case, actual)
     for hunk in comparison.hunks:

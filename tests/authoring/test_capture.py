@@ -1,4 +1,4 @@
-"""From a conversation to a case: what goes in, in which shape, and what of ADK's sessions is one."""
+"""Conversion of conversations and of ADK's sessions into cases."""
 
 import importlib.util
 import json
@@ -99,7 +99,7 @@ def made(choice: Choice = ALL, **options: Any) -> Any:
     return case_of(CAPTURED, choice, now=7.0, fresh=lambda: next(names), **options)
 
 
-def test_calls_and_texts_as_people_write_them() -> None:
+def test_authored_form_has_calls_and_texts() -> None:
     case = made()
     turn = case["conversation"][0]
     assert turn["invocation_id"] == "new-0"
@@ -114,7 +114,7 @@ def test_calls_and_texts_as_people_write_them() -> None:
     assert case["session_input"] == {"app_name": "desk", "user_id": "user", "state": {"orderId": {"aB": 1}}}
 
 
-def test_events_as_adk_records_them_without_what_differs_from_run_to_run() -> None:
+def test_recorded_form_omits_fields_that_differ_between_runs() -> None:
     events = made(Choice("mine", frozenset({0}), recorded=True))["conversation"][0]["intermediate_data"]
     assert events == {
         "invocation_events": [
@@ -126,7 +126,7 @@ def test_events_as_adk_records_them_without_what_differs_from_run_to_run() -> No
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_what_is_left_out_is_not_there(recorded: bool) -> None:
+def test_parts_that_were_not_chosen_are_left_out(recorded: bool) -> None:
     case = made(Choice("mine", frozenset({1}), tools=False, said_before=False, state=False, recorded=recorded))
     (turn,) = case["conversation"]
     assert content_text(turn["user_content"]) == "Danke"
@@ -135,7 +135,7 @@ def test_what_is_left_out_is_not_there(recorded: bool) -> None:
     assert case["session_input"]["state"] == {}
 
 
-def test_the_spelling_is_the_files_but_what_belongs_to_the_user_stays() -> None:
+def test_keys_follow_the_file_but_user_data_stays() -> None:
     case = made(Choice("mine", frozenset({0}), recorded=True), camel=True)
     assert case["sessionInput"]["state"] == {"orderId": {"aB": 1}}
     parts = case["conversation"][0]["intermediateData"]["invocationEvents"][0]["content"]["parts"]
@@ -146,7 +146,7 @@ def test_the_spelling_is_the_files_but_what_belongs_to_the_user_stays() -> None:
 @adk
 @pytest.mark.parametrize("camel", [True, False])
 @pytest.mark.parametrize("recorded", [True, False])
-def test_adk_reads_the_case(as_adk_reads: Callable[[bytes], list[Any]], recorded: bool, camel: bool) -> None:
+def test_adk_reads_the_captured_case(as_adk_reads: Callable[[bytes], list[Any]], recorded: bool, camel: bool) -> None:
     case = made(Choice("mine", frozenset({0, 1}), recorded=recorded), camel=camel)
     content = EvalsetFile(new_evalset("chats")).added(0, [case])
     (read,) = as_adk_reads(content)
@@ -154,7 +154,7 @@ def test_adk_reads_the_case(as_adk_reads: Callable[[bytes], list[Any]], recorded
     assert len(read["conversation"]) == 2
 
 
-def test_the_shape_of_a_file_is_that_of_its_first_case_that_has_one() -> None:
+def test_form_of_a_file_is_that_of_its_first_case_with_steps() -> None:
     nothing = {"conversation": [{"user_content": said("hi")}]}
     authored: dict[str, Any] = {"conversation": [{"intermediateData": {"toolUses": []}}]}
     recorded: dict[str, Any] = {"conversation": [{"intermediate_data": {"invocation_events": []}}]}
@@ -163,7 +163,7 @@ def test_the_shape_of_a_file_is_that_of_its_first_case_that_has_one() -> None:
     assert uses_events([nothing, {"conversation_scenario": {}}]) is None
 
 
-def test_ids() -> None:
+def test_id_is_made_of_the_first_words_of_the_user() -> None:
     assert id_from(CAPTURED, "chat") == "wo_ist_b_12"
     japanese = Captured("desk", "u", ({"user_content": said("ご注文はどこですか" * 9)},), {})
     assert len(id_from(japanese, "chat")) == 40
@@ -191,7 +191,7 @@ SESSION = session(
 )  # fmt: skip
 
 
-def test_a_session_of_adks_becomes_turns() -> None:
+def test_adk_session_becomes_turns() -> None:
     captured = case_from_session(SESSION)
     assert (captured.app_name, captured.user_id, captured.state) == ("desk", "u", {"customer": "Mira"})
     assert "orderId" in captured.notes[0]
@@ -203,7 +203,7 @@ def test_a_session_of_adks_becomes_turns() -> None:
 
 
 @adk
-def test_the_turns_of_a_session_are_those_that_adk_finds() -> None:
+def test_session_has_the_turns_that_adk_finds() -> None:
     theirs = _python("-c", _CONVERTS, said=json.dumps(SESSION))
     ours = case_from_session(SESSION).turns
     assert len(ours) == len(theirs)
@@ -233,7 +233,7 @@ def test_the_turns_of_a_session_are_those_that_adk_finds() -> None:
         (session("no event"), "events[0]: this must be an object"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_session_is_refused_with_the_place(value: Any, place: str) -> None:
+def test_invalid_session_is_refused_with_its_place(value: Any, place: str) -> None:
     with pytest.raises(NoSessionError) as refused:
         case_from_session(value)
     assert place in str(refused.value)

@@ -1,4 +1,4 @@
-"""Rows of a case and what is done with them: both shapes, both spellings, anything for a value."""
+"""Rows of a case and their operations, for both forms, both spellings and any values."""
 
 import json
 from typing import Any
@@ -78,7 +78,7 @@ def names(case: Any) -> list[str]:
     return [one.name.strip() for one in rows_of(case)]
 
 
-def test_the_rows_are_those_of_a_conversation() -> None:
+def test_rows_follow_the_conversation() -> None:
     assert names(WRITTEN) == [
         *("id", "turn 1", "user", "user", "call", "args", "call", "args", "result", "said", "answer"),
         *("rubric", "id", "type", "turn 2", "user", "app", "user id", "state"),
@@ -90,7 +90,7 @@ def test_the_rows_are_those_of_a_conversation() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_row_says_where_its_value_is(case: Any) -> None:
+def test_every_row_has_the_place_of_its_value(case: Any) -> None:
     for one in rows_of(case):
         assert value_at(case, one.location) == one.value or one.form == "heading"
         assert one.missing == (
@@ -99,7 +99,7 @@ def test_each_row_says_where_its_value_is(case: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_everything_that_can_be_added_is_taken_by_adk_and_seen(case: Any) -> None:
+def test_every_added_part_is_valid_and_has_a_row(case: Any) -> None:
     for one in rows_of(case):
         for part in parts_for(case, one):
             after, place = with_part(case, one, part.what)
@@ -108,7 +108,7 @@ def test_everything_that_can_be_added_is_taken_by_adk_and_seen(case: Any) -> Non
             assert any(new.location[: len(place)] == place for new in rows_of(after)), part
 
 
-def test_additions_are_in_the_spelling_and_shape_of_the_case() -> None:
+def test_added_parts_follow_spelling_and_form_of_the_case() -> None:
     after, _ = with_part(RECORDED, row(RECORDED, "call"), "call")
     events = after["conversation"][0]["intermediateData"]["invocationEvents"]
     assert events[1] == {
@@ -120,7 +120,7 @@ def test_additions_are_in_the_spelling_and_shape_of_the_case() -> None:
     assert "intermediate_data" in with_part(WRITTEN, row(WRITTEN, "turn 2"), "call")[0]["conversation"][1]
 
 
-def test_a_message_goes_alone() -> None:
+def test_deleting_a_message_keeps_the_rest() -> None:
     assert "final_response" not in remove(WRITTEN, row(WRITTEN, "answer"))["conversation"][0]
     parts = remove(WRITTEN, row(WRITTEN, "user", 1))["conversation"][0]["user_content"]["parts"]
     assert parts == [{"text": "Where is it?"}]
@@ -130,7 +130,7 @@ def test_a_message_goes_alone() -> None:
         remove(WRITTEN, row(WRITTEN, "id"))
 
 
-def test_a_turn_is_doubled_under_an_id_of_its_own() -> None:
+def test_duplicated_turn_gets_a_new_id() -> None:
     after, place = duplicate(WRITTEN, row(WRITTEN, "turn 1"))
     assert place == ("conversation", 1)
     first, fresh, last = (turn["invocation_id"] for turn in after["conversation"])
@@ -141,12 +141,12 @@ def test_a_turn_is_doubled_under_an_id_of_its_own() -> None:
         duplicate(WRITTEN, row(WRITTEN, "state"))
 
 
-def test_a_doubled_rubric_gets_an_id_of_its_own() -> None:
+def test_duplicated_rubric_gets_a_new_id() -> None:
     after, _ = duplicate(WRITTEN, row(WRITTEN, "rubric"))
     assert [rubric["rubric_id"] for rubric in after["conversation"][0]["rubrics"]] == ["polite", "polite_2"]
 
 
-def test_a_doubled_call_gets_an_id_of_its_own_where_it_has_one() -> None:
+def test_duplicated_call_with_an_id_gets_a_new_one() -> None:
     event = {"author": "a", "content": {"parts": [{"function_call": {"id": "adk-1", "name": "find", "args": {}}}]}}
     turns: Any = [
         {"intermediate_data": {"tool_uses": [{"id": "x", "name": "find"}, {"id": "x_2", "name": "find"}]}},
@@ -161,7 +161,7 @@ def test_a_doubled_call_gets_an_id_of_its_own_where_it_has_one() -> None:
     assert twins[2] == turns[2]["intermediate_data"]["tool_uses"][0]
 
 
-def test_calls_and_turns_move() -> None:
+def test_calls_and_turns_can_be_moved() -> None:
     after, place = move(WRITTEN, row(WRITTEN, "args"), 1)
     assert place[-1] == 1
     assert [call["name"] for call in after["conversation"][0]["intermediate_data"]["tool_uses"]] == ["refund", "find"]
@@ -172,7 +172,7 @@ def test_calls_and_turns_move() -> None:
         move(WRITTEN, row(WRITTEN, "turn 2"), 1)
 
 
-def test_a_free_name_is_one_that_nobody_has() -> None:
+def test_free_name_is_not_in_use() -> None:
     assert free_name("a", []) == "a"
     assert free_name("a", ["a", "a_2"]) == "a_3"
 
@@ -193,7 +193,7 @@ def test_any_json_has_rows(case: Any) -> None:
 
 @settings(deadline=None, max_examples=150)
 @given(st.data())
-def test_an_operation_changes_its_case_and_leaves_every_other_byte(data: st.DataObject) -> None:
+def test_operation_leaves_bytes_of_other_cases_alone(data: st.DataObject) -> None:
     case = data.draw(st.sampled_from(CASES))
     others = [{**SCENARIO, "eval_id": "before"}, {**WRITTEN, "eval_id": "after"}]
     indent = data.draw(st.sampled_from([None, 1, 2, 4, "\t"]))
@@ -221,7 +221,7 @@ def test_an_operation_changes_its_case_and_leaves_every_other_byte(data: st.Data
     assert changed[: content.index(start) + len(start)] == content[: content.index(start) + len(start)]
 
 
-def test_the_case_given_is_never_changed() -> None:
+def test_operations_do_not_change_their_input() -> None:
     before = json.dumps(CASES)
     for case in CASES:
         for one in rows_of(case):
@@ -235,7 +235,7 @@ def test_the_case_given_is_never_changed() -> None:
     assert json.dumps(CASES) == before
 
 
-def test_values_at_places() -> None:
+def test_values_are_read_and_set_at_places() -> None:
     assert with_value({}, ("a", "b"), 1) == {"a": {"b": 1}}
     assert with_value([1, 2], (1,), 3) == [1, 3]
     assert without({"a": [1, 2]}, ("a", 0)) == {"a": [2]}
@@ -250,14 +250,14 @@ def file(*cases: Any) -> EvalsetFile:
     return EvalsetFile(json.dumps({"eval_set_id": "s", "eval_cases": cases}, indent=2).encode())
 
 
-def test_what_adk_would_not_read_is_refused_at_its_place() -> None:
+def test_invalid_edit_is_refused_with_its_place() -> None:
     wrong = with_value(WRITTEN, ("conversation", 0, "intermediate_data", "tool_uses", 0, "args"), [1])
     with pytest.raises(RejectedError) as caught:
         file(WRITTEN).with_case(0, wrong)
     assert caught.value.breaches[0].location[-1] == "args"
 
 
-def test_a_fault_that_was_there_does_not_stop_the_mending_of_another() -> None:
+def test_existing_fault_does_not_block_other_edits() -> None:
     broken = {**WRITTEN, "conversation": [{"user_content": 1}, {"user_content": 2}]}
     mended = with_value(broken, ("conversation", 0), WRITTEN["conversation"][0])
     after = file(broken).with_case(0, mended)
@@ -265,14 +265,14 @@ def test_a_fault_that_was_there_does_not_stop_the_mending_of_another() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  ", "plan"])
-def test_ids_are_there_and_differ(name: str) -> None:
+def test_case_ids_must_exist_and_be_unique(name: str) -> None:
     with pytest.raises(RejectedError):
         file(WRITTEN, SCENARIO).with_case(0, {**WRITTEN, "eval_id": name})
     with pytest.raises(RejectedError):
         file(WRITTEN, SCENARIO).added(1, [new_case(name, app="a", user="u", camel=False)])
 
 
-def test_copies_have_names_and_turns_of_their_own() -> None:
+def test_copies_get_new_case_and_turn_ids() -> None:
     content, added = file(WRITTEN, SCENARIO).with_copies([0, 1])
     assert added == ["late_2", "plan_2"]
     cases = json.loads(content)["eval_cases"]
@@ -281,14 +281,14 @@ def test_copies_have_names_and_turns_of_their_own() -> None:
     assert len(set(ids)) == 4
 
 
-def test_cases_go_to_another_file_or_not_at_all() -> None:
+def test_cases_move_to_another_file_or_not_at_all() -> None:
     left, right = moved(file(WRITTEN, SCENARIO), [0], file())
     assert [json.loads(content)["eval_cases"] for content in (left, right)] == [[SCENARIO], [WRITTEN]]
     with pytest.raises(RejectedError, match="already has late"):
         moved(file(WRITTEN), [0], file(SCENARIO, WRITTEN))
 
 
-def test_the_frame() -> None:
+def test_evalset_id_name_and_description_can_be_edited() -> None:
     after = file(WRITTEN).with_frame({"name": "New", "description": None, "eval_set_id": "t"})
     assert json.loads(after) == {"eval_set_id": "t", "eval_cases": [WRITTEN], "name": "New"}
     for wrong in ("", " ", 1):
@@ -297,14 +297,14 @@ def test_the_frame() -> None:
 
 
 @pytest.mark.parametrize(("camel", "scenario"), [(False, False), (True, False), (False, True), (True, True)])
-def test_a_new_case_is_one_that_adk_takes(camel: bool, scenario: bool) -> None:
+def test_new_case_is_valid_for_adk(camel: bool, scenario: bool) -> None:
     case = new_case("new", app="a", user="u", camel=camel, scenario=scenario)
     assert errors_of(case) == []
     assert ("evalId" in case) == camel
     assert ("conversation" in case) != scenario
 
 
-def test_names_that_adk_saves() -> None:
+def test_evalset_names_follow_adks_rules() -> None:
     assert name_fault("late_2") == ""
     assert name_fault("")
     assert name_fault("späte pakete")

@@ -1,4 +1,4 @@
-"""Every field of every criterion's model is in the form, and a change touches nothing else."""
+"""The criteria form has every field of every criterion, and a change touches nothing else."""
 
 import contextlib
 import json
@@ -75,7 +75,7 @@ def after(text: str, *changes: tuple[str, str, Any]) -> str:
 @pytest.mark.parametrize(
     "info", [info for info in known().values() if not info.informational], ids=lambda info: str(info.name)
 )
-def test_no_field_of_a_model_is_missing(info: Any) -> None:
+def test_form_has_every_field_of_a_criterion(info: Any) -> None:
     rows = rows_of({"criteria": {info.name: 0.5}})
     names = {one.field.name for one in rows if one.criterion == info.name}
     wanted = {"threshold"} | (set(info.option_names) - {"judge_model_options"})
@@ -86,7 +86,7 @@ def test_no_field_of_a_model_is_missing(info: Any) -> None:
     assert names == wanted
 
 
-def test_the_type_of_the_simulated_user_goes_through_all_there_are() -> None:
+def test_type_of_the_simulated_user_cycles_through_all_types() -> None:
     shown = [one for one in rows_of({"criteria": {}}) if one.field.name == "type"]
     assert [next_choice(one) for one in shown] == ["llm_audio"]
     chosen = [one for one in rows_of({"user_simulator_config": {"type": "llm_audio"}}) if one.field.name == "type"]
@@ -94,7 +94,7 @@ def test_the_type_of_the_simulated_user_goes_through_all_there_are() -> None:
 
 
 @pytest.mark.parametrize("kind", SIMULATORS)
-def test_no_field_of_the_simulated_user_is_missing(kind: str) -> None:
+def test_form_has_every_field_of_the_simulated_user(kind: str) -> None:
     rows = rows_of({"criteria": {}, "userSimulatorConfig": {"type": kind, "maxAllowedInvocations": 5, "odd": 1}})
     inside = [one for one in rows if one.location[:1] == ("userSimulatorConfig",) and one.depth]
     assert {one.field.name for one in inside if one.kind != "kept"} == set(SIMULATORS[kind].model_fields)
@@ -104,7 +104,7 @@ def test_no_field_of_the_simulated_user_is_missing(kind: str) -> None:
     assert ("userSimulatorConfig", "includeFunctionCalls") in {one.location for one in inside}
 
 
-def test_rubrics_are_rows_with_all_their_parts() -> None:
+def test_rubric_has_a_row_for_each_part() -> None:
     rows = [one for one in rows_of(draft().content) if one.depth >= 2]
     assert [(one.field.name, one.value) for one in rows if one.unit[-1] == 1] == [
         ("text", "two"),
@@ -115,26 +115,26 @@ def test_rubrics_are_rows_with_all_their_parts() -> None:
     ]
 
 
-def test_what_the_form_does_not_know_is_shown_and_kept() -> None:
+def test_unknown_keys_are_shown_and_kept() -> None:
     kept = {one.field.name: one.value for one in rows_of(draft().content) if one.kind == "kept"}
     assert kept == {"note": "ü", "weight": 3, "mine": [1, 2, 3], "last": None}
     own = {"criteria": {"mine": {"threshold": 1, "match_type": 7}}, "custom_metrics": {"mine": {"code_config": {}}}}
     assert [one.field.name for one in rows_of(own) if one.kind == "kept"] == ["match_type", "custom_metrics"]
 
 
-def test_a_threshold_is_one_changed_value() -> None:
+def test_threshold_edit_changes_one_value() -> None:
     assert after(TEXT, ("response_match_score", "threshold", 0.65)) == TEXT.replace("   0.8,", "   0.65,")
     assert after(TEXT, ("tool_trajectory_avg_score", "threshold", 0.5)) == TEXT.replace("1.0 ,", "0.5 ,")
 
 
-def test_the_spelling_of_the_file_stays() -> None:
+def test_spelling_of_the_file_is_kept() -> None:
     one = after(TEXT, ("tool_trajectory_avg_score", "match_type", "IN_ORDER"))
     assert one == TEXT.replace('"matchType": "EXACT"', '"matchType": "IN_ORDER"')
     two = json.loads(after(TEXT, ("tool_trajectory_avg_score", "ignore_args", True)))
     assert two["criteria"]["tool_trajectory_avg_score"]["ignoreArgs"] is True
 
 
-def test_an_option_makes_an_object_of_a_number_and_goes_again() -> None:
+def test_option_turns_a_number_into_an_object_and_back() -> None:
     text = '{"criteria": {"final_response_match_v2": 0.8}}'
     one = draft(text)
     judge = row(one.content, "judge_model", "final_response_match_v2")
@@ -146,7 +146,7 @@ def test_an_option_makes_an_object_of_a_number_and_goes_again() -> None:
     assert one.bytes_of(without(content, judge.location)).decode() == text
 
 
-def test_adding_moving_and_removing_rubrics() -> None:
+def test_rubrics_can_be_added_moved_and_removed() -> None:
     name = "rubric_based_tool_use_quality_v1"
     content, place = with_rubric(draft().content, name, 0)
     rubrics = content["criteria"][name]["rubrics"]
@@ -167,7 +167,7 @@ def test_moving_a_criterion_keeps_the_others() -> None:
     assert json.loads(draft().bytes_of(content)) == content
 
 
-def test_steps_stay_on_their_grid_and_within_the_scores() -> None:
+def test_steps_stay_on_the_grid_and_in_the_score_range() -> None:
     def at(value: Any, step: float, name: str = "safety_v1") -> Any:
         return stepped(row({"criteria": {name: value}}, "threshold", name), step)
 
@@ -179,13 +179,13 @@ def test_steps_stay_on_their_grid_and_within_the_scores() -> None:
 
 
 @given(st.floats(0, 1), st.sampled_from([0.05, 0.01]))
-def test_a_step_up_never_lowers(value: float, step: float) -> None:
+def test_step_up_never_lowers_the_value(value: float, step: float) -> None:
     one = row({"criteria": {"safety_v1": value}}, "threshold", "safety_v1")
     assert stepped(one, step) >= value - 1e-6
     assert stepped(one, -step) <= value + 1e-6
 
 
-def test_choices_go_round() -> None:
+def test_choices_cycle() -> None:
     name = "tool_trajectory_avg_score"
     content: Any = {"criteria": {name: 1}}
     seen = []
@@ -210,13 +210,13 @@ def test_choices_go_round() -> None:
         ("judge_model", "  ", "press D to remove the field"),
     ],
 )
-def test_what_is_no_value_is_refused_with_the_way_out(field: str, typed: str, words: str) -> None:
+def test_invalid_value_is_refused_with_a_hint(field: str, typed: str, words: str) -> None:
     one = row({"criteria": {"final_response_match_v2": 0.8}}, field, "final_response_match_v2")
     with pytest.raises(ValueRefusedError, match=words):
         read_typed(one, typed)
 
 
-def test_odd_shapes_become_rows_that_can_be_put_right() -> None:
+def test_malformed_values_become_editable_rows() -> None:
     shapes: tuple[Any, ...] = (
         [],
         {"criteria": 3},
@@ -232,7 +232,7 @@ def test_odd_shapes_become_rows_that_can_be_put_right() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: str(preset.name))
-def test_a_preset_is_a_config_that_runs(preset: Any) -> None:
+def test_preset_is_a_valid_config(preset: Any) -> None:
     one = new_draft(FILE)
     content, new = with_preset(one.content, preset, instead=True)
     config = parse_config(FILE, one.bytes_of(content))
@@ -243,28 +243,28 @@ def test_a_preset_is_a_config_that_runs(preset: Any) -> None:
     assert "alls" in preset.cost or "no call" in preset.cost
 
 
-def test_the_documented_presets_are_those_of_the_descriptions(repository: Path) -> None:
+def test_documented_presets_equal_the_descriptions(repository: Path) -> None:
     documented = (repository / "docs" / "criteria-editing.md").read_text(encoding="utf-8")
     assert presets_list() in documented, "put there what this prints: python -m workbench.authoring.criteria_presets"
 
 
-def test_a_preset_leaves_what_is_there() -> None:
+def test_preset_keeps_existing_criteria() -> None:
     content, new = with_preset(draft().content, PRESETS[0])
     assert new == []
     assert content == draft().content
 
 
-def test_what_a_criterion_costs_and_needs() -> None:
+def test_cost_and_needs_of_criteria_are_described() -> None:
     assert cost(known()["response_match_score"]) == "no calls"
     assert cost(known()["final_response_match_v2"], 3) == "up to 3 judge calls per turn"
     assert "service" in cost(known()["safety_v1"])
     assert "reference" in needs(known()["final_response_match_v2"])
     assert "scenario" in needs(known()["per_turn_user_simulator_quality_v1"])
-    assert cost(known()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service a conversation"
+    assert cost(known()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service per conversation"
     assert "Not supported yet" in guide(replace(known()["safety_v1"], score=""))
 
 
-def test_both_versions_by_criterion() -> None:
+def test_two_versions_are_merged_by_criterion() -> None:
     base = {"criteria": {"a": 1, "b": 2, "c": 3}, "x": 1}
     theirs = {"criteria": {"a": 9, "b": 2, "c": 3, "d": 4}, "x": 2}
     mine = {"criteria": {"a": 1, "b": 5}, "x": 1, "y": 7}
@@ -286,7 +286,7 @@ def save_config(saver: Saver, one: ConfigDraft, content: Any, *, over: bytes | N
     return draft_of(one.file, after)
 
 
-def test_a_changed_threshold_is_one_line_on_the_disk(tmp_path: Path, saver: Saver) -> None:
+def test_changed_threshold_is_one_line_on_disk(tmp_path: Path, saver: Saver) -> None:
     file = tmp_path / "test_config.json"
     before = b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()
     file.write_bytes(before)
@@ -299,7 +299,7 @@ def test_a_changed_threshold_is_one_line_on_the_disk(tmp_path: Path, saver: Save
     assert file.read_bytes() == before
 
 
-def test_a_new_file_is_laid_out_plainly(tmp_path: Path, saver: Saver) -> None:
+def test_new_file_has_a_plain_layout(tmp_path: Path, saver: Saver) -> None:
     one = new_draft(tmp_path / "test_config.json")
     save_config(saver, one, with_criterion(one.content, "safety_v1"))
     assert one.file.read_text() == (
@@ -308,7 +308,7 @@ def test_a_new_file_is_laid_out_plainly(tmp_path: Path, saver: Saver) -> None:
     )
 
 
-def test_what_would_stop_a_run_is_not_written(tmp_path: Path, saver: Saver) -> None:
+def test_config_that_would_stop_a_run_is_not_written(tmp_path: Path, saver: Saver) -> None:
     file = tmp_path / "test_config.json"
     text = TEXT.replace(', "weight": 3', "")
     file.write_text(text)
@@ -320,7 +320,7 @@ def test_what_would_stop_a_run_is_not_written(tmp_path: Path, saver: Saver) -> N
     assert file.read_text() == text
 
 
-def test_a_fault_that_was_there_before_is_no_obstacle(tmp_path: Path, saver: Saver) -> None:
+def test_existing_fault_does_not_block_an_edit(tmp_path: Path, saver: Saver) -> None:
     file = tmp_path / "test_config.json"
     file.write_text('{"criteria": {"safety_v2": 0.5, "response_match_score": 0.8}}')
     one = open_config(file)
@@ -328,7 +328,7 @@ def test_a_fault_that_was_there_before_is_no_obstacle(tmp_path: Path, saver: Sav
     assert file.read_text() == '{"criteria": {"safety_v2": 0.5, "response_match_score": 0.7}}'
 
 
-def test_a_newer_content_is_not_overwritten(tmp_path: Path, saver: Saver) -> None:
+def test_newer_content_is_not_overwritten(tmp_path: Path, saver: Saver) -> None:
     file = tmp_path / "test_config.json"
     file.write_text(TEXT)
     one = open_config(file)
@@ -342,12 +342,12 @@ def test_a_newer_content_is_not_overwritten(tmp_path: Path, saver: Saver) -> Non
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"criteria": {"response_match_score": 0.8,}}', "{} // why", ""])
-def test_what_is_not_in_order_is_left_alone(text: str) -> None:
+def test_invalid_config_is_left_unchanged(text: str) -> None:
     with pytest.raises(EditError):
         draft(text)
 
 
-def test_a_file_without_criteria_shows_those_that_hold() -> None:
+def test_file_without_criteria_shows_the_defaults() -> None:
     one = draft('{"live_model_config": {"timeout_seconds": 3}}')
     assert one.defaults
     assert list(one.content["criteria"]) == ["tool_trajectory_avg_score", "response_match_score"]
@@ -366,7 +366,7 @@ CONFIGS = st.fixed_dictionaries(
 
 
 @given(CONFIGS)
-def test_any_content_has_rows_that_say_what_stands_there(content: Any) -> None:
+def test_rows_of_any_content_have_its_values(content: Any) -> None:
     for one in rows_of(content):
         if one.given and one.kind not in ("rubrics", "heading") and one.location != ("criteria",):
             value = content

@@ -1,4 +1,4 @@
-"""Files as others write them: one value edited is one line of difference, and google-adk reads what was written."""
+"""Real ADK files: one edited value changes one line, and google-adk reads the result."""
 
 import json
 import subprocess
@@ -75,7 +75,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_value_is_one_line(name: str, tmp_path: Path) -> None:
+def test_one_edited_value_changes_one_line(name: str, tmp_path: Path) -> None:
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout
@@ -95,7 +95,7 @@ def test_one_value_is_one_line(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["from_web_page", "from_command_line"])
-def test_every_value_of_a_real_file_is_one_line(name: str) -> None:
+def test_every_edited_value_of_a_real_file_changes_one_line(name: str) -> None:
     before = (DATA / f"{name}.evalset.json").read_bytes()
     evalset = EvalsetFile(before)
     lines = before.decode().split("\n")
@@ -118,9 +118,7 @@ def test_every_value_of_a_real_file_is_one_line(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "said"), [("saved_by_page", "Hello there, größe 東京"), ("saved_by_cli", "Hello")])
 @pytest.mark.parametrize("recorded", [True, False])
-def test_a_session_that_adk_saved_becomes_a_case_that_adk_reads(
-    name: str, said: str, recorded: bool, tmp_path: Path
-) -> None:
+def test_saved_adk_session_becomes_a_case_that_adk_reads(name: str, said: str, recorded: bool, tmp_path: Path) -> None:
     captured = case_from_session(json.loads((DATA / f"{name}.session.json").read_text("utf-8")))
     assert captured.app_name == "parcel_desk"
     assert captured.state == {}
@@ -141,7 +139,7 @@ def adk_ids(path: Path, content: bytes) -> list[str]:
     return [case.eval_id for case in load_eval_set_from_file(str(path), "s").eval_cases]
 
 
-def test_the_names_of_the_samples_are_those_of_adk() -> None:
+def test_sample_files_have_adks_names() -> None:
     assert EvalsetFile(web_page()).camel
     assert not EvalsetFile(command_line()).camel
 
@@ -176,7 +174,7 @@ def edited_files() -> Iterator[bytes]:
             ).added(1, [case])
 
 
-def test_what_is_written_google_adk_reads(tmp_path: Path) -> None:
+def test_google_adk_reads_the_written_files(tmp_path: Path) -> None:
     count = 0
     for content in dict.fromkeys(edited_files()):
         wanted = [case.get("evalId", case.get("eval_id")) for case in json.loads(content)["eval_cases"]]

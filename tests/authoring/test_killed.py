@@ -1,4 +1,4 @@
-"""kill -9 at every line of a save, an undo and a redo, and in the middle of what they write."""
+"""kill -9 at every line of a save, an undo and a redo, and during their writes."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ def folders_after(top: Path, *words: str) -> list[Path]:
     return sorted(top.iterdir())
 
 
-def test_a_save(tmp_path: Path) -> None:
+def test_killed_save_leaves_old_or_new_content(tmp_path: Path) -> None:
     """Old or new content, never a mixture; and once the edit is known to the journal, it can be made whole."""
     seen: Counter[str] = Counter()
     for folder in folders_after(tmp_path, "save"):
@@ -43,7 +43,7 @@ def test_a_save(tmp_path: Path) -> None:
     assert min(seen["recovered"], seen["completed"], seen["lost"]) > 5
 
 
-def test_an_edit_of_two_files(tmp_path: Path) -> None:
+def test_killed_edit_of_two_files_can_be_completed_or_undone(tmp_path: Path) -> None:
     """Both or none, after what was cut short is made whole."""
     seen: Counter[str] = Counter()
     for folder in folders_after(tmp_path, "move"):
@@ -60,7 +60,7 @@ def test_an_edit_of_two_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["undo", "redo"])
-def test_what_is_taken_back_or_made_again(tmp_path: Path, action: str) -> None:
+def test_killed_undo_and_redo_leave_old_or_new_content(tmp_path: Path, action: str) -> None:
     """Wherever it was killed, the same key leads to the same end, and the other one back."""
     seen: Counter[bytes] = Counter()
     for folder in folders_after(tmp_path, action):
@@ -75,6 +75,6 @@ def test_what_is_taken_back_or_made_again(tmp_path: Path, action: str) -> None:
     assert set(seen) == {OLD, NEW}
 
 
-def test_the_kills_find_a_save_that_is_not_atomic(tmp_path: Path) -> None:
+def test_kills_detect_a_save_that_is_not_atomic(tmp_path: Path) -> None:
     contents = {(folder / "a.json").read_bytes() for folder in folders_after(tmp_path, "save", "in-place")}
     assert contents - {OLD, NEW}

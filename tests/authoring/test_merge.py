@@ -1,4 +1,4 @@
-"""Three versions of a file become one, case by case."""
+"""Three versions of a file are merged case by case."""
 
 import json
 from typing import Any
@@ -24,14 +24,14 @@ def cases_in(data: bytes) -> list[Any]:
     return json.loads(data)["eval_cases"]  # type: ignore[no-any-return]
 
 
-def test_changes_in_different_cases_are_both_kept_without_a_question() -> None:
+def test_changes_in_different_cases_are_merged_without_asking() -> None:
     theirs, mine = content(case("a", "t"), case("b"), case("c")), content(case("a"), case("b", "m"), case("c"))
     found = differences(BASE, theirs, mine)
     assert [(one.eval_id, one.who, one.proposed) for one in found] == [("a", "theirs", "theirs"), ("b", "mine", "mine")]
     assert cases_in(merged(theirs, found, {}, mine)) == [case("a", "t"), case("b", "m"), case("c")]
 
 
-def test_of_a_case_that_both_changed_one_side_is_taken() -> None:
+def test_case_changed_by_both_is_taken_from_one_side() -> None:
     theirs, mine = content(case("a", "t"), case("b"), case("c")), content(case("a", "m"), case("b"), case("c"))
     found = differences(BASE, theirs, mine)
     assert [(one.eval_id, one.who) for one in found] == [("a", "both")]
@@ -39,7 +39,7 @@ def test_of_a_case_that_both_changed_one_side_is_taken() -> None:
     assert merged(theirs, found, {"a": "mine"}, mine) == mine
 
 
-def test_cases_that_came_and_went() -> None:
+def test_added_and_deleted_cases_are_merged() -> None:
     theirs = content(case("b"), case("c"), case("t"))
     mine = content(case("a"), case("m"), case("c"))
     found = differences(BASE, theirs, mine)
@@ -49,7 +49,7 @@ def test_cases_that_came_and_went() -> None:
     assert {one["eval_id"] for one in cases_in(merged(theirs, found, everything, mine))} == {"a", "m", "c"}
 
 
-def test_what_stands_around_the_cases() -> None:
+def test_fields_around_the_cases_are_merged() -> None:
     theirs, mine = (
         content(case("a"), case("b"), case("c"), name="T"),
         content(case("a"), case("b"), case("c"), description="M"),
@@ -61,12 +61,12 @@ def test_what_stands_around_the_cases() -> None:
     assert (after.get("name"), after["description"]) == (None, "M")
 
 
-def test_the_same_change_on_both_sides_is_no_difference() -> None:
+def test_same_change_on_both_sides_is_no_difference() -> None:
     theirs = content(case("a", "x"), case("b"), case("c"))
     assert differences(BASE, theirs, theirs) == []
 
 
-def test_what_cannot_be_told_apart_or_read_is_not_merged() -> None:
+def test_duplicate_ids_and_broken_files_are_not_merged() -> None:
     with pytest.raises(EditError):
         differences(BASE, b"{", BASE)
     with pytest.raises(ValueError, match="same id"):

@@ -1,4 +1,4 @@
-"""Old formats become today's schema: what ADK makes of the old file, it makes of the new one."""
+"""Migration: ADK reads the same cases from the new file as from the old one."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def _old(tmp_path: Path, content: Any, name: str) -> Path:
         ),
     ],
 )
-def test_the_new_file_holds_the_cases_of_the_old_one(tmp_path: Path, content: Any, name: str) -> None:
+def test_new_file_has_the_cases_of_the_old_one(tmp_path: Path, content: Any, name: str) -> None:
     old = _old(tmp_path, content, name)
     migration = migrate(old, name="neu")
     new = tmp_path / "neu.evalset.json"
@@ -57,7 +57,7 @@ def test_the_new_file_holds_the_cases_of_the_old_one(tmp_path: Path, content: An
     assert migration.cases == len(before.cases)
 
 
-def test_ids_of_turns_differ_and_are_the_same_each_time(tmp_path: Path) -> None:
+def test_turn_ids_are_unique_and_deterministic(tmp_path: Path) -> None:
     old = _old(tmp_path, [{"name": "a", "data": TURNS}, {"name": "b", "data": TURNS}], "old.evalset.json")
     first, second = migrate(old, name="n"), migrate(old, name="n")
     ids = [turn["invocation_id"] for case in json.loads(first.text)["eval_cases"] for turn in case["conversation"]]
@@ -65,26 +65,26 @@ def test_ids_of_turns_differ_and_are_the_same_each_time(tmp_path: Path) -> None:
     assert first == second
 
 
-def test_the_initial_session_goes_into_the_case(tmp_path: Path) -> None:
+def test_initial_session_is_put_into_the_case(tmp_path: Path) -> None:
     old = _old(tmp_path, TURNS, "old.test.json")
     session = {"app_name": "desk", "user_id": "u", "state": {"k": None}}
     (case,) = json.loads(migrate(old, name="n", initial_session=session).text)["eval_cases"]
     assert case["session_input"] == session
 
 
-def test_what_has_no_place_is_named_with_its_own(tmp_path: Path) -> None:
+def test_parts_without_a_place_are_named(tmp_path: Path) -> None:
     (left,) = migrate(_old(tmp_path, TURNS, "old.test.json"), name="n").left_behind
     assert left.json_path == "[0].expected_tool_use[0].mock_tool_output"
     assert left.line == 1
 
 
-def test_a_file_of_todays_schema_is_left_alone(tmp_path: Path) -> None:
+def test_file_of_todays_schema_is_left_alone(tmp_path: Path) -> None:
     current = _old(tmp_path, {"eval_set_id": "a", "eval_cases": []}, "new.evalset.json")
     with pytest.raises(AlreadyCurrentError):
         migrate(current, name="n")
 
 
 @pytest.mark.parametrize("content", [[{"reference": "no query"}], [{"name": "a"}], [1], {"a": 1}])
-def test_what_adk_would_not_take_is_refused(tmp_path: Path, content: Any) -> None:
+def test_file_that_adk_rejects_is_refused(tmp_path: Path, content: Any) -> None:
     with pytest.raises(BrokenFileError):
         migrate(_old(tmp_path, content, "old.test.json"), name="n")

@@ -1,4 +1,4 @@
-"""Damaged files of every kind: each costs its own faults, in little time, and never an exception."""
+"""Damaged files of every kind: each reports its own faults quickly and raises nothing."""
 
 import contextlib
 import random
@@ -38,7 +38,7 @@ def _damaged(folder: Path, files: list[Path], kind: str, seed: int) -> Path:
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=150)
-def test_a_damaged_evalset_has_faults_or_cases(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_damaged_evalset_has_faults_or_cases(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     file = _damaged(tmp_path_factory.mktemp("m"), _EVALSETS, "json", seed)
     began = time.process_time()
     document = open_evalset(file)
@@ -55,7 +55,7 @@ def test_a_damaged_evalset_has_faults_or_cases(tmp_path_factory: pytest.TempPath
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=100)
-def test_a_damaged_config_or_session_is_faults(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_damaged_config_or_session_has_faults(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     file = _damaged(tmp_path_factory.mktemp("m"), _CONFIGS, "json", seed)
     config = read_config(file)
     assert not any("report it" in fault.hint for fault in config.faults)
@@ -65,9 +65,7 @@ def test_a_damaged_config_or_session_is_faults(tmp_path_factory: pytest.TempPath
 
 @given(_SEEDS)
 @settings(deadline=None, max_examples=60)
-def test_a_damaged_agent_or_environment_is_read_without_running_it(
-    tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
+def test_damaged_agent_or_env_is_read_without_running_it(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     file = _damaged(tmp_path_factory.mktemp("m"), _SOURCES, "python", seed)
     find_definition(file.parent, [file.name])
     (file.parent / ".env").write_bytes(mutated(b"A=1\nB='${A} ${C:-x}'\n", "text", random.Random(seed))[1])
@@ -90,7 +88,7 @@ def test_damaged_settings_are_one_fault(tmp_path_factory: pytest.TempPathFactory
 
 @given(st.lists(_SEEDS, min_size=1, max_size=8))
 @settings(deadline=None, max_examples=15)
-def test_the_good_file_beside_damaged_ones_is_whole(tmp_path_factory: pytest.TempPathFactory, seeds: list[int]) -> None:
+def test_good_file_beside_damaged_ones_is_complete(tmp_path_factory: pytest.TempPathFactory, seeds: list[int]) -> None:
     root = tmp_path_factory.mktemp("m")
     shutil.copytree(_SAMPLES / "wrapped_bot", root / "bot", ignore=shutil.ignore_patterns("__pycache__"))
     for number, seed in enumerate(seeds):

@@ -1,4 +1,4 @@
-"""Saving: never over somebody else's content, never half, always to be undone."""
+"""Saving: never over another program's content, never half, and always undoable."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @given(st.binary(max_size=40) | st.none(), st.binary(max_size=40) | st.none())
-def test_a_change_leads_there_and_back(before: bytes | None, after: bytes | None) -> None:
+def test_change_can_be_applied_and_reversed(before: bytes | None, after: bytes | None) -> None:
     change = change_of(Path("/a"), before, after)
     assert (change.before, change.after) == (digest(before), digest(after))
     assert change.apply(before) == after
@@ -32,13 +32,13 @@ def test_a_change_leads_there_and_back(before: bytes | None, after: bytes | None
     assert type(change).from_json(change.as_json()) == change
 
 
-def test_a_change_of_a_large_file_is_small() -> None:
+def test_change_of_a_large_file_is_small() -> None:
     before = b"x" * 1_000_000 + b"a" + b"y" * 1_000_000
     change = change_of(Path("/a"), before, before.replace(b"a", b"bb"))
     assert (change.start, change.old, change.new) == (1_000_000, b"a", b"bb")
 
 
-def test_save_undo_redo_across_restarts(state: Path, file: Path) -> None:
+def test_save_undo_and_redo_work_across_restarts(state: Path, file: Path) -> None:
     Saver(state).save("one", {file: (b"old content", b"new content")})
     assert file.read_bytes() == b"new content"
     assert Saver(state).undo().label == "one"
@@ -50,7 +50,7 @@ def test_save_undo_redo_across_restarts(state: Path, file: Path) -> None:
     assert Saver(state).undo().label == "one"
 
 
-def test_a_new_edit_ends_what_can_be_made_again(state: Path, file: Path) -> None:
+def test_new_edit_clears_the_redo_list(state: Path, file: Path) -> None:
     saver = Saver(state)
     saver.save("one", {file: (b"old content", b"1")})
     saver.undo()
@@ -59,7 +59,7 @@ def test_a_new_edit_ends_what_can_be_made_again(state: Path, file: Path) -> None
         saver.redo()
 
 
-def test_an_edit_that_changes_nothing_is_none(state: Path, file: Path) -> None:
+def test_edit_without_a_change_is_not_recorded(state: Path, file: Path) -> None:
     saver = Saver(state)
     saver.save("nothing", {file: (b"old content", b"old content")})
     with pytest.raises(NothingToUndoError):
@@ -67,7 +67,7 @@ def test_an_edit_that_changes_nothing_is_none(state: Path, file: Path) -> None:
 
 
 @pytest.mark.parametrize("theirs", [b"theirs", None])
-def test_what_somebody_else_wrote_is_never_overwritten(state: Path, file: Path, theirs: bytes | None) -> None:
+def test_content_of_another_program_is_never_overwritten(state: Path, file: Path, theirs: bytes | None) -> None:
     if theirs is None:
         file.unlink()
     else:
@@ -81,7 +81,7 @@ def test_what_somebody_else_wrote_is_never_overwritten(state: Path, file: Path, 
         saver.undo()
 
 
-def test_undo_does_not_overwrite_either(state: Path, file: Path) -> None:
+def test_undo_does_not_overwrite_newer_content(state: Path, file: Path) -> None:
     saver = Saver(state)
     saver.save("mine", {file: (b"old content", b"mine")})
     file.write_bytes(b"theirs")
@@ -93,7 +93,7 @@ def test_undo_does_not_overwrite_either(state: Path, file: Path) -> None:
     assert file.read_bytes() == b"old content"
 
 
-def test_a_case_that_moves_between_files_is_one_edit(state: Path, file: Path, tmp_path: Path) -> None:
+def test_case_moved_between_files_is_one_edit(state: Path, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "new.evalset.json"
     saver = Saver(state)
     saver.save("move", {file: (b"old content", b"less"), other: (None, b"more")})
@@ -103,9 +103,7 @@ def test_a_case_that_moves_between_files_is_one_edit(state: Path, file: Path, tm
     assert not other.exists()
 
 
-def test_where_the_second_file_cannot_be_written_the_first_is_as_it_was(
-    state: Path, file: Path, tmp_path: Path
-) -> None:
+def test_first_file_is_restored_if_the_second_cannot_be_written(state: Path, file: Path, tmp_path: Path) -> None:
     saver = Saver(state)
     with pytest.raises(OSError, match="No such file"):
         saver.save("move", {file: (b"old content", b"less"), tmp_path / "missing" / "b.json": (None, b"more")})
@@ -114,7 +112,7 @@ def test_where_the_second_file_cannot_be_written_the_first_is_as_it_was(
         saver.undo()
 
 
-def test_a_state_folder_that_cannot_be_written_costs_only_the_restart(tmp_path: Path, file: Path) -> None:
+def test_unwritable_state_folder_only_loses_undo_after_restart(tmp_path: Path, file: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file")
     saver = Saver(blocked / "state")
@@ -124,7 +122,7 @@ def test_a_state_folder_that_cannot_be_written_costs_only_the_restart(tmp_path: 
     assert file.read_bytes() == b"old content"
 
 
-def test_what_could_not_be_kept_for_a_while_is_kept_again(tmp_path: Path, file: Path) -> None:
+def test_edits_are_stored_again_when_the_disk_has_space(tmp_path: Path, file: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file")
     saver = Saver(blocked)
@@ -136,7 +134,7 @@ def test_what_could_not_be_kept_for_a_while_is_kept_again(tmp_path: Path, file: 
     assert [again.undo().label, again.undo().label] == ["two", "one"]
 
 
-def test_what_is_back_already_is_taken_back_all_the_same(state: Path, file: Path) -> None:
+def test_undo_accepts_a_file_that_is_already_restored(state: Path, file: Path) -> None:
     saver = Saver(state)
     saver.save("one", {file: (b"old content", b"1")})
     saver.save("two", {file: (b"1", b"2")})
@@ -149,7 +147,7 @@ def test_what_is_back_already_is_taken_back_all_the_same(state: Path, file: Path
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b'{"did": "edit"}\n', b'{"did": "undo"}\n', b"\xff\n", b'{"did": "x"}\n']
 )
-def test_a_damaged_journal_forgets_and_goes_on(state: Path, file: Path, damage: bytes) -> None:
+def test_damaged_undo_journal_is_forgotten(state: Path, file: Path, damage: bytes) -> None:
     Saver(state).save("one", {file: (b"old content", b"new")})
     path = state / FILE_NAME
     path.write_bytes(path.read_bytes()[:-5] + b"\n" + damage)
@@ -159,14 +157,14 @@ def test_a_damaged_journal_forgets_and_goes_on(state: Path, file: Path, damage: 
     assert file.read_bytes() == b"new"
 
 
-def test_a_file_that_is_put_back_by_other_means_is_no_interrupted_edit(state: Path, file: Path) -> None:
+def test_file_restored_by_other_means_is_no_interrupted_edit(state: Path, file: Path) -> None:
     Saver(state).save("one", {file: (b"old content", b"new")})
     file.write_bytes(b"old content")  # as `git checkout` does
     assert Saver(state).interrupted() is None
     assert Saver(state).interrupted() is None, "also after the journal was begun anew"
 
 
-def test_an_interrupted_edit_can_be_left(state: Path, file: Path) -> None:
+def test_interrupted_edit_can_be_left_as_it_is(state: Path, file: Path) -> None:
     saver = Saver(state)
     saver._journal.edit(Edit("one", (change_of(file, b"old content", b"new"),)))
     assert Saver(state).interrupted() is not None

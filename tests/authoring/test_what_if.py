@@ -1,4 +1,4 @@
-"""Other criteria on verdicts that are there: what flips, what cannot be told, and that comparing again is comparing."""
+"""Last verdicts under other criteria: flips, unknown outcomes, and repeated comparison."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def under(records: list[CaseRecord], criteria: dict[str, Any]) -> Outlook:
     return WhatIf(records).under(stored_config(criteria, {}, None))
 
 
-def test_a_moving_threshold_names_the_cases_that_flip() -> None:
+def test_changed_threshold_names_the_flipped_cases() -> None:
     records = [record("high", match(0.9)), record("middle", match(0.8)), record("low", match(0.5))]
     higher = under(records, {MATCH: 0.85})
     assert [(flip.name, flip.before, flip.after) for flip in higher.flips] == [("middle", "passed", "failed")]
@@ -57,7 +57,7 @@ def test_a_moving_threshold_names_the_cases_that_flip() -> None:
     assert under(records, {MATCH: 0.8}).flips == ()
 
 
-def test_a_custom_metric_decides_by_itself() -> None:
+def test_custom_metric_decides_by_itself() -> None:
     one = record("brief", MetricResult("brief", "failed", 0.9, 0.5))
     one.custom_metrics = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
     assert under([one], {"brief": 0.5}).flips == ()
@@ -65,19 +65,19 @@ def test_a_custom_metric_decides_by_itself() -> None:
     assert (moved.flips, moved.unknown, moved.criteria["brief"].scored) == ((), 1, 0)
 
 
-def test_a_criterion_that_flips_need_not_flip_the_case() -> None:
+def test_flipped_criterion_need_not_flip_the_case() -> None:
     records = [record("both", match(0.5), MetricResult("safety_v1", "failed", 0.1, 0.8))]
     outlook = under(records, {MATCH: 0.4, "safety_v1": 0.8})
     assert outlook.flips == ()
     assert outlook.criteria[MATCH].after == 1
 
 
-def test_taking_a_criterion_out_counts_for_the_case() -> None:
+def test_removing_a_criterion_can_flip_the_case() -> None:
     records = [record("both", match(0.9), MetricResult("safety_v1", "failed", 0.1, 0.8))]
     assert [flip.after for flip in under(records, {MATCH: 0.8}).flips] == ["passed"]
 
 
-def test_what_was_not_scored_is_not_guessed() -> None:
+def test_missing_score_makes_the_outcome_unknown() -> None:
     records = [record("good", match(0.9)), record("bad", match(0.1))]
     outlook = under(records, {MATCH: 0.8, "safety_v1": 0.8})
     assert outlook.unknown == 1  # the bad one fails whatever safety says
@@ -93,18 +93,18 @@ def test_errors_stay_errors() -> None:
     assert [flip.after for flip in under([judged], {MATCH: 0.1}).flips] == ["passed"]
 
 
-def test_what_never_ended_is_left_out() -> None:
+def test_unfinished_cases_are_left_out() -> None:
     running = record("running", match(0.9))
     running.state = "running"
     assert under([running], {MATCH: 1.0}).cases == 0
 
 
-def test_repeats_have_names_of_their_own() -> None:
+def test_repeats_are_named_by_number() -> None:
     records = [record("same", match(0.8)), record("same", match(0.8), repeat=2)]
     assert [flip.name for flip in under(records, {MATCH: 1.0}).flips] == ["same", "same#2"]
 
 
-def test_options_that_were_others_are_told() -> None:
+def test_cases_scored_with_other_options_are_counted() -> None:
     name = "final_response_match_v2"
     metric = MetricResult(name, "passed", 1.0, 0.8)
     records = [record("a", metric, criteria={name: 0.8}), record("b", metric, criteria={name: {"threshold": 0.8}})]
@@ -123,7 +123,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_other_ways_of_comparing_calls(kept: bool) -> None:
+def test_other_match_types_are_computed_from_transcripts(kept: bool) -> None:
     records = [called(name, *pair) for name, pair in CALLS.items()]
     if not kept:  # as a run of another version might have stored it
         for one in records:
@@ -140,14 +140,14 @@ def test_other_ways_of_comparing_calls(kept: bool) -> None:
     assert [flip.name for flip in names_only.flips] == ["more", "turned", "other_args"]
 
 
-def test_a_way_that_is_none_changes_nothing() -> None:
+def test_unknown_match_type_changes_nothing() -> None:
     records = [called("exact", *CALLS["exact"])]
     outlook = under(records, {TRAJECTORY: {"threshold": 1.0, "match_type": "SOMEHOW"}})
     assert outlook.flips == ()
     assert outlook.criteria[TRAJECTORY].ways == {}
 
 
-def test_conversations_of_different_length_are_not_compared_again() -> None:
+def test_conversations_of_different_length_are_not_scored_again() -> None:
     one = called("exact", *CALLS["exact"])
     one.turns.append(Turn({}, actual=invocation()))
     one.metrics[TRAJECTORY] = MetricResult(TRAJECTORY, "passed", 1.0, 1.0)

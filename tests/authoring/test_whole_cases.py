@@ -1,4 +1,4 @@
-"""Whole cases in files that somebody else has changed meanwhile."""
+"""Edits of whole cases in files that another program has changed."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def chosen(*numbers: int) -> Chosen:
 NOW = ("new", "three", "two", "one")
 
 
-def test_a_case_is_found_where_it_stands_now() -> None:
+def test_case_is_found_at_its_present_place() -> None:
     files = opened(*NOW)
     assert ids_of(deleted(files, [chosen(1)])[FILE][1]) == ["new", "three", "one"]
     contents, names = duplicated(files, [chosen(0, 2)])
@@ -43,7 +43,7 @@ def test_a_case_is_found_where_it_stands_now() -> None:
     assert ids_of(added(files, FILE, {"eval_id": "x", "conversation": []}, after=chosen(1))[FILE][1])[3] == "x"
 
 
-def test_each_change_starts_from_what_the_file_holds_now() -> None:
+def test_edits_start_from_the_present_content() -> None:
     files = opened(*NOW, other=("b",))
     contents = moved_to(files, chosen(1), OTHER)
     assert [before for before, _ in contents.values()] == [files[OTHER].content, files[FILE].content]
@@ -51,14 +51,14 @@ def test_each_change_starts_from_what_the_file_holds_now() -> None:
     assert list(contents) == [OTHER, FILE], "a case may stand in both for a moment, never in none"
 
 
-def test_a_case_that_is_gone_is_said_and_nothing_is_made() -> None:
+def test_missing_case_is_reported_and_nothing_changes() -> None:
     with pytest.raises(GoneError, match=r"a\.json was changed by another program: two no longer exists"):
         deleted(opened("one", "three"), [chosen(0, 1)])
     with pytest.raises(GoneError, match="two is no longer unique"):
         deleted(opened("two", "two", "three", "four"), [chosen(1)])
 
 
-def test_a_new_case_does_not_need_the_one_it_was_to_follow() -> None:
+def test_new_case_is_added_even_if_its_predecessor_is_gone() -> None:
     case = {"eval_id": "x", "conversation": []}
     assert ids_of(added(opened("one"), FILE, case, after=chosen(1))[FILE][1]) == ["one", "x"]
     assert ids_of(added(opened("one"), FILE, case, after=None)[FILE][1]) == ["one", "x"]
@@ -66,7 +66,7 @@ def test_a_new_case_does_not_need_the_one_it_was_to_follow() -> None:
         added(opened("one", "x"), FILE, case, after=None)
 
 
-def test_ids_that_stand_twice_are_told_apart_by_their_place_while_the_file_is_as_it_was() -> None:
+def test_duplicate_ids_are_told_apart_by_place_in_an_unchanged_file() -> None:
     files = {FILE: EvalsetFile(_content(("one", "one")).replace(b"1}", b"2}", 1))}
     after = deleted(files, [Chosen(FILE, ["one", "one"], [1])])[FILE][1]
     assert json.loads(after or b"")["eval_cases"][0]["theirs"] == 2

@@ -1,4 +1,4 @@
-"""Exporters: each describes itself once, and the docs tell of each."""
+"""Exporters: each one loads, and the docs describe it."""
 
 import re
 from dataclasses import replace
@@ -9,7 +9,7 @@ from workbench.exporting.exporter import EXPORTERS, ExportedRun, Exporter
 from workbench.plugins import OWN
 
 
-def test_each_of_our_exporters_loads_and_writes_a_run() -> None:
+def test_every_exporter_loads_and_writes_a_run() -> None:
     run = ExportedRun(all_statuses())
     for name in OWN["exporters"]:
         exporter = EXPORTERS.load(name)
@@ -18,7 +18,7 @@ def test_each_of_our_exporters_loads_and_writes_a_run() -> None:
         assert all(b"".join(content) for content in files.values())
 
 
-def test_the_page_on_exports_tells_of_each_exporter(repository: Path) -> None:
+def test_docs_describe_every_exporter(repository: Path) -> None:
     page = (repository / "docs/export.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(OWN["exporters"])
 
@@ -28,7 +28,7 @@ def test_missing_packages_of_an_exporter_are_named() -> None:
     assert exporter.missing() == ["no_such_package"]
 
 
-def test_file_name_is_made_of_the_run_and_the_ending() -> None:
+def test_file_name_consists_of_run_id_and_ending() -> None:
     store = all_statuses()
     store.run = replace(store.run, run_id="../a b")
     exporter = Exporter("txt", "text", ".txt", lambda run: (b"text",))

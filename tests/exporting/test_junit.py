@@ -19,7 +19,7 @@ def cases_of(root: Tree.Element) -> dict[str, Tree.Element]:
     return {str(case.get("name")): case for case in root.iter("testcase")}
 
 
-def test_each_status_has_its_element(store: Store) -> None:
+def test_every_status_has_its_element(store: Store) -> None:
     outcomes = {
         name: [child.tag for child in case if not child.tag.startswith("system-")]
         for name, case in cases_of(parsed(store)).items()
@@ -35,7 +35,7 @@ def test_each_status_has_its_element(store: Store) -> None:
     }
 
 
-def test_the_counts_add_up_on_both_levels(store: Store) -> None:
+def test_counts_add_up_on_both_levels(store: Store) -> None:
     root = parsed(store)
     figures = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
     assert figures == {"tests": "7", "failures": "1", "errors": "3", "skipped": "2", "time": "4.200"}
@@ -43,7 +43,7 @@ def test_the_counts_add_up_on_both_levels(store: Store) -> None:
         assert sum(int(suite.get(name, "")) for suite in root) == int(root.get(name, ""))
 
 
-def test_one_suite_for_each_evalset(store: Store) -> None:
+def test_each_evalset_is_a_suite(store: Store) -> None:
     root = parsed(store)
     assert [(suite.get("name"), suite.get("file")) for suite in root] == [
         ("desk/refunds", "desk/refunds.evalset.json"),
@@ -56,7 +56,7 @@ def test_one_suite_for_each_evalset(store: Store) -> None:
     assert criteria.get("value") == "tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)"
 
 
-def test_a_failure_says_why_at_once_and_in_full(store: Store) -> None:
+def test_failure_has_a_short_message_and_the_full_case(store: Store) -> None:
     failure = cases_of(parsed(store))["late_parcel"].find("failure")
     assert failure is not None
     assert failure.get("message") == (
@@ -67,7 +67,7 @@ def test_a_failure_says_why_at_once_and_in_full(store: Store) -> None:
         assert part in failure.text
 
 
-def test_an_error_holds_the_traceback_and_what_was_printed(store: Store) -> None:
+def test_error_has_the_traceback_and_the_output(store: Store) -> None:
     case = cases_of(parsed(store))["unknown_order"]
     error = case.find("error")
     assert error is not None
@@ -76,7 +76,7 @@ def test_an_error_holds_the_traceback_and_what_was_printed(store: Store) -> None
     assert case.findtext("system-out") == "printed hello\n"
 
 
-def test_what_was_printed_is_kept_from_its_end() -> None:
+def test_long_output_is_cut_at_its_beginning() -> None:
     flood = [OutputCaptured(FAILED, "stderr", "x" * 90_000 + "the last words")]
     store = feed([started([FAILED])], case_events(FAILED, "passed")[:-1], flood)
     printed = cases_of(parsed(store))["late_parcel"].findtext("system-err")
@@ -87,7 +87,7 @@ def test_what_was_printed_is_kept_from_its_end() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.text() | st.sampled_from(HOSTILE))
-def test_any_text_makes_xml_that_every_parser_reads(text: str) -> None:
+def test_any_text_gives_valid_xml(text: str) -> None:
     case = CaseRef(text, text, text, text)
     metric = MetricResult(text, "failed", 0.0, 1.0, text)
     events = [*case_events(case, "failed", [metric], text=text)]
@@ -100,7 +100,7 @@ def test_any_text_makes_xml_that_every_parser_reads(text: str) -> None:
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x0b", "\ufffe", "\uffff", "\ud800", "\U0010ffff"])
-def test_characters_at_the_border_of_xml(character: str) -> None:
+def test_characters_at_the_limits_of_xml_are_escaped_or_replaced(character: str) -> None:
     metric = MetricResult("m", "failed", 0.0, 1.0, f"before{character}after")
     failure = parsed(feed([started([FAILED])], case_events(FAILED, "failed", [metric]))).find(".//failure")
     assert failure is not None
@@ -108,12 +108,12 @@ def test_characters_at_the_border_of_xml(character: str) -> None:
     assert "after" in str(failure.get("message"))
 
 
-def test_an_interrupted_run_is_still_a_whole_file() -> None:
+def test_interrupted_run_gives_a_complete_file() -> None:
     root = parsed(all_statuses(interrupted=True))
     skipped = cases_of(root)["two_parcels"].find("skipped")
     assert skipped is not None
     assert "before this case started" in str(skipped.get("message"))
 
 
-def test_a_run_without_cases() -> None:
+def test_run_without_cases_counts_zero_tests() -> None:
     assert parsed(feed([started([]), RunFinished(0.0)])).get("tests") == "0"

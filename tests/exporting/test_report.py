@@ -26,13 +26,13 @@ def written(store: Store) -> dict[str, Any]:
     return data
 
 
-def test_the_committed_schema_is_the_one_of_the_code(repository: Path) -> None:
+def test_committed_schema_equals_the_generated_one(repository: Path) -> None:
     committed = json.loads((repository / "docs" / "report.schema.json").read_text("utf-8"))
     assert committed == json_schema(), "python -m workbench.exporting.report > docs/report.schema.json"
     jsonschema.Draft202012Validator.check_schema(committed)
 
 
-def test_a_report_with_every_status(store: Store) -> None:
+def test_report_with_every_status_is_valid(store: Store) -> None:
     report = written(store)
     assert {key: report[key] for key in ("schema", "run_id", "root", "started", "duration_seconds", "summary")} == {
         "schema": "agent-workbench/report/1",
@@ -47,7 +47,7 @@ def test_a_report_with_every_status(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_a_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
+def test_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
     case = next(case for case in written(store)["cases"] if case["eval_id"] == "late_parcel")
     assert list(case) == [
         "agent", "evalset_file", "eval_set_id", "eval_id", "repeat", "status", "error", "attempt", "matched_by",
@@ -77,7 +77,7 @@ def test_a_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
     assert set(turn["metrics"][0]) == {"name", "score", "status", "reason", "details"}
 
 
-def test_a_case_that_broke_off_shows_how_far_it_came(store: Store) -> None:
+def test_broken_off_case_shows_its_steps_so_far(store: Store) -> None:
     case = next(case for case in written(store)["cases"] if case["eval_id"] == BROKEN.eval_id)
     assert case["error"] == {
         "kind": "agent_raised",
@@ -90,26 +90,26 @@ def test_a_case_that_broke_off_shows_how_far_it_came(store: Store) -> None:
     assert turn["expected"]["user_content"] == turn["user"]
 
 
-def test_the_code_of_a_model_that_was_blocked_is_there(store: Store) -> None:
+def test_report_has_the_error_code_of_a_blocked_model(store: Store) -> None:
     store.records[FAILED].turns[0].note = "the model answered with error code SAFETY"
     case = next(case for case in written(store)["cases"] if case["eval_id"] == FAILED.eval_id)
     assert case["invocations"][0]["note"] == "the model answered with error code SAFETY"
 
 
-def test_what_could_not_start_is_there_too() -> None:
+def test_case_that_could_not_start_is_in_the_report() -> None:
     report = written(all_statuses(interrupted=True))
     case = report["cases"][-1]
     assert (case["eval_id"], case["status"], case["error"]["kind"]) == ("two_parcels", "cancelled", "cancelled")
     assert case["invocations"] == []
 
 
-def test_a_run_without_cases() -> None:
+def test_run_without_cases_gives_a_valid_report() -> None:
     report = written(feed([started([]), RunFinished(0.0)]))
     assert report["summary"]["total"] == 0
     assert report["cases"] == []
 
 
-def test_a_scenario_has_turns_without_reference() -> None:
+def test_scenario_has_turns_without_reference() -> None:
     case = ref("scenario")
     events = [CaseStarted(case, 0.1, None, {}), *case_events(case, "passed")[1:]]
     (turn,) = written(feed([started([case])], events))["cases"][0]["invocations"]
@@ -117,7 +117,7 @@ def test_a_scenario_has_turns_without_reference() -> None:
     assert turn["actual"]
 
 
-def test_a_reference_longer_than_the_conversation() -> None:
+def test_missing_turns_of_the_reference_are_in_the_report() -> None:
     case = ref("short")
     invocation = {"user_content": {"parts": [{"text": "and then?"}]}}
     store = feed([started([case])], case_events(case, "error"))
@@ -133,7 +133,7 @@ def test_a_reference_longer_than_the_conversation() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_no_number_that_json_lacks(value: float) -> None:
+def test_nan_and_infinity_are_replaced(value: float) -> None:
     metric = MetricResult("m", "error", value, value, "odd", {"rows": [{"args": {"amount": value}}]})
     report = written(feed([started([FAILED])], case_events(FAILED, "error", [metric])))
     found = report["cases"][0]["metrics"][0]
@@ -141,7 +141,7 @@ def test_no_number_that_json_lacks(value: float) -> None:
     assert found["details"] == {"rows": [{"args": {"amount": str(value)}}]}
 
 
-def test_what_is_nested_without_end_does_not_cost_the_report() -> None:
+def test_deeply_nested_data_is_cut() -> None:
     deep: dict[str, Any] = {}
     for _ in range(100_000):
         deep = {"in": deep}
@@ -151,7 +151,7 @@ def test_what_is_nested_without_end_does_not_cost_the_report() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=count())
-def test_foreign_text_comes_back_as_it_was(text: str) -> None:
+def test_foreign_text_survives_a_round_trip(text: str) -> None:
     case = CaseRef(text, text, text, text)
     metric = MetricResult(text, "failed", 0.0, 1.0, text, {text: [text]})
     events = case_events(case, "failed", [metric], text=text)
@@ -163,7 +163,7 @@ def test_foreign_text_comes_back_as_it_was(text: str) -> None:
     assert found["invocations"][0]["actual"]["final_response"]["parts"][0]["text"] == text
 
 
-def test_a_turn_that_only_began_and_a_metric_for_it() -> None:
+def test_turn_that_only_began_can_have_a_metric() -> None:
     case = ref("one")
     store = feed(
         [started([case]), CaseStarted(case, 0.0, (), {}), TurnStarted(case, 0, {"parts": []})],
@@ -175,7 +175,7 @@ def test_a_turn_that_only_began_and_a_metric_for_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["no such file", *HOSTILE], ids=count())
-def test_a_refusal_has_the_shape_of_the_schema(text: str) -> None:
+def test_refusal_matches_the_schema(text: str) -> None:
     data = json.loads(refusal_json(Refused(text, hint=text)))
     jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
     assert set(data) == {"schema", "error"}

@@ -1,4 +1,4 @@
-"""ADK's own result files stand in the list of runs, however they are spelled."""
+"""ADK's own result files in the list of runs, in both spellings of their keys."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def _write(root: Path, data: Any) -> Path:
 
 
 @pytest.mark.parametrize("data", [RESULT, json.dumps(RESULT), _camel(RESULT)], ids=["plain", "twice", "camel"])
-def test_it_reads_as_a_run(tmp_path: Path, data: Any) -> None:
+def test_result_file_becomes_a_run_summary(tmp_path: Path, data: Any) -> None:
     summary = adk_summary(_write(tmp_path, data), tmp_path)
     assert summary.started == "2025-11-21T10:30:00Z"
     first, second = summary.rows.values()
@@ -60,7 +60,7 @@ def test_it_reads_as_a_run(tmp_path: Path, data: Any) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '"x"', '{"eval_case_results": 3}', "[" * 100_000])
-def test_what_is_none_is_named(tmp_path: Path, content: str) -> None:
+def test_file_of_another_kind_is_refused_by_name(tmp_path: Path, content: str) -> None:
     path = _write(tmp_path, {})
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match="is not an ADK result file"):
@@ -70,7 +70,7 @@ def test_what_is_none_is_named(tmp_path: Path, content: str) -> None:
     assert str(path) in trouble[0]
 
 
-def test_odd_values_in_it_do_not_stop_it(tmp_path: Path) -> None:
+def test_unexpected_values_do_not_stop_reading(tmp_path: Path) -> None:
     odd = {**RESULT, "creation_timestamp": "soon", "eval_case_results": [7, {"final_eval_status": [1]}, {}]}
     entries, _ = adk_entries([_write(tmp_path, odd).parents[2]], tmp_path)
     assert entries[0]["started"] == ""

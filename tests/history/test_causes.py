@@ -1,4 +1,4 @@
-"""Why two executions of a case differ: what came first, and nothing that cannot have had an effect."""
+"""Causes of a changed verdict: the first difference, and only inputs that can have had an effect."""
 
 from pathlib import Path
 from random import Random
@@ -63,18 +63,18 @@ LOOKED_UP = [_call("look_up", order="A2"), _result("look_up", days=1)]
         ([], ["agent"]),
     ],
 )
-def test_what_went_otherwise_first(tmp_path: Path, after: list[dict[str, Any]], kinds: list[str]) -> None:
+def test_first_differing_step_is_the_cause(tmp_path: Path, after: list[dict[str, Any]], kinds: list[str]) -> None:
     before = _run(_invocation(*LOOKED_UP))
     assert _kinds(before, _run(_invocation(*after, said="other")), tmp_path) == kinds
 
 
-def test_steps_stand_in_the_order_in_which_they_came() -> None:
+def test_steps_keep_their_order() -> None:
     steps = step_digests(_invocation(*LOOKED_UP, *LOOKED_UP))
     assert [step[0] for step in steps] == ["c", "r", "c", "r"]
     assert steps[:2] == steps[2:]
 
 
-def test_another_judge_is_no_other_criterion(tmp_path: Path) -> None:
+def test_changed_judge_is_not_a_changed_criterion(tmp_path: Path) -> None:
     other = {"final_response_match_v2": {**JUDGED["final_response_match_v2"], "judge_model_options": {}}}
     stricter = {"final_response_match_v2": {**JUDGED["final_response_match_v2"], "threshold": 0.9}}
     before = _run(_invocation(), criteria=JUDGED)
@@ -91,7 +91,7 @@ def test_another_judge_is_no_other_criterion(tmp_path: Path) -> None:
         ('Agent(model="rules-1", text="a")', 'Agent(model="rules-1", text="b")', ["prompt"]),
     ],
 )
-def test_which_of_prompt_code_and_model(tmp_path: Path, before: str, after: str, kinds: list[str]) -> None:
+def test_changed_file_is_prompt_code_or_model(tmp_path: Path, before: str, after: str, kinds: list[str]) -> None:
     runs: list[Summary] = []
     for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
         keep_objects(tmp_path, {digest: source.encode()})
@@ -126,7 +126,7 @@ def test_which_of_prompt_code_and_model(tmp_path: Path, before: str, after: str,
         ("root_agent.yaml", "name: a\ninstruction: Be brief.", "name: a\ninstruction: Be kind.", "prompt"),
     ],
 )
-def test_kind_of_a_changed_file(tmp_path: Path, path: str, before: str, after: str, kind: str) -> None:
+def test_changed_file_has_the_expected_kind(tmp_path: Path, path: str, before: str, after: str, kind: str) -> None:
     runs: list[Summary] = []
     for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
         keep_objects(tmp_path, {digest: source.encode()})
@@ -153,7 +153,7 @@ def _judged(criteria: dict[str, Any], **scores: tuple[float, str]) -> Summary:
     return summarize_events([started, case, turn, *scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
 
 
-def test_every_difference_of_criteria_is_listed_although_no_verdict_changed(tmp_path: Path) -> None:
+def test_criteria_differences_are_listed_without_a_changed_verdict(tmp_path: Path) -> None:
     before = _judged({"match": 0.95, TRAJECTORY: 1.0}, match=(1.0, "passed"))
     after = _judged(
         {"match": 1.0, TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}, "new": 1}, match=(1.0, "passed")
@@ -167,7 +167,7 @@ def test_every_difference_of_criteria_is_listed_although_no_verdict_changed(tmp_
     )
 
 
-def test_only_what_decided_is_a_cause(tmp_path: Path) -> None:
+def test_only_deciding_criteria_are_causes(tmp_path: Path) -> None:
     exact = {"match": 0.95, TRAJECTORY: {"threshold": 1.0, "match_type": "EXACT"}}
     loose = {"match": 0.5, TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}}
     before = _judged(exact, match=(1.0, "passed"), **{TRAJECTORY: (0.0, "failed")})
@@ -179,14 +179,14 @@ def test_only_what_decided_is_a_cause(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("score", "names_it"), [(0.9, True), (0.3, False)])
-def test_threshold_is_a_cause_only_if_the_score_lies_between(tmp_path: Path, score: float, names_it: bool) -> None:
+def test_threshold_is_a_cause_only_if_the_score_lies_between_both(tmp_path: Path, score: float, names_it: bool) -> None:
     before = _judged({"match": 0.8}, match=(0.99, "passed"))
     after = _judged({"match": 0.95}, match=(score, "failed"))
     (case,) = compare(before, after, tmp_path).cases
     assert ("criteria" in [cause.kind for cause in case.causes]) == names_it
 
 
-def test_a_row_without_steps_says_nothing_of_them(tmp_path: Path) -> None:
+def test_row_without_steps_gives_no_step_cause(tmp_path: Path) -> None:
     before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(said="other"))
     row: Row = next(iter(before.rows.values()))
     row["steps"], row["said"] = None, ""
@@ -216,7 +216,7 @@ CUT = _ended("error", {"kind": "cancelled", "message": "cancelled"})
         (_ended("error", {"kind": "timeout", "message": "hung"}), _ended("passed"), "fix", False),
     ],
 )
-def test_a_case_that_its_run_did_not_get_to_has_no_changed_verdict(
+def test_case_without_an_end_has_no_changed_verdict(
     tmp_path: Path, before: Summary, after: Summary, change: str, lost: bool
 ) -> None:
     (case,) = compare(before, after, tmp_path).cases
@@ -226,7 +226,7 @@ def test_a_case_that_its_run_did_not_get_to_has_no_changed_verdict(
 
 @pytest.mark.parametrize("instead", [{"eval_id": ""}, {"agent": ""}])
 @pytest.mark.parametrize(("before", "change"), [("passed", "regression"), ("failed", "other"), ("error", None)])
-def test_an_evalset_that_is_broken_or_has_no_agent_now_is_what_became_of_its_cases(
+def test_cases_of_a_broken_or_unowned_evalset_are_compared_with_its_error(
     tmp_path: Path, before: str, change: str | None, instead: dict[str, str]
 ) -> None:
     ref = {**REF, **instead}
@@ -241,7 +241,7 @@ def test_an_evalset_that_is_broken_or_has_no_agent_now_is_what_became_of_its_cas
     assert (found.only_before, found.only_after, found.is_empty) == ((), (), False)
 
 
-def test_an_error_of_another_evalset_stands_for_nothing(tmp_path: Path) -> None:
+def test_error_of_another_evalset_is_not_compared(tmp_path: Path) -> None:
     ref = {**REF, "evalset_file": "d/other.evalset.json", "eval_id": ""}
     ended = {"event": "CaseFinished", "case": ref, "status": "error", "duration_seconds": 0.0}
     later = summarize_events([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
@@ -260,7 +260,7 @@ def _repeats(*statuses: str) -> Summary:
 
 
 @given(st.lists(st.sampled_from(["passed", "failed", "error"]), min_size=1, max_size=6), st.data())
-def test_which_repeat_passed_is_no_change(before: list[str], data: st.DataObject) -> None:
+def test_same_pass_count_in_other_repeats_is_no_change(before: list[str], data: st.DataObject) -> None:
     after = data.draw(st.permutations(before))
     found = compare(_repeats(*before), _repeats(*after), Path())
     assert not found.cases
@@ -268,7 +268,7 @@ def test_which_repeat_passed_is_no_change(before: list[str], data: st.DataObject
 
 
 @given(st.integers(0, 6), st.integers(0, 6), st.randoms())
-def test_as_many_regress_as_pass_fewer(before: int, after: int, random: Random) -> None:
+def test_number_of_regressions_is_the_drop_in_passes(before: int, after: int, random: Random) -> None:
     statuses = [["passed"] * passed + ["failed"] * (6 - passed) for passed in (before, after)]
     for one in statuses:
         random.shuffle(one)

@@ -1,4 +1,4 @@
-"""Lines with a checksum that are written in pieces."""
+"""Checked lines written in pieces."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from workbench.history.checked import read_checked, write_checked
 
 
 @given(st.dictionaries(st.text(), st.text()), st.integers(1, 20))
-def test_line_written_in_pieces_is_the_line_written_at_once(data: dict[str, str], length: int) -> None:
+def test_line_written_in_pieces_equals_line_written_at_once(data: dict[str, str], length: int) -> None:
     text = json.dumps(data)
     file = io.BytesIO()
     write_checked(file, (text[start : start + length] for start in range(0, len(text), length)))

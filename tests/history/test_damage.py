@@ -114,7 +114,7 @@ def changed(content: bytes, changes: Changes, cut: float) -> bytes:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES, cut=CUT, words=st.sampled_from(COMMANDS))
-def test_nothing_crashes_and_what_is_lost_is_named(
+def test_every_command_survives_damage_and_names_losses(
     damaged: Damaged, changes: Changes, cut: float, words: list[str]
 ) -> None:
     content = changed(damaged.content, changes, cut)
@@ -137,7 +137,7 @@ def test_nothing_crashes_and_what_is_lost_is_named(
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES, cut=CUT)
 @example(changes=[("double", 0.375, 1)], cut=1.0)
-def test_what_is_gone_on_with_is_what_was_written(damaged: Damaged, changes: Changes, cut: float) -> None:
+def test_resuming_a_damaged_run_uses_only_intact_results(damaged: Damaged, changes: Changes, cut: float) -> None:
     damaged.write(damaged.content)
     whole = read_results(damaged.journal)
     assert whole is not None
@@ -179,7 +179,7 @@ def assert_nothing_came_out_better(damaged: Damaged, content: bytes) -> list[str
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES)
-def test_no_verdict_comes_out_better_than_it_was(damaged: Damaged, changes: Changes) -> None:
+def test_damage_never_improves_a_verdict(damaged: Damaged, changes: Changes) -> None:
     header = damaged.content.index(b"\n") + 1
     content = damaged.content[:header] + changed(damaged.content[header:], changes, 1.0)
     said = assert_nothing_came_out_better(damaged, content)
@@ -187,7 +187,7 @@ def test_no_verdict_comes_out_better_than_it_was(damaged: Damaged, changes: Chan
 
 
 @pytest.mark.parametrize("how", ["gone", "doubled", "moved", "two gone"])
-def test_each_line_that_is_not_where_it_was_is_noticed(damaged: Damaged, how: str) -> None:
+def test_every_moved_repeated_or_lost_line_is_noticed(damaged: Damaged, how: str) -> None:
     lines = damaged.content.splitlines(keepends=True)
     for place, line in enumerate(lines[:-1]):
         rest = [*lines[:place], *lines[place + 1 :]]
@@ -200,7 +200,7 @@ def test_each_line_that_is_not_where_it_was_is_noticed(damaged: Damaged, how: st
         assert assert_nothing_came_out_better(damaged, b"".join(rest)), f"line {place + 1} {how}"
 
 
-def test_the_end_that_is_gone_is_noticed_by_the_summary(damaged: Damaged) -> None:
+def test_summary_reveals_a_lost_end(damaged: Damaged) -> None:
     lines = damaged.content.splitlines(keepends=True)
     for left in range(2, len(lines)):
         damaged.write(damaged.content)
@@ -212,7 +212,7 @@ def test_the_end_that_is_gone_is_noticed_by_the_summary(damaged: Damaged) -> Non
         assert said in list_runs(damaged.state).trouble
 
 
-def test_a_journal_without_numbers_is_read_as_it_was(damaged: Damaged) -> None:
+def test_journal_without_line_numbers_is_read(damaged: Damaged) -> None:
     damaged.write(damaged.content)
     whole = list(read_journal(damaged.journal))
     old = without_numbers(damaged.content.splitlines(keepends=True))
@@ -225,7 +225,7 @@ def test_a_journal_without_numbers_is_read_as_it_was(damaged: Damaged) -> None:
 
 
 @pytest.mark.parametrize("numbered", [True, False])
-def test_what_is_gone_on_with_goes_on_counting(damaged: Damaged, numbered: bool) -> None:
+def test_reopened_journal_continues_the_line_numbers(damaged: Damaged, numbered: bool) -> None:
     lines = damaged.content.splitlines(keepends=True)
     lines = lines if numbered else without_numbers(lines)
     damaged.write(b"".join(lines[:-1]) + lines[-1][:20])
@@ -242,7 +242,7 @@ def test_what_is_gone_on_with_goes_on_counting(damaged: Damaged, numbered: bool)
     )
 
 
-def test_a_change_of_the_same_length_is_said_by_all_that_looks_at_the_run(
+def test_change_of_equal_length_is_reported_by_every_command(
     damaged: Damaged, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_id = damaged.journal.parent.name
@@ -256,7 +256,7 @@ def test_a_change_of_the_same_length_is_said_by_all_that_looks_at_the_run(
         assert "line: its checksum is wrong" in capsys.readouterr().err
 
 
-def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
+def test_stored_file_that_is_no_journal_is_not_read_as_a_report(
     damaged: Damaged, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged.write(b'{"a": ' + b"9" * 6000 + b"}\n")
@@ -264,7 +264,7 @@ def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
     assert "is not a journal" in capsys.readouterr().err
 
 
-def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.CaptureFixture[str]) -> None:
+def test_journal_of_a_later_version_is_named_as_such(damaged: Damaged, capsys: pytest.CaptureFixture[str]) -> None:
     from workbench.agents.worker.checked import checked_line
 
     header = checked_line('{"schema": "agent-workbench/journal/3", "run_id": "x"}')

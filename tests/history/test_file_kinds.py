@@ -1,4 +1,4 @@
-"""How the sources of an agent tell its prompts from the data of its tools."""
+"""Prompts and data files of an agent, told apart by its sources."""
 
 import pytest
 
@@ -22,5 +22,5 @@ from workbench.history.file_kinds import is_prompt
         ("desk/tone.txt", 'Agent(instruction="tone.txt"', False),
     ],
 )
-def test_text_is_a_prompt_if_the_agents_sources_use_it_as_one(path: str, source: str, prompt: bool) -> None:
+def test_text_file_is_a_prompt_if_the_sources_use_it_as_one(path: str, source: str, prompt: bool) -> None:
     assert is_prompt(path, ("a", "b"), [source]) is prompt

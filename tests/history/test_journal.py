@@ -1,4 +1,4 @@
-"""The journal: what was written comes back, and damage is named and passed over."""
+"""The journal: events come back as written, and damaged lines are named and skipped."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def _write(state: Path, events: list[Event]) -> Path:
     return journal.path
 
 
-def test_what_was_written_comes_back(tmp_path: Path) -> None:
+def test_events_come_back_as_written(tmp_path: Path) -> None:
     path = _write(tmp_path / "state", EVENTS)
     assert list(read_journal(path)) == EVENTS
     assert path == tmp_path / "state" / "runs" / "run-1" / "events.jsonl"
@@ -70,7 +70,7 @@ def test_what_was_written_comes_back(tmp_path: Path) -> None:
         assert set(json.loads(line)) == {"crc32", "data"}
 
 
-def test_only_its_owner_reads_it_and_git_does_not_see_it(tmp_path: Path) -> None:
+def test_journal_is_private_and_ignored_by_git(tmp_path: Path) -> None:
     state = state_dir(tmp_path)
     path = _write(state, EVENTS)
     assert state == tmp_path / ".workbench"
@@ -80,7 +80,7 @@ def test_only_its_owner_reads_it_and_git_does_not_see_it(tmp_path: Path) -> None
     assert (state / ".gitignore").read_text() == "*\n"
 
 
-def test_a_line_cut_by_a_kill_is_named_and_the_rest_stays(tmp_path: Path) -> None:
+def test_line_cut_by_a_kill_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     path = _write(tmp_path, EVENTS[:6])
     path.write_bytes(path.read_bytes()[:-7])
     *whole, last = read_journal(path)
@@ -91,7 +91,7 @@ def test_a_line_cut_by_a_kill_is_named_and_the_rest_stays(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("line", range(1, len(EVENTS) + 1))
-def test_a_damaged_line_never_stops_the_reader(tmp_path: Path, line: int) -> None:
+def test_damaged_line_does_not_stop_the_reader(tmp_path: Path, line: int) -> None:
     path = _write(tmp_path, EVENTS)
     lines = path.read_bytes().splitlines(keepends=True)
     lines[line] = lines[line].replace(b'"event"', b'"evemt"')
@@ -104,7 +104,7 @@ def test_a_damaged_line_never_stops_the_reader(tmp_path: Path, line: int) -> Non
     assert store.records[REF].state == ("cancelled" if line == 6 else "passed")
 
 
-def test_a_damaged_head_is_named(tmp_path: Path) -> None:
+def test_damaged_header_is_named(tmp_path: Path) -> None:
     path = _write(tmp_path, EVENTS)
     path.write_bytes(path.read_bytes().replace(b"journal/2", b"journal/9", 1))
     first, notice, *rest = read_journal(path)
@@ -113,7 +113,7 @@ def test_a_damaged_head_is_named(tmp_path: Path) -> None:
     assert [first, *rest] == EVENTS
 
 
-def test_a_lost_announcement_is_made_from_the_cases(tmp_path: Path) -> None:
+def test_lost_announcement_is_rebuilt_from_the_cases(tmp_path: Path) -> None:
     path = _write(tmp_path, EVENTS[1:])
     first = next(iter(read_journal(path)))
     assert isinstance(first, RunStarted)
@@ -121,7 +121,7 @@ def test_a_lost_announcement_is_made_from_the_cases(tmp_path: Path) -> None:
     assert [planned.case for planned in first.cases] == [REF, OTHER, UNREADABLE_CASES]
 
 
-def test_what_is_no_journal_of_this_version_is_refused_by_name(tmp_path: Path) -> None:
+def test_other_schemas_and_files_are_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     header = b'{"schema": "agent-workbench/journal/9"}'
     path.write_bytes(b'{"crc32": "%08x", "data": %s}\n' % (zlib.crc32(header), header))
@@ -132,7 +132,7 @@ def test_what_is_no_journal_of_this_version_is_refused_by_name(tmp_path: Path) -
         list(read_journal(path))
 
 
-def test_where_nothing_can_be_written_the_run_stays_in_memory(tmp_path: Path) -> None:
+def test_run_stays_in_memory_if_nothing_can_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     journal = Journal.open(blocked / ".workbench", "run-1")
@@ -144,7 +144,7 @@ def test_where_nothing_can_be_written_the_run_stays_in_memory(tmp_path: Path) ->
     journal.close()
 
 
-def test_a_full_disk_is_an_error_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_an_error_and_leaves_complete_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal.open(tmp_path, "run-1")
     assert journal.path is not None
     journal.write([as_line(EVENTS[0])], sync=True)
@@ -162,7 +162,7 @@ def test_a_full_disk_is_an_error_and_leaves_whole_lines(tmp_path: Path, monkeypa
     assert list(read_journal(journal.path)) == EVENTS[:1]
 
 
-def test_a_run_that_could_not_even_announce_itself_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_run_without_an_announcement_leaves_no_file(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path, "run-1")
     assert journal.path is not None
     journal.close()
@@ -171,7 +171,7 @@ def test_a_run_that_could_not_even_announce_itself_leaves_nothing_behind(tmp_pat
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_happens_to_the_file_the_rest_is_read(tmp_path: Path, data: st.DataObject) -> None:
+def test_rest_is_read_after_any_damage(tmp_path: Path, data: st.DataObject) -> None:
     original = tmp_path / "runs" / "run-1" / "events.jsonl"
     if not original.exists():
         _write(tmp_path, EVENTS)

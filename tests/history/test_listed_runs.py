@@ -1,4 +1,4 @@
-"""Runs to be looked at: in one list whatever wrote them, single cases of them, and the newest verdict of each case."""
+"""The list of runs of all origins, single cases of a run, and the newest verdict of each case."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def _adk(root: Path, data: Any = RESULT) -> Path:
     return path
 
 
-def test_runs_of_ours_and_of_adk_in_one_list(tmp_path: Path) -> None:
+def test_our_runs_and_adks_are_in_one_list(tmp_path: Path) -> None:
     keep_run(tmp_path, "2025-11-20T10-00-00-aaaa")
     _adk(tmp_path)
     keep_run(tmp_path, "2026-11-22T10-00-00-bbbb", ALL_PASS)
@@ -46,7 +46,7 @@ def test_runs_of_ours_and_of_adk_in_one_list(tmp_path: Path) -> None:
     assert not trouble
 
 
-def test_what_a_run_did_not_get_to_is_not_less_that_passes(tmp_path: Path) -> None:
+def test_unfinished_cases_do_not_count_as_fewer_passes(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
     keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", case_events(PASSED, "passed", [ANSWER_PASSED]), ended=False)
     keep_run(tmp_path, "2026-11-22T10-00-00-aaaa")
@@ -55,7 +55,7 @@ def test_what_a_run_did_not_get_to_is_not_less_that_passes(tmp_path: Path) -> No
     assert [(run.counts["error"], run.counts["not_run"]) for run in runs] == [(0, 0), (0, 1), (0, 0)]
 
 
-def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
+def test_unreadable_run_is_listed_at_its_place(tmp_path: Path) -> None:
     for day in (20, 21, 22):
         keep_run(tmp_path, f"2026-11-{day}T10-00-00-aaaa")
     folder = tmp_path / "runs"
@@ -73,7 +73,7 @@ def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
     assert not trouble
 
 
-def test_the_newest_runs_need_only_the_end_of_the_index(tmp_path: Path) -> None:
+def test_newest_runs_need_only_the_end_of_the_index(tmp_path: Path) -> None:
     for day in range(10, 30):
         keep_run(tmp_path, f"2026-10-{day}T10-00-00-aaaa")
     runs, _ = list_all_runs(tmp_path, tmp_path, [])
@@ -87,7 +87,7 @@ def _fields(run: Any) -> dict[str, Any]:
     return {name: getattr(run, name) for name in run.__slots__}
 
 
-def test_one_case_of_a_journal(tmp_path: Path) -> None:
+def test_events_of_one_case_are_read_from_a_journal(tmp_path: Path) -> None:
     journal = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     started, *events = read_case(journal, {FAILED})
     assert started == RunStarted(
@@ -104,7 +104,7 @@ def test_one_case_of_a_journal(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.integers(0, 10_000), st.binary(max_size=3))
-def test_a_journal_with_any_byte_damaged_shows_what_is_left(tmp_path: Path, place: int, bytes_: bytes) -> None:
+def test_journal_with_any_damaged_byte_shows_the_rest(tmp_path: Path, place: int, bytes_: bytes) -> None:
     folder = tmp_path / "kept"
     journal = folder / "runs/2026-11-20T10-00-00-aaaa/events.jsonl"
     if not journal.exists():
@@ -119,7 +119,7 @@ def test_a_journal_with_any_byte_damaged_shows_what_is_left(tmp_path: Path, plac
     assert set(store.records) == {PASSED, FAILED}
 
 
-def test_a_result_of_adk_as_events(tmp_path: Path) -> None:
+def test_adk_result_is_read_as_events(tmp_path: Path) -> None:
     path = _adk(tmp_path)
     started, *events = adk_case_events(path, {CaseRef("desk", "", "refunds", "late", 1)})
     assert isinstance(started, RunStarted)
@@ -134,7 +134,7 @@ def test_a_result_of_adk_as_events(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", [7, "x", [], [7], {}, [{"actual_invocation": 3}]])
-def test_odd_results_of_adk_are_shown_as_far_as_they_go(tmp_path: Path, odd: Any) -> None:
+def test_malformed_adk_results_are_shown_in_part(tmp_path: Path, odd: Any) -> None:
     for key in ("eval_metric_result_per_invocation", "overall_eval_metric_results", "final_eval_status"):
         case = {**RESULT["eval_case_results"][0], key: odd}  # type: ignore[index]
         store = Store()
@@ -143,7 +143,7 @@ def test_odd_results_of_adk_are_shown_as_far_as_they_go(tmp_path: Path, odd: Any
         assert len(store.records) == 1
 
 
-def test_what_earlier_runs_said_of_a_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_past_runs_of_a_case_are_found_in_summaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", ALL_PASS)
     name = ("desk", FILE, "refunds", FAILED.eval_id)
@@ -162,7 +162,7 @@ def test_what_earlier_runs_said_of_a_case(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(earlier.of(name, 20)) == 1
 
 
-def test_the_newest_verdict_of_each_case(tmp_path: Path) -> None:
+def test_newest_verdict_of_each_case_is_found(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-bbbb", case_events(PASSED, "failed", [TRAJECTORY_FAILED]), ended=False)
     runs = latest_runs(tmp_path, CASES)
@@ -170,7 +170,7 @@ def test_the_newest_verdict_of_each_case(tmp_path: Path) -> None:
     assert not list(latest_runs(tmp_path, {"other.evalset.json": ["one"]}))
 
 
-def test_an_earlier_verdict_does_not_stand_in_for_one_that_may_be_lost(tmp_path: Path) -> None:
+def test_older_verdict_does_not_replace_a_lost_one(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
     journal = keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -181,16 +181,14 @@ def test_an_earlier_verdict_does_not_stand_in_for_one_that_may_be_lost(tmp_path:
         assert [run.refs for run in latest_runs(tmp_path, CASES)] == [(PASSED,)]
 
 
-def test_newest_verdicts_come_from_summaries_without_reading_a_journal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_newest_verdicts_are_read_without_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     monkeypatch.setattr("workbench.history.run_list.read_lines", None)
     (found,) = latest_runs(tmp_path, CASES)
     assert set(found.refs) == {PASSED, FAILED}
 
 
-def test_a_verdict_is_found_behind_many_runs_of_another_case(tmp_path: Path) -> None:
+def test_verdict_is_found_behind_many_runs_of_another_case(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     for second in range(30):
         again = case_events(PASSED, "failed", [TRAJECTORY_FAILED])
@@ -202,9 +200,7 @@ def test_a_verdict_is_found_behind_many_runs_of_another_case(tmp_path: Path) -> 
     ]
 
 
-def test_nothing_is_read_behind_the_run_that_has_the_last_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_run_is_read_after_the_last_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
     looked_at: list[str] = []
@@ -218,9 +214,7 @@ def test_nothing_is_read_behind_the_run_that_has_the_last_verdict(
     assert looked_at == ["bbbb"]
 
 
-def test_a_journal_is_read_on_opening_only_if_it_was_changed_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_journal_is_read_on_opening_only_if_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
     read: list[str] = []
 

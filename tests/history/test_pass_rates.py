@@ -1,4 +1,4 @@
-"""Pass rates over the runs that are kept: the same cases in each, one vote per case."""
+"""Pass rates over stored runs: the same cases in each, one vote per case."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def told(trend: Trend) -> list[tuple[str, float, int]]:
     return [(rate.started[8:10], round(rate.passed, 3), rate.total) for rate in trend.rates]
 
 
-def test_each_rate_is_over_the_same_cases_the_oldest_first(tmp_path: Path) -> None:
+def test_rates_cover_the_same_cases_oldest_first(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f", b1="f")
     keep(tmp_path, "2026-11-22", a1="p", a2="p")
     keep(tmp_path, "2026-11-21", b1="p")
@@ -68,7 +68,7 @@ def test_repeats_of_one_case_do_not_raise_the_rate(tmp_path: Path) -> None:
     assert told(pass_rates(tmp_path, wanted)) == [("20", 1, 2), ("21", 1, 2)]
 
 
-def test_rerun_of_one_case_is_no_dip(tmp_path: Path) -> None:
+def test_rerun_of_one_case_is_left_out(tmp_path: Path) -> None:
     everything = {"a1": "p", "a2": "p", "a3": "f", "a4": "p"}
     keep(tmp_path, "2026-11-20", **everything)
     keep(tmp_path, "2026-11-21", **everything)
@@ -78,7 +78,7 @@ def test_rerun_of_one_case_is_no_dip(tmp_path: Path) -> None:
     assert trend.left_out == 1
 
 
-def test_new_case_leaves_a_trend_of_the_others(tmp_path: Path) -> None:
+def test_new_case_keeps_the_trend_of_the_others(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f")
     keep(tmp_path, "2026-11-21", a1="p", a2="p", a3="f")
     assert told(pass_rates(tmp_path, cases("a1", "a2", "a3"))) == [("20", 1, 2), ("21", 2, 2)]
@@ -92,7 +92,7 @@ def test_runs_of_other_cases_are_not_comparable(tmp_path: Path) -> None:
     assert trend.left_out == 1
 
 
-def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+def test_unreadable_runs_are_left_out(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", b1="p")
     journal = keep(tmp_path, "2026-11-21", a1="p", b1="p")
     pass_rates(tmp_path, cases("a1"))
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [None, RunFinished(1.0, interrupted=True)])
-def test_a_run_that_did_not_get_to_all_cases_is_no_dip(tmp_path: Path, ending: RunFinished | None) -> None:
+def test_incomplete_run_does_not_lower_the_trend(tmp_path: Path, ending: RunFinished | None) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="p")
     keep(tmp_path, "2026-11-21", ending, a1="p", a2="x")
     assert told(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 2, 2)]
@@ -113,7 +113,7 @@ def test_cancelled_case_has_no_vote(tmp_path: Path) -> None:
     assert told(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 1, 1), ("21", 1, 1)]
 
 
-def test_the_list_tells_a_difference_only_between_runs_of_the_same_cases(tmp_path: Path) -> None:
+def test_list_shows_a_difference_only_for_the_same_cases(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-19", a1="p")
     keep(tmp_path, "2026-11-20", a2="f")
     keep(tmp_path, "2026-11-21", a1="f")
@@ -122,7 +122,7 @@ def test_the_list_tells_a_difference_only_between_runs_of_the_same_cases(tmp_pat
     assert [run.better for run in runs] == [1, -1, None, None]
 
 
-def test_the_last_comparable_run_shares_half_of_the_cases_else_any(tmp_path: Path) -> None:
+def test_last_comparable_run_shares_half_of_the_cases_or_any(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-18", c1="p")
     keep(tmp_path, "2026-11-19", a1="p", a2="p", a3="p")
     keep(tmp_path, "2026-11-20", a1="f")
@@ -137,7 +137,7 @@ def test_the_last_comparable_run_shares_half_of_the_cases_else_any(tmp_path: Pat
     assert found.started[8:10] == "20"
 
 
-def test_cancelled_cases_leave_the_earlier_verdict_when_the_project_is_opened_again(tmp_path: Path) -> None:
+def test_cancelled_cases_keep_their_previous_verdict_after_reopening(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f", a3="pp")
     keep(tmp_path, "2026-11-21", RunFinished(1.0, interrupted=True), a1="x", a2="p", a3="fx")
     found = latest_runs(tmp_path, {"a.evalset.json": ["a1", "a2", "a3"]})
@@ -145,7 +145,7 @@ def test_cancelled_cases_leave_the_earlier_verdict_when_the_project_is_opened_ag
     assert names == [("21", [("a2", 1), ("a3", 1)]), ("20", [("a1", 1)])]
 
 
-def test_a_run_with_cancelled_cases_can_be_resumed_although_it_ended(tmp_path: Path) -> None:
+def test_ended_run_with_cancelled_cases_can_be_resumed(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="p")
     assert newest_interrupted(tmp_path) is None
     keep(tmp_path, "2026-11-21", RunFinished(1.0, cancelled=1), a1="p", a2="x")

@@ -1,4 +1,4 @@
-"""The list of runs: quick from its index, whole without it, and never stopped by what is damaged."""
+"""The list of runs: fast with its index, complete without it, and robust against damage."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ def keep_run(
     return journal.path
 
 
-def test_newest_first_with_counts(tmp_path: Path) -> None:
+def test_runs_are_listed_newest_first_with_counts(tmp_path: Path) -> None:
     for day in ("2026-11-20", "2026-11-22", "2026-11-21"):
         keep_run(tmp_path, f"{day}T10-00-00-aaaa")
     found = list_runs(tmp_path)
@@ -54,7 +54,7 @@ def test_newest_first_with_counts(tmp_path: Path) -> None:
     assert not found.trouble
 
 
-def test_a_run_of_a_clock_that_was_wrong_is_not_the_newest_until_its_day_comes(tmp_path: Path) -> None:
+def test_run_from_the_future_is_not_the_newest(tmp_path: Path) -> None:
     wrong, right = "9026-11-20T10-00-00-aaaa", "2026-11-20T10-00-00-bbbb"
     for run_id in (wrong, right):
         keep_run(tmp_path, run_id)
@@ -67,14 +67,14 @@ def test_a_run_of_a_clock_that_was_wrong_is_not_the_newest_until_its_day_comes(t
     assert deletable_runs(tmp_path, 1) == [wrong]
 
 
-def test_no_journal_is_opened_for_what_the_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indexed_runs_open_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     monkeypatch.setattr(run_list, "load_summary", None)
     assert len(list_runs(tmp_path).runs) == 1
 
 
 @pytest.mark.parametrize("left", [None, 0, 40, 400])
-def test_a_journal_that_is_not_as_long_as_it_was_is_looked_at_again(tmp_path: Path, left: int | None) -> None:
+def test_journal_with_changed_size_is_read_again(tmp_path: Path, left: int | None) -> None:
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     assert [run.run_id for run in newest_runs(tmp_path)] == ["2026-11-20T10-00-00-aaaa"]
     if left is None:
@@ -87,7 +87,7 @@ def test_a_journal_that_is_not_as_long_as_it_was_is_looked_at_again(tmp_path: Pa
     assert not any(run["counts"]["passed"] for run in found.runs)
 
 
-def test_what_another_workbench_deleted_is_gone_and_no_baseline(tmp_path: Path) -> None:
+def test_run_deleted_by_another_workbench_is_neither_listed_nor_baseline(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     with pytest.raises(FileNotFoundError):
         pin(tmp_path, "2026-11-21T10-00-00-bbbb")
@@ -95,7 +95,7 @@ def test_what_another_workbench_deleted_is_gone_and_no_baseline(tmp_path: Path) 
     assert delete_runs(tmp_path, ["2026-11-21T10-00-00-bbbb"]) == []
 
 
-def test_of_a_link_only_the_link_is_deleted(tmp_path: Path) -> None:
+def test_deleting_a_linked_run_deletes_only_the_link(tmp_path: Path) -> None:
     journal = keep_run(tmp_path / "elsewhere", "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
     link = tmp_path / "runs/2026-11-20T10-00-00-aaaa"
@@ -105,7 +105,7 @@ def test_of_a_link_only_the_link_is_deleted(tmp_path: Path) -> None:
     assert journal.is_file()
 
 
-def test_a_pin_that_is_damaged_pins_nothing(tmp_path: Path) -> None:
+def test_damaged_baseline_file_pins_nothing(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     for content in (b"", b"x" * 5000, b"../runs", b"\xff\x00"):
         (tmp_path / "baseline").write_bytes(content)
@@ -113,7 +113,7 @@ def test_a_pin_that_is_damaged_pins_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["index.jsonl", "2026-11-20T10-00-00-aaaa/summary.json"])
-def test_what_is_lost_or_damaged_is_made_again(tmp_path: Path, lost: str) -> None:
+def test_lost_or_damaged_index_and_summary_are_rebuilt(tmp_path: Path, lost: str) -> None:
     journal = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     before, summary = list_runs(tmp_path).runs, load_summary(tmp_path, journal.parent.name)
     file = tmp_path / "runs" / lost
@@ -126,7 +126,7 @@ def test_what_is_lost_or_damaged_is_made_again(tmp_path: Path, lost: str) -> Non
         assert load_summary(tmp_path, journal.parent.name) == summary
 
 
-def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_cancelled(tmp_path: Path) -> None:
+def test_unfinished_cases_of_a_killed_run_count_as_cancelled(tmp_path: Path) -> None:
     events = case_events(PASSED, "passed", [ANSWER_PASSED])
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     (path.parent / "summary.json").unlink()
@@ -138,7 +138,7 @@ def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_cancelled(
     assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, is_baseline=False)
 
 
-def test_a_run_of_a_later_version_is_said_to_be_that(tmp_path: Path) -> None:
+def test_run_of_a_later_version_is_named_as_such(tmp_path: Path) -> None:
     from workbench.agents.worker.checked import checked_line
 
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
@@ -154,7 +154,7 @@ def test_a_run_of_a_later_version_is_said_to_be_that(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_any_byte_flipped_or_cut_is_named_and_the_rest_is_read(tmp_path: Path, data: st.DataObject) -> None:
+def test_any_damaged_byte_is_named_and_the_rest_is_read(tmp_path: Path, data: st.DataObject) -> None:
     shutil.rmtree(tmp_path / "runs", ignore_errors=True)
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     whole, _ = summarize(path)
@@ -179,7 +179,7 @@ def test_any_byte_flipped_or_cut_is_named_and_the_rest_is_read(tmp_path: Path, d
     list_runs(tmp_path)
 
 
-def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
+def test_deleting_runs_spares_the_baseline(tmp_path: Path) -> None:
     ids = [f"2026-11-1{day}T10-00-00-aaaa" for day in range(5)]
     for run_id in ids:
         keep_run(tmp_path, run_id)
@@ -195,7 +195,7 @@ def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
     assert baseline(tmp_path) is None
 
 
-def test_a_run_that_is_being_written_stays_and_one_that_was_killed_may_go(tmp_path: Path) -> None:
+def test_run_in_progress_stays_and_killed_run_can_be_deleted(tmp_path: Path) -> None:
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", [], ended=False)
     writer = Journal.reopen(path)
     assert writer is not None
@@ -206,7 +206,7 @@ def test_a_run_that_is_being_written_stays_and_one_that_was_killed_may_go(tmp_pa
     assert deletable_runs(tmp_path, 0) == [path.parent.name]
 
 
-def test_the_oldest_go_when_a_limit_is_passed_and_some_never(tmp_path: Path) -> None:
+def test_oldest_runs_beyond_a_limit_are_deleted_except_protected_ones(tmp_path: Path) -> None:
     ids = [f"2020-11-{day:02}T10-00-00-aaaa" for day in range(1, 31)]
     for run_id in ids:
         keep_run(tmp_path, run_id)
@@ -227,7 +227,7 @@ def test_the_oldest_go_when_a_limit_is_passed_and_some_never(tmp_path: Path) -> 
     )
 
 
-def test_contents_go_with_the_last_run_that_used_them(tmp_path: Path) -> None:
+def test_file_contents_are_deleted_with_the_last_run_that_used_them(tmp_path: Path) -> None:
     keep_objects(tmp_path, {"ab" * 16: b"used", "cd" * 16: b"not", "ef" * 16: b"new", "../../evil": b"no"})
     for name in ("ab", "cd"):
         os.utime(tmp_path / "objects" / name / (name * 15), (0, 0))
@@ -238,5 +238,5 @@ def test_contents_go_with_the_last_run_that_used_them(tmp_path: Path) -> None:
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:
+def test_digest_does_not_depend_on_key_order() -> None:
     assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1}) != digest({"a": 1, "b": [3]})

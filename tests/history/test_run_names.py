@@ -1,4 +1,4 @@
-"""Which run a word means: where there is none, where there are some."""
+"""Names of stored runs, with and without older state folders."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def kept(state: Path, run_id: str) -> Path:
 
 
 @pytest.mark.parametrize("word", ["last", "2026"])
-def test_runs_of_older_state_folders_below_are_found(word: str, tmp_path: Path) -> None:
+def test_runs_in_nested_older_state_folders_are_found(word: str, tmp_path: Path) -> None:
     state = tmp_path / STATE_FOLDER
     with pytest.raises(UsageFaultError) as refused:
         find_run(word, state, tmp_path)

@@ -21,7 +21,7 @@ def test_older_state_folders_are_found_a_few_levels_below(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("folder", ["node_modules/x", ".hidden", "env", "repository"])
-def test_what_belongs_to_somebody_else_is_passed_over(tmp_path: Path, folder: str) -> None:
+def test_repositories_and_environments_are_ignored(tmp_path: Path, folder: str) -> None:
     for path in ("env/pyvenv.cfg", "repository/.git/HEAD"):
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_text("")
@@ -29,7 +29,7 @@ def test_what_belongs_to_somebody_else_is_passed_over(tmp_path: Path, folder: st
     assert nested_states(tmp_path) == []
 
 
-def test_a_new_state_folder_takes_over_the_answers_of_judges(tmp_path: Path) -> None:
+def test_new_state_folder_takes_over_judge_answers(tmp_path: Path) -> None:
     old = judge_cache_dir(_state(tmp_path / "bot")) / "ab" / ("ab" * 32 + ".json")
     old.parent.mkdir(parents=True)
     old.write_text("{}")
@@ -38,7 +38,7 @@ def test_a_new_state_folder_takes_over_the_answers_of_judges(tmp_path: Path) -> 
     assert old.exists()
 
 
-def test_a_folder_that_may_not_be_entered_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shut").mkdir()
 
     def refuse(path: Path, **_: object) -> None:

@@ -1,4 +1,4 @@
-"""Finding a run that is kept, and reading one from its report: whatever the file holds, nothing else than a refusal."""
+"""Stored runs found by name and read from reports. Bad input leads to a refusal and nothing else."""
 
 import json
 from collections.abc import Mapping
@@ -56,12 +56,12 @@ def state(tmp_path: Path) -> Path:
     return state
 
 
-def test_runs_are_listed_the_newest_first_also_within_a_second(state: Path) -> None:
+def test_runs_within_one_second_are_listed_newest_first(state: Path) -> None:
     assert [name[-4:] for name in run_ids(state)] == ["cccc", "bbbb", "aaaa"]
     assert run_ids(state / "nowhere") == []
 
 
-def test_last_is_the_newest_in_which_agents_ran(state: Path, tmp_path: Path) -> None:
+def test_last_is_the_newest_run_with_agents(state: Path, tmp_path: Path) -> None:
     path = last_run(state)
     assert path is not None
     assert path.parent.name == "2026-11-21T10-30-00-bbbb"
@@ -77,12 +77,12 @@ def test_last_is_the_newest_in_which_agents_ran(state: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("word", ["2026-11-21T10-30-00-bbbb", "2026-11-21T10-30-00-b"])
-def test_an_id_or_its_beginning(word: str, state: Path, tmp_path: Path) -> None:
+def test_run_is_found_by_id_or_its_beginning(word: str, state: Path, tmp_path: Path) -> None:
     run = open_run(word, state, tmp_path)
     assert run.cases[REF].turns[0].actual == {"said": "2026-11-21T10-30-00-bbbb"}
 
 
-def test_a_journal_can_be_named_by_its_path(state: Path, tmp_path: Path) -> None:
+def test_run_is_found_by_the_path_of_its_journal(state: Path, tmp_path: Path) -> None:
     for word in ("state/runs/2026-11-21T10-30-00-bbbb", "state/runs/2026-11-21T10-30-00-bbbb/events.jsonl"):
         assert open_run(word, tmp_path / "elsewhere", tmp_path).run_id == "2026-11-21T10-30-00-bbbb"
 
@@ -100,16 +100,14 @@ def test_a_journal_can_be_named_by_its_path(state: Path, tmp_path: Path) -> None
         ("\ud800", "no run", ""),
     ],
 )
-def test_what_is_no_run_is_refused_with_the_way_to_one(
-    word: str, message: str, hint: str, state: Path, tmp_path: Path
-) -> None:
+def test_unknown_run_is_refused_with_a_hint(word: str, message: str, hint: str, state: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageFaultError) as refused:
         open_run(word, state, tmp_path)
     assert message in str(refused.value)
     assert hint in refused.value.hint
 
 
-def test_what_a_journal_lost_is_named(state: Path, tmp_path: Path) -> None:
+def test_losses_of_a_journal_are_named(state: Path, tmp_path: Path) -> None:
     path = state / "runs" / "2026-11-21T10-30-00-bbbb" / "events.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     run = open_run("last", state, tmp_path)
@@ -119,7 +117,7 @@ def test_what_a_journal_lost_is_named(state: Path, tmp_path: Path) -> None:
     assert error is not None
 
 
-def test_a_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) -> None:
+def test_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) -> None:
     path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
     path.write_bytes(b"shopping\n" * 2 + path.read_bytes())
     with pytest.raises(UsageFaultError, match="is not a journal"):
@@ -128,7 +126,7 @@ def test_a_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) ->
     assert run.run_id == "2026-11-21T10-30-00-bbbb", "nothing can be scored from that one"
 
 
-def test_the_schema_is_that_of_the_reports_that_are_written() -> None:
+def test_schema_name_equals_that_of_written_reports() -> None:
     assert SCHEMA == WRITTEN
 
 
@@ -163,7 +161,7 @@ def report(path: Path, *cases: Any) -> Path:
     return file
 
 
-def test_a_case_of_a_report(tmp_path: Path) -> None:
+def test_case_of_a_report_is_read(tmp_path: Path) -> None:
     run = read_report(report(tmp_path, CASE))
     case = run.cases[REF]
     assert case.why_incomplete() is None
@@ -174,7 +172,7 @@ def test_a_case_of_a_report(tmp_path: Path) -> None:
     assert case.turns[0].actual == INVOCATION["actual"]
 
 
-def test_a_scenario_of_a_report(tmp_path: Path) -> None:
+def test_scenario_of_a_report_is_read(tmp_path: Path) -> None:
     scenario = {"starting_prompt": "hi", "conversation_plan": "ask"}
     case = {**CASE, "scenario": scenario, "invocations": [{**INVOCATION, "expected": None}]}
     stored = read_report(report(tmp_path, case)).cases[REF]
@@ -183,7 +181,7 @@ def test_a_scenario_of_a_report(tmp_path: Path) -> None:
     assert (stored.started.expected, stored.started.scenario) == (None, scenario)
 
 
-def test_a_turn_that_broke_off_is_no_turn(tmp_path: Path) -> None:
+def test_incomplete_turn_is_not_a_turn(tmp_path: Path) -> None:
     acted = [{"author": "desk", "content": {}}]
     broken = {**INVOCATION, "actual": {"user_content": {}, "intermediate_data": {"invocation_events": acted}}}
     error = {"kind": "timeout", "message": "m", "hint": "h", "traceback": "t"}
@@ -206,7 +204,7 @@ json_values = st.recursive(
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_report_does_more_than_leave_cases_out(tmp_path: Path, data: st.DataObject) -> None:
+def test_malformed_reports_only_lose_cases(tmp_path: Path, data: st.DataObject) -> None:
     case = dict(CASE)
     for key in data.draw(st.lists(st.sampled_from(sorted(CASE)), min_size=1, max_size=3)):
         case[key] = data.draw(json_values)
@@ -219,7 +217,7 @@ def test_no_report_does_more_than_leave_cases_out(tmp_path: Path, data: st.DataO
         stored.why_incomplete()
 
 
-def test_a_report_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_report_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text("[" * 200_000)
     with pytest.raises(UsageFaultError, match="not a JSON report"):
@@ -250,7 +248,7 @@ WHOLE: list[Event] = [
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lost=st.sets(st.integers(1, len(WHOLE)), max_size=8), cut=st.integers(0, 400))
-def test_a_transcript_with_a_hole_is_never_taken_for_a_whole_one(tmp_path: Path, lost: set[int], cut: int) -> None:
+def test_transcript_with_a_lost_event_is_not_complete(tmp_path: Path, lost: set[int], cut: int) -> None:
     state = tmp_path / "hurt"
     original = state / "runs" / "run" / "events.jsonl"
     if not original.exists():

@@ -65,7 +65,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
 
 
 @given(runs())
-def test_a_summary_of_the_events_is_the_one_of_their_journal(events: list[Event]) -> None:
+def test_summary_of_live_events_equals_that_of_their_journal(events: list[Event]) -> None:
     lines = [as_line(event) for event in events]
     before = copy.deepcopy(lines)
     live = summarize_events(line.data for line in lines)

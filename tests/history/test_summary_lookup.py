@@ -1,4 +1,4 @@
-"""Runs of any form compare, and no shape of a file stops it."""
+"""Runs of any form can be compared, and malformed files do not stop it."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def _write(path: Path, cases: Any) -> Path:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.dictionaries(st.sampled_from(_KEYS), _ANYTHING), max_size=3), st.sampled_from(_KEYS), _ANYTHING)
-def test_any_report_compares_and_exports(tmp_path: Path, cases: list[Any], key: str, value: Any) -> None:
+def test_any_report_can_be_compared_and_exported(tmp_path: Path, cases: list[Any], key: str, value: Any) -> None:
     good = _write(tmp_path / "good.json", [_case("passed", 1.0)])
     odd = _write(tmp_path / "odd.json", [*cases, {**_case("failed", 0.5), key: value}])
     before, _ = open_summary("good.json", tmp_path, tmp_path)
@@ -65,7 +65,7 @@ def test_any_report_compares_and_exports(tmp_path: Path, cases: list[Any], key: 
 
 @pytest.mark.parametrize("value", [True, 3, "x", [3], {"a": 1}, [[]], [{}], [{"name": 3}], [{"name": "n"}]])
 @pytest.mark.parametrize("key", ["metrics", "invocations", "error", "usage", "eval_id", "duration_seconds"])
-def test_no_value_in_the_place_of_another_stops_it(tmp_path: Path, key: str, value: Any) -> None:
+def test_values_of_a_wrong_type_do_not_stop_a_comparison(tmp_path: Path, key: str, value: Any) -> None:
     _write(tmp_path / "odd.json", [{**_case("failed", 0.5), key: value}])
     after, _ = open_summary("odd.json", tmp_path, tmp_path)
     assert list(_lines(compare(after, after, tmp_path)))
@@ -74,7 +74,7 @@ def test_no_value_in_the_place_of_another_stops_it(tmp_path: Path, key: str, val
         store.apply(event)
 
 
-def test_every_reader_names_a_case_that_stands_twice_in_a_report(tmp_path: Path) -> None:
+def test_every_reader_names_a_duplicate_case_of_a_report(tmp_path: Path) -> None:
     path = _write(tmp_path / "twice.json", [_case("passed", 1.0), _case("failed", 0.5)])
     summary, told = open_summary("twice.json", tmp_path, tmp_path)
     noticed = [
@@ -85,7 +85,7 @@ def test_every_reader_names_a_case_that_stands_twice_in_a_report(tmp_path: Path)
     assert [row["status"] for row in summary.rows.values()] == ["passed"]
 
 
-def test_a_report_against_another(tmp_path: Path) -> None:
+def test_two_reports_are_compared(tmp_path: Path) -> None:
     _write(tmp_path / "a.json", [_case("passed", 1.0)])
     _write(tmp_path / "b.json", [_case("failed", 0.5)])
     before, _ = open_summary("a.json", tmp_path, tmp_path)
@@ -95,7 +95,7 @@ def test_a_report_against_another(tmp_path: Path) -> None:
     assert found.cases[0].metrics == ["response_match_score"]
 
 
-def test_a_result_of_adk_against_a_report(tmp_path: Path) -> None:
+def test_adk_result_is_compared_with_a_report(tmp_path: Path) -> None:
     folder = tmp_path / "desk/.adk/eval_history"
     folder.mkdir(parents=True)
     (folder / "x.evalset_result.json").write_text(json.dumps(RESULT), encoding="utf-8")
@@ -107,7 +107,7 @@ def test_a_result_of_adk_against_a_report(tmp_path: Path) -> None:
     assert "expected" not in [cause.kind for cause in found.cases[0].causes]
 
 
-def test_what_adks_own_manager_writes_opens(tmp_path: Path) -> None:
+def test_files_of_adks_own_manager_open(tmp_path: Path) -> None:
     manager = pytest.importorskip("google.adk.evaluation.local_eval_set_results_manager")
     result = pytest.importorskip("google.adk.evaluation.eval_result")
     case = result.EvalCaseResult.model_validate(RESULT["eval_case_results"][0])  # type: ignore[index]
@@ -121,7 +121,7 @@ def test_what_adks_own_manager_writes_opens(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["kept/runs/2026-01-01", "kept/runs/2026-01-01/", "kept/runs/2026-01-01/events.jsonl"])
 @pytest.mark.parametrize("state", ["kept", "elsewhere"])
-def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, state: str) -> None:
+def test_run_is_found_by_folder_or_journal(tmp_path: Path, word: str, state: str) -> None:
     journal = Journal.open(tmp_path / "kept", "2026-01-01")
     events: list[Event] = [RunStarted("2026-01-01", str(tmp_path), "2026-01-01T00:00:00Z", ()), RunFinished(0.5)]
     journal.write(map(as_line, events), sync=False)
@@ -131,7 +131,7 @@ def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, 
     assert [type(event) for event in read_run_events(word, tmp_path / state, tmp_path)] == [RunStarted, RunFinished]
 
 
-def test_what_a_run_has_in_place_of_a_journal_is_no_report(tmp_path: Path) -> None:
+def test_broken_journal_of_a_run_is_not_read_as_a_report(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text("{}")
     for read in (open_summary, read_run_events):
         with pytest.raises(UsageFaultError, match="not a journal"):
@@ -139,7 +139,7 @@ def test_what_a_run_has_in_place_of_a_journal_is_no_report(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
-def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
+def test_early_refusal_has_the_same_text_as_the_late_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     (tmp_path / "runs").mkdir()
@@ -157,7 +157,7 @@ def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
     assert len(set(said)) == 1
 
 
-def test_a_file_that_is_nothing_of_it_is_refused(tmp_path: Path) -> None:
+def test_file_of_unknown_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]")
     with pytest.raises(UsageFaultError, match="not a JSON report"):
         open_summary("x.json", tmp_path, tmp_path)

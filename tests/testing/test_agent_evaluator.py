@@ -1,4 +1,4 @@
-"""A test module written for ADK's `AgentEvaluator`, with ADK's import and with ours; and what ours does besides."""
+"""ADK's `AgentEvaluator`: a test module for ADK works with our import, and ours handles more."""
 
 import csv
 import json
@@ -70,7 +70,7 @@ async def test_an_eval_set():
 
 
 @pytest.mark.asyncio
-async def test_what_is_refused():
+async def test_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match="num_runs"):
         await AgentEvaluator.evaluate("talker", "talker/good.test.json", num_runs=0)
     with pytest.raises(ValueError, match="test.json"):
@@ -96,7 +96,7 @@ def turn(message: str, answer: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", ["google.adk.evaluation.agent_evaluator", "workbench.testing"], ids=["adk", "ours"])
-def test_a_module_for_adks_works_after_changing_the_import(tmp_path: Path, where: str) -> None:
+def test_module_for_adk_works_after_changing_the_import(tmp_path: Path, where: str) -> None:
     project = Project(tmp_path)
     project.write("talker/__init__.py", "from . import agent\n")
     project.write("talker/agent.py", AGENT)
@@ -130,7 +130,7 @@ def talker(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-async def test_one_bad_run_is_not_averaged_away(talker: Project) -> None:
+async def test_one_failed_execution_fails_the_case(talker: Project) -> None:
     code = (
         "count = 0\ndef root_agent(message, session):\n    global count\n    count += 1\n"
         "    return f'You said {message}' if count > 1 else 'No'\n"
@@ -142,7 +142,7 @@ async def test_one_bad_run_is_not_averaged_away(talker: Project) -> None:
         await AgentEvaluator.evaluate("plain_talker", str(file), num_runs=3)
 
 
-async def test_all_files_of_a_folder_run_though_the_first_fails(talker: Project) -> None:
+async def test_all_files_of_a_folder_run_even_if_the_first_fails(talker: Project) -> None:
     talker.evalset(BAD, path="plain_talker/a.test.json")
     talker.evalset(RAISES, path="plain_talker/b.test.json")
     with pytest.raises(AssertionError) as raised:
@@ -151,7 +151,7 @@ async def test_all_files_of_a_folder_run_though_the_first_fails(talker: Project)
     assert "ZeroDivisionError" in str(raised.value)
 
 
-async def test_details_are_printed_if_wanted(talker: Project, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_details_are_printed_on_request(talker: Project, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(talker.evalset(GOOD, path="plain_talker/good.test.json"))
     await AgentEvaluator.evaluate("plain_talker", file, num_runs=1)
     assert "response_match_score  1.00" in capsys.readouterr().out
@@ -159,7 +159,7 @@ async def test_details_are_printed_if_wanted(talker: Project, capsys: pytest.Cap
     assert capsys.readouterr().out == ""
 
 
-async def test_an_eval_set_as_dict_with_criteria(talker: Project) -> None:
+async def test_eval_set_can_be_a_dict_with_criteria(talker: Project) -> None:
     eval_set = {"eval_set_id": "a/b", "eval_cases": [GOOD, BAD]}
     with pytest.raises(AssertionError, match="1 of 2 did not pass"):
         await AgentEvaluator.evaluate_eval_set("plain_talker", eval_set, {"response_match_score": 0.8}, num_runs=1)
@@ -169,7 +169,7 @@ async def test_an_eval_set_as_dict_with_criteria(talker: Project) -> None:
         await AgentEvaluator.evaluate_eval_set("plain_talker", {"eval_set_id": "a"}, {"response_match_score": 0.8})
 
 
-async def test_what_is_not_there_is_said(talker: Project) -> None:
+async def test_missing_module_agent_and_files_are_named(talker: Project) -> None:
     file = str(talker.evalset(GOOD, path="plain_talker/good.test.json"))
     with pytest.raises(NotImplementedError, match="agent-workbench export"):
         await AgentEvaluator.evaluate("plain_talker", file, app_name="app", eval_set_results_manager=object())
@@ -180,9 +180,9 @@ async def test_what_is_not_there_is_said(talker: Project) -> None:
         await AgentEvaluator.evaluate("plain_talker.agent", file)
 
 
-def test_migration_refuses_what_is_current_and_what_is_broken(project: Project) -> None:
+def test_migration_refuses_current_and_broken_files(project: Project) -> None:
     new = str(project.root / "new.test.json")
-    with pytest.raises(ValueError, match="schema already"):
+    with pytest.raises(ValueError, match="already has today"):
         AgentEvaluator.migrate_eval_data_to_new_schema(str(project.evalset(GOOD)), new)
     with pytest.raises(ValueError, match="empty"):
         AgentEvaluator.migrate_eval_data_to_new_schema("", new)

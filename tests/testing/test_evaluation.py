@@ -1,4 +1,4 @@
-"""`workbench.evaluate` with agents given as path and as object."""
+"""`workbench.evaluate` with the agent given as a path or as an object."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ def echo(message: str, session: Any) -> str:
     return f"You said {message}"
 
 
-async def test_an_agent_given_as_path_runs_in_a_child(project: Project) -> None:
+async def test_agent_given_as_path_runs_in_a_child_process(project: Project) -> None:
     project.write("echo/agent.py", "import os\ndef root_agent(message, session):\n    return f'pid {os.getpid()}'\n")
     file = project.evalset(case("who"))
     result = await workbench.evaluate(project.root / "echo", file)
@@ -27,7 +27,7 @@ async def test_an_agent_given_as_path_runs_in_a_child(project: Project) -> None:
     assert not (project.root / ".workbench").exists()
 
 
-async def test_an_agent_given_as_object_runs_here(project: Project) -> None:
+async def test_agent_given_as_object_runs_in_this_process(project: Project) -> None:
     seen = []
 
     def agent(message: str, session: Any) -> str:
@@ -41,7 +41,7 @@ async def test_an_agent_given_as_object_runs_here(project: Project) -> None:
     assert result.case("good").agent == "agent"
 
 
-async def test_an_object_shares_the_event_loop_of_the_test(project: Project) -> None:
+async def test_agent_object_shares_the_event_loop_of_the_test(project: Project) -> None:
     loops = []
 
     async def agent(message: str, session: Any) -> str:
@@ -53,7 +53,7 @@ async def test_an_object_shares_the_event_loop_of_the_test(project: Project) -> 
 
 
 @pytest.mark.parametrize("given", ["path", "object", "owner"])
-async def test_each_status_with_its_reason(project: Project, given: str) -> None:
+async def test_every_status_has_its_reason(project: Project, given: str) -> None:
     file = project.evalset(GOOD, BAD, RAISES)
     agent = {"path": str(project.root / "echo"), "object": echo, "owner": None}[given]
     result = await workbench.evaluate(agent, file)
@@ -73,7 +73,7 @@ async def test_each_status_with_its_reason(project: Project, given: str) -> None
     assert "\x1b" not in text
 
 
-async def test_what_could_not_be_evaluated_is_not_passed(project: Project) -> None:
+async def test_case_that_was_not_evaluated_has_not_passed(project: Project) -> None:
     project.write("echo/test_config.json", {"criteria": {"safety_v1": 0.8}})
     result = await workbench.evaluate(None, project.evalset(GOOD))
     assert result.statuses == {"good": "not_evaluated"}
@@ -81,11 +81,11 @@ async def test_what_could_not_be_evaluated_is_not_passed(project: Project) -> No
         result.assert_passed()
 
 
-async def test_an_answer_larger_than_a_socket_holds(project: Project) -> None:
+async def test_answer_larger_than_a_socket_buffer_arrives(project: Project) -> None:
     (await workbench.evaluate(echo, project.evalset(case("big", "x" * 2_000_000)))).assert_passed()
 
 
-async def test_an_object_that_waits_for_ever_is_timed_out(project: Project) -> None:
+async def test_agent_object_that_waits_forever_times_out(project: Project) -> None:
     ended = []
 
     async def agent(message: str, session: Any) -> str:
@@ -102,7 +102,7 @@ async def test_an_object_that_waits_for_ever_is_timed_out(project: Project) -> N
     assert ended == ["hello"]
 
 
-async def test_a_cancelled_evaluation_leaves_no_agent_running(project: Project) -> None:
+async def test_cancelled_evaluation_leaves_no_agent_running(project: Project) -> None:
     began, ended = asyncio.Event(), asyncio.Event()
 
     async def agent(message: str, session: Any) -> str:
@@ -121,13 +121,13 @@ async def test_a_cancelled_evaluation_leaves_no_agent_running(project: Project) 
     assert ended.is_set()
 
 
-async def test_only_some_cases(project: Project) -> None:
+async def test_selected_cases_only_are_run(project: Project) -> None:
     file = project.evalset(GOOD, BAD, RAISES)
     assert (await workbench.evaluate(echo, file, cases=["good"])).statuses == {"good": "passed"}
     assert set((await workbench.evaluate(echo, f"{file}:good,bad")).statuses) == {"good", "bad"}
 
 
-async def test_what_cannot_run_is_refused_with_the_way_out(project: Project) -> None:
+async def test_bad_targets_are_refused_with_a_hint(project: Project) -> None:
     file = project.evalset(GOOD)
     with pytest.raises(RefusedError, match=r"There is .*talk\.evalset\.json|does not exist"):
         await workbench.evaluate(None, project.root / "echo" / "tlak.evalset.json")

@@ -20,7 +20,7 @@ for name in ("textual", "google.adk", "litellm", "nltk", "numpy"):
 """
 
 
-def test_unless_asked_it_collects_nothing_and_loads_no_more_of_it(project: Project) -> None:
+def test_without_the_option_nothing_is_collected_or_loaded(project: Project) -> None:
     project.evalset(GOOD)
     project.write("test_own.py", "def test_own():\n    pass\n")
     project.write(
@@ -55,7 +55,7 @@ OUTCOMES = {
 }
 
 
-def test_one_test_a_case_that_explains_its_verdict_also_in_junit(several: Project) -> None:
+def test_each_case_is_a_test_that_explains_its_verdict(several: Project) -> None:
     several.write("pytest.ini", "[pytest]\nevalsets = true\n")
     done = run_pytest(several.root, "--junit-xml=results.xml")
     assert done.outcomes == OUTCOMES
@@ -83,7 +83,7 @@ def test_one_test_a_case_that_explains_its_verdict_also_in_junit(several: Projec
     assert scores["response_match_score"] == "0.0"
 
 
-def test_with_xdist_too(several: Project) -> None:
+def test_plugin_works_with_xdist(several: Project) -> None:
     done = run_pytest(several.root, "--evalsets", "-n", "2", plugins=XDIST)
     assert done.outcomes == OUTCOMES
     assert "−{Something else entirely}" in done.output
@@ -91,9 +91,7 @@ def test_with_xdist_too(several: Project) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("-n", "1")])
-def test_a_failure_has_its_place_in_the_evalset_and_fits_into_a_terminal(
-    project: Project, words: tuple[str, ...]
-) -> None:
+def test_failure_names_its_place_in_the_evalset_and_fits_a_terminal(project: Project, words: tuple[str, ...]) -> None:
     file = project.evalset(GOOD, BAD)
     file.write_text(file.read_text(encoding="utf-8").replace('{"eval_id"', '\n\n{"eval_id"'), encoding="utf-8")
     project.write(
@@ -115,7 +113,7 @@ def test_cases_are_selected_by_name_and_by_id(project: Project) -> None:
     assert run_pytest(project.root, "--evalsets", f"{TALK}::bad").outcomes == {("FAILED", f"{TALK}::bad")}
 
 
-def test_what_cannot_be_judged_is_skipped_with_the_reason_at_the_line_of_the_case(project: Project) -> None:
+def test_case_that_cannot_be_judged_is_skipped_with_its_reason(project: Project) -> None:
     project.write("echo/test_config.json", {"criteria": {"safety_v1": 0.8}})
     file = project.evalset(GOOD, BAD)
     file.write_text(file.read_text(encoding="utf-8").replace('{"eval_id"', '\n\n{"eval_id"'), encoding="utf-8")
@@ -127,7 +125,7 @@ def test_what_cannot_be_judged_is_skipped_with_the_reason_at_the_line_of_the_cas
     assert f"{TALK}:5" in done.output
 
 
-def test_a_broken_file_costs_one_test_and_the_rest_runs(project: Project) -> None:
+def test_broken_file_costs_one_test_and_the_rest_runs(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/broken.test.json", '{"eval_set_id": "x",\n "eval_cases": [}')
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
@@ -147,7 +145,7 @@ def test_a_broken_file_costs_one_test_and_the_rest_runs(project: Project) -> Non
     assert "belongs to no agent" in done.output
 
 
-def test_ids_that_are_hostile_are_tests_like_others(project: Project) -> None:
+def test_hostile_ids_are_tests_like_others(project: Project) -> None:
     project.evalset(*(case(eval_id) for eval_id in ("a\x1b[31m", "a\x1b[32m", "b::c", "d[0]", "é/ü")))
     done = run_pytest(project.root, "--evalsets")
     assert "\x1b" not in done.output
@@ -155,7 +153,7 @@ def test_ids_that_are_hostile_are_tests_like_others(project: Project) -> None:
     assert ("PASSED", f"{TALK}::b::c") in done.outcomes
 
 
-def test_cases_of_a_process_share_what_is_warm_and_nothing_else(project: Project) -> None:
+def test_cases_share_warm_processes_but_no_state(project: Project) -> None:
     code = (
         "import os\nseen = []\ndef root_agent(message, session):\n    seen.append(message)\n"
         "    with open(os.environ['SEEN'], 'a') as file:\n"
@@ -169,17 +167,17 @@ def test_cases_of_a_process_share_what_is_warm_and_nothing_else(project: Project
     assert [line.split()[0] for line in seen.read_text().splitlines()] == ["1", "1"]
 
 
-def test_loaded_but_unused_it_imports_nothing(repository: Path) -> None:
+def test_unused_plugin_imports_nothing(repository: Path) -> None:
     names = loaded("import pytest\nbefore = set(sys.modules)\nimport workbench.testing.plugin", repository)
     assert names == {"workbench"}
 
 
-def test_pytest_is_told_of_it(repository: Path) -> None:
+def test_pytest_finds_the_plugin(repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"agent-workbench": "workbench.testing.plugin"}
 
 
-def test_tests_that_rules_judged_are_counted_and_marked_in_junit(project: Project) -> None:
+def test_tests_judged_by_rules_are_counted_and_marked_in_junit(project: Project) -> None:
     project.evalset(GOOD)
     criterion = {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic", "num_samples": 1}}
     project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": criterion}})

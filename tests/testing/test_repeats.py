@@ -1,4 +1,4 @@
-"""What a test is told of cases that were executed several times."""
+"""Repeated cases in the outcome of an evaluation."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.cli.stores import ANSWER_PASSED, TRAJECTORY_FAILED, case_events, feed
 from workbench.testing.results import evaluation
 
 
-def test_the_rate_of_each_case() -> None:
+def test_each_repeated_case_has_a_pass_rate() -> None:
     refs = [ref("late_parcel", repeat=number) for number in (1, 2, 3)]
     runs = [case_events(case, "passed", [ANSWER_PASSED]) for case in refs[:2]]
     found = evaluation(feed([started(refs)], *runs, case_events(refs[2], "failed", [TRAJECTORY_FAILED])), ())
@@ -18,6 +18,6 @@ def test_the_rate_of_each_case() -> None:
         found.repeats_of("other")
 
 
-def test_a_single_execution_has_no_rate() -> None:
+def test_single_execution_has_no_pass_rate() -> None:
     found = evaluation(feed([started([ref("late_parcel")])], case_events(ref("late_parcel"), "passed")), ())
     assert found.repeats == ()

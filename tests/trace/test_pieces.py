@@ -1,4 +1,4 @@
-"""What was asked and answered: kept once, without secrets, and told where it is lost."""
+"""Recorded requests and answers: stored once, without secrets, and reported if lost."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def settled(tmp_path: Path, *events: SpansRecorded) -> list[SpansRecorded]:
     return found
 
 
-def test_a_piece_is_kept_once_and_found_again(tmp_path: Path) -> None:
+def test_piece_is_stored_once_and_read_back(tmp_path: Path) -> None:
     first = SpansRecorded(REF, 0, "[]", {"aa": '"what"', "bb": '{"x": [1]}'})
     second = SpansRecorded(REF, 1, "[]", {"aa": '"what"', "cc": '"\\u65e5\\u672c"'})
     found = settled(tmp_path, first, second)
@@ -39,7 +39,7 @@ def test_a_piece_is_kept_once_and_found_again(tmp_path: Path) -> None:
     assert [pieces.read(name) for name in ("aa", "bb", "cc")] == ["what", {"x": [1]}, "日本"]
 
 
-def test_no_secret_is_kept(tmp_path: Path) -> None:
+def test_secrets_are_not_stored(tmp_path: Path) -> None:
     spans = json.dumps([{"id": 1, "error": "key abcdefgh-1 refused", "tokens": [12345678, 1]}])
     (found,) = settled(tmp_path, SpansRecorded(REF, 0, spans, {"aa": '{"key": "abcdefgh-1", "pin": 12345678}'}))
     kept = (tmp_path / "runs/run-1" / FILE_NAME).read_text()
@@ -49,7 +49,7 @@ def test_no_secret_is_kept(tmp_path: Path) -> None:
         assert json.loads(text.splitlines()[0])
 
 
-def test_without_a_disk_the_pieces_stay_with_the_event() -> None:
+def test_pieces_stay_in_the_event_if_nothing_can_be_written() -> None:
     event = SpansRecorded(REF, 0, "[]", {"aa": '{"key": "abcdefgh-1"}'})
     found = SpanStorage(SECRETS).store(event, None)
     assert Pieces({0: found}, None).read("aa") == {"key": "[secret API_KEY]"}
@@ -64,7 +64,7 @@ def test_without_a_disk_the_pieces_stay_with_the_event() -> None:
         (lambda file: file.unlink(), "No such file"),
     ],
 )
-def test_what_is_lost_is_said(tmp_path: Path, damage: object, why: str) -> None:
+def test_lost_piece_is_reported(tmp_path: Path, damage: object, why: str) -> None:
     (found,) = settled(tmp_path, SpansRecorded(REF, 0, "[]", {"aa": '"what"'}))
     assert callable(damage)
     damage(tmp_path / "runs/run-1" / FILE_NAME)
@@ -76,7 +76,7 @@ def test_what_is_lost_is_said(tmp_path: Path, damage: object, why: str) -> None:
 
 
 @pytest.mark.parametrize("kept", ["[", "[]", '{"aa": 5}', '{"aa": ["x", 1, 2]}', '{"aa": [-5, 1, 2]}', '{"aa": [0]}'])
-def test_places_of_another_shape_are_no_places(tmp_path: Path, kept: str) -> None:
+def test_malformed_places_are_reported_as_lost(tmp_path: Path, kept: str) -> None:
     settled(tmp_path, SpansRecorded(REF, 0, "[]", {"aa": '"what"'}))
     event = SpansRecorded(REF, 0, "[]", {}, kept, "../runs/run-1")
     with pytest.raises(PieceLostError):

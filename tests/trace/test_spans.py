@@ -1,4 +1,4 @@
-"""Spans as a tree, what they cost, and the path they took; whatever was told."""
+"""Spans as a tree, their cost and their path, for any recorded data."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ def told(spans: Any, events: int = 3) -> TurnTrace:
     return read_turn(0, SpansRecorded(REF, 0, spans if isinstance(spans, str) else json.dumps(spans)), [{}] * events)
 
 
-def test_the_tree_is_as_it_was_told() -> None:
+def test_tree_follows_the_recorded_parents() -> None:
     trace = told(SPANS)
     assert [(node.number, node.depth) for node in trace.root.walk()] == [
         *((1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (6, 4), (7, 2)),
@@ -40,7 +40,7 @@ def test_the_tree_is_as_it_was_told() -> None:
     assert [node.seconds for node in trace.root.walk()][-1] is None
 
 
-def test_tokens_and_money_are_those_of_all_in_it() -> None:
+def test_tokens_and_cost_include_descendants() -> None:
     trace = told(SPANS)
     found = totals(trace.root, Prices({"m": Price(1_000_000, 0), "free": Price(0, 0)}))
     assert (found[4].calls, found[4].read, found[4].written, found[4].cost) == (1, 20, 3, 20.0)
@@ -49,7 +49,7 @@ def test_tokens_and_money_are_those_of_all_in_it() -> None:
     assert totals(trace.root, None)[4].cost is None
 
 
-def test_the_path_counts_and_marks() -> None:
+def test_path_counts_calls_and_marks_the_selected_node() -> None:
     trace = told(SPANS)
     clerk = list(trace.root.walk())[5]
     lines = [(line.branches, line.stop.name, line.marked) for line in draw_path(path_of(trace.root), clerk)]
@@ -68,7 +68,7 @@ def test_the_path_counts_and_marks() -> None:
 
 
 @pytest.mark.parametrize("spans", ["", "{", "5", "[[[[", '{"id": 1}'])
-def test_what_cannot_be_read_is_said_and_the_events_stand_in(spans: str) -> None:
+def test_unreadable_spans_are_reported_and_replaced_by_events(spans: str) -> None:
     event = {"author": "desk", "content": {"parts": [{"text": "hi"}]}}
     trace = read_turn(0, SpansRecorded(REF, 0, spans), [event])
     assert not trace.timed
@@ -80,13 +80,13 @@ def test_what_cannot_be_read_is_said_and_the_events_stand_in(spans: str) -> None
     "changed",
     [{"id": 2}, {"parent": 3}, {"parent": 99}, {"kind": {}}, {"start": float("inf")}, {"events": [7, -1, "x"]}],
 )
-def test_a_span_of_another_shape_breaks_nothing(changed: dict[str, Any]) -> None:
+def test_malformed_span_is_ignored(changed: dict[str, Any]) -> None:
     trace = told([*SPANS[:2], {**SPANS[2], **changed}, *SPANS[3:]])
     assert len(list(trace.root.walk())) in (6, 7)
     assert all(0 <= event < 3 for node in trace.root.walk() for event in node.events)
 
 
-def test_events_alone_make_a_tree_without_times() -> None:
+def test_events_alone_give_a_tree_without_times() -> None:
     call = {"function_call": {"id": "c1", "name": "find", "args": {"id": 1}}}
     answer = {"function_response": {"id": "c1", "name": "find", "response": {"item": "kettle"}}}
     usage = {"prompt_token_count": 10, "candidates_token_count": 2, "thoughts_token_count": 1}
@@ -107,7 +107,7 @@ def test_events_alone_make_a_tree_without_times() -> None:
     ]
 
 
-def test_a_request_goes_on_from_an_earlier_one() -> None:
+def test_request_reuses_the_beginning_of_an_earlier_one() -> None:
     requests: list[Any] = [
         {"more": ["a", "b"]},
         {"base": 1, "same": 2, "more": ["c"]},

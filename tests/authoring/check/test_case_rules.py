@@ -1,4 +1,4 @@
-"""What is odd about a case under its criteria."""
+"""Problems of a case under its criteria."""
 
 from typing import Any
 
@@ -40,12 +40,12 @@ def _calling(name: str, **args: Any) -> dict[str, Any]:
     }
 
 
-def test_nothing_odd() -> None:
+def test_good_case_has_no_problems() -> None:
     case = _case(_calling("find", order_id="A-1"))
     assert _found(case, "response_match_score", "tool_trajectory_avg_score") == []
 
 
-def test_an_empty_reference_counts_only_where_it_is_compared() -> None:
+def test_empty_reference_matters_only_if_it_is_compared() -> None:
     case = _case({"user_content": USER})
     assert _found(case, "tool_trajectory_avg_score") == []
     assert _found(case, "response_match_score") == [("empty-reference", ("conversation", 0, "final_response"))]
@@ -59,13 +59,13 @@ def test_an_empty_reference_counts_only_where_it_is_compared() -> None:
         (_calling("find", exact=True), "unknown-argument", "args"),
     ],
 )
-def test_calls_of_what_is_not_declared(call: dict[str, Any], rule: str, ending: str) -> None:
+def test_calls_of_undeclared_tools_and_arguments_are_found(call: dict[str, Any], rule: str, ending: str) -> None:
     ((found, location),) = _found(_case(call), *COMPARING)
     assert (found, location[-1]) == (rule, ending)
     assert location[:4] == ("conversation", 0, "intermediate_data", "tool_uses")
 
 
-def test_recorded_calls_are_found_at_their_part() -> None:
+def test_problems_of_recorded_calls_have_the_place_of_their_part() -> None:
     part = {"function_call": {"name": "nope", "args": {}}}
     events = [{"author": "a", "content": {"parts": [{"text": "so"}, part]}}]
     turn = {"user_content": USER, "final_response": ANSWER, "intermediate_data": {"invocation_events": events}}
@@ -74,19 +74,19 @@ def test_recorded_calls_are_found_at_their_part() -> None:
     assert location[3:] == ("invocation_events", 0, "content", "parts", 1, "function_call", "name")
 
 
-def test_an_agent_that_may_have_more_tools_is_not_doubted() -> None:
+def test_unknown_tools_are_accepted_if_the_agent_may_have_more() -> None:
     assert _found(_case(_calling("nope")), *COMPARING, tools=OPEN) == []
     assert _found(_case(_calling("transfer_to_agent", agent_name="x")), *COMPARING) == []
 
 
-def test_calls_are_checked_only_where_a_criterion_compares_them() -> None:
+def test_calls_are_checked_only_if_a_criterion_compares_them() -> None:
     case = _case(_calling("nope"), _calling("find", nope=1, order_id=[]))
     assert _found(case, "response_match_score", "hallucinations_v1") == []
     assert [rule for rule, _ in _found(case, *COMPARING)] == ["unknown-tool", "unknown-argument", "argument-type"]
 
 
 @pytest.mark.parametrize(("value", "odd"), [(2.5, False), (2, False), ("two", True), (None, True), ([2], True)])
-def test_an_argument_must_have_a_type_that_the_tool_declares(value: object, odd: bool) -> None:
+def test_argument_must_have_its_declared_type(value: object, odd: bool) -> None:
     tool = DeclaredTool(
         "pay", ("amount",), frozenset({"amount"}), types={"amount": ArgumentType(frozenset({"number"}))}
     )
@@ -96,7 +96,7 @@ def test_an_argument_must_have_a_type_that_the_tool_declares(value: object, odd:
 
 
 @pytest.mark.parametrize("kind", [None, "tool_use_quality", "FINAL_RESPONSE_QUALITY"])
-def test_a_rubric_that_nobody_reads(kind: str | None) -> None:
+def test_rubric_that_no_criterion_uses_is_found(kind: str | None) -> None:
     rubric = {"rubric_id": "r", "rubric_content": {"text_property": "polite"}, **({"type": kind} if kind else {})}
     case = _case(_calling("find", order_id="A"), rubrics=(rubric,))
     wanted = [] if kind == "FINAL_RESPONSE_QUALITY" else [("untyped-rubric", ("rubrics", 0))]
@@ -104,6 +104,6 @@ def test_a_rubric_that_nobody_reads(kind: str | None) -> None:
     assert _found(case, "rubric_based_tool_use_quality_v1") == [("untyped-rubric", ("rubrics", 0))]
 
 
-def test_an_app_that_is_a_path() -> None:
+def test_app_name_that_is_a_path_is_found() -> None:
     case = _case(session_input={"app_name": "a/b", "user_id": "u"})
     assert [rule for rule, _ in case_problems(case, (), TOOLS)] == ["set-id"]

@@ -1,4 +1,4 @@
-"""Everything that a project can have wrong, each at its place and with a way out."""
+"""Problems of whole projects, each with its place and a hint."""
 
 import json
 import time
@@ -67,7 +67,7 @@ def rules(root: Path) -> list[str]:
     return sorted(problem.rule for problem in problems(root))
 
 
-def test_nothing(tmp_path: Path) -> None:
+def test_good_project_has_no_problems(tmp_path: Path) -> None:
     criteria = {"rubric_based_final_response_quality_v1": {"threshold": 0.5, "judge_model_options": HEURISTIC}}
     project(tmp_path, case("a", rubrics=[TYPED]), model="", criteria=criteria)
     assert rules(tmp_path) == []
@@ -155,14 +155,14 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", EACH)
-def test_each(what: str, tmp_path: Path) -> None:
+def test_each_problem_is_found_at_its_place(what: str, tmp_path: Path) -> None:
     expected, fields = EACH[what]
     cases = fields.get("cases", [case("a")])
     project(tmp_path, *cases, **{key: value for key, value in fields.items() if key != "cases"})
     assert rules(tmp_path) == expected
 
 
-def test_a_scenario_without_anybody_to_play_it_is_told_once_a_cause(tmp_path: Path) -> None:
+def test_scenarios_that_cannot_be_simulated_are_reported_once_per_cause(tmp_path: Path) -> None:
     criteria = {"hallucinations_v1": {"threshold": 1, "judge_model_options": HEURISTIC}}
     project(tmp_path, SCENARIO, {**SCENARIO, "eval_id": "t"}, criteria=criteria)
     (problem,) = problems(tmp_path)
@@ -172,7 +172,7 @@ def test_a_scenario_without_anybody_to_play_it_is_told_once_a_cause(tmp_path: Pa
     )
 
 
-def test_a_model_is_named_where_it_stands(tmp_path: Path) -> None:
+def test_model_problem_has_the_place_of_the_model_name(tmp_path: Path) -> None:
     project(tmp_path, case("a"), model="gemni-2.5-flash")
     (problem,) = problems(tmp_path)
     assert (problem.fault.file.name, problem.fault.line, problem.fault.column) == ("agent.py", 4, 42)
@@ -182,12 +182,12 @@ def test_a_model_is_named_where_it_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-5", "anthropic:claude", "claude-opus-4", "gemma-3-27b", "projects/p/x"])
-def test_models_that_may_well_be_there(model: str, tmp_path: Path) -> None:
+def test_plausible_model_names_are_accepted(model: str, tmp_path: Path) -> None:
     project(tmp_path, case("a"), model=model)
     assert problems(tmp_path) == []
 
 
-def test_a_module_that_is_not_valid_python_is_an_error_at_its_line(tmp_path: Path) -> None:
+def test_invalid_python_is_an_error_at_its_line(tmp_path: Path) -> None:
     project(tmp_path, case("a"))
     with (tmp_path / "desk" / "agent.py").open("a") as agent:
         agent.write("from . import shop\n")
@@ -197,7 +197,7 @@ def test_a_module_that_is_not_valid_python_is_an_error_at_its_line(tmp_path: Pat
     assert (problem.fault.file.name, problem.fault.line) == ("shop.py", 2)
 
 
-def test_syntax_of_another_python_is_a_warning(tmp_path: Path) -> None:
+def test_syntax_of_another_python_version_is_a_warning(tmp_path: Path) -> None:
     project(tmp_path, case("a"))
     (tmp_path / "desk" / "agent.py").write_text("root_agent = 1\ndef find(:\n")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
@@ -209,7 +209,7 @@ def test_syntax_of_another_python_is_a_warning(tmp_path: Path) -> None:
     assert (problem.rule, problem.fault.severity) == ("source", "warning")
 
 
-def test_a_broken_file_that_defines_no_agent_is_named(tmp_path: Path) -> None:
+def test_broken_file_that_defines_no_agent_is_named(tmp_path: Path) -> None:
     project(tmp_path, case("a"))
     (tmp_path / "lost").mkdir()
     (tmp_path / "lost" / "agent.py").write_text("x = (\n")
@@ -217,7 +217,7 @@ def test_a_broken_file_that_defines_no_agent_is_named(tmp_path: Path) -> None:
     assert (problem.rule, problem.fault.file.parent.name) == ("source", "lost")
 
 
-def test_many_problems_of_one_case_are_placed_in_time_that_does_not_multiply(tmp_path: Path) -> None:
+def test_locating_many_problems_of_one_case_takes_linear_time(tmp_path: Path) -> None:
     rubrics = [{"rubric_id": "same", "rubric_content": {"text_property": "x"}}] * 400
     turn = {"user_content": {"role": "user", "parts": [{"text": "hi"}]}}
     cases = [{"eval_id": "a", "conversation": [turn] * 300, "rubrics": rubrics}]

@@ -1,4 +1,4 @@
-"""Turns whose sides do not fit, and rubrics that stand twice."""
+"""Malformed turns and duplicate rubrics."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def events(*parts: dict[str, Any]) -> dict[str, Any]:
         {**GOOD, "final_response": {"role": "user", "parts": [RESPONSE]}},
     ],
 )
-def test_turns_that_fit(turn: dict[str, Any]) -> None:
+def test_well_formed_turns_have_no_problems(turn: dict[str, Any]) -> None:
     assert found(case(GOOD, turn)) == []
 
 
@@ -64,16 +64,16 @@ def test_turns_that_fit(turn: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_turns_that_do_not(turn: dict[str, Any], place: Location) -> None:
+def test_malformed_turns_are_found(turn: dict[str, Any], place: Location) -> None:
     assert found(case(GOOD, turn)) == [("conversation", 1, *place)]
 
 
-def test_a_response_of_another_turn() -> None:
+def test_response_of_another_turn_is_found() -> None:
     turns = {**GOOD, "intermediate_data": events(CALL)}, {**GOOD, "intermediate_data": events(RESPONSE)}
     assert [place[1] for place in found(case(*turns))] == [1]
 
 
-def test_a_scenario_that_begins_with_nothing() -> None:
+def test_scenario_with_an_empty_first_message_is_found() -> None:
     assert found(case(scenario={"starting_prompt": "Hi"})) == []
     assert found(case(scenario={"starting_prompt": " "})) == [("conversation_scenario", "starting_prompt")]
 
@@ -82,7 +82,7 @@ def rubric(name: str) -> dict[str, Any]:
     return {"rubric_id": name, "rubric_content": {"text_property": "is kind"}, "type": "FINAL_RESPONSE_QUALITY"}
 
 
-def test_rubrics_of_one_id_in_a_case_and_a_turn() -> None:
+def test_rubric_id_used_in_case_and_turn_is_found() -> None:
     turns = {**GOOD, "rubrics": [rubric("a"), rubric("b"), rubric("b")]}, {**GOOD, "rubrics": [rubric("b")]}
     problems = list(rubric_problems(case(*turns, rubrics=(rubric("a"),)), {"rubric_based_final_response_quality_v1"}))
     assert [(rule, breach.location) for rule, breach in problems] == [

@@ -1,4 +1,4 @@
-"""What an entry says about a judge, and the figures made of it."""
+"""Meaning of triage entries for the judge, and the agreement computed from them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from workbench.authoring.triage.agreement import agreements
 from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
 
 
-def test_what_each_choice_says_of_the_judge() -> None:
+def test_each_choice_has_a_meaning_for_the_judge() -> None:
     told = {choice.name: (says(choice.name, "failed"), says(choice.name, "passed")) for choice in CHOICES}
     assert told == {
         "agent bug": ("failed", "failed"),
@@ -26,7 +26,7 @@ def entries(*pairs: tuple[str, str], criterion: str = "c", judge: str = "m", par
     ]
 
 
-def test_a_known_table() -> None:
+def test_agreement_of_known_entries() -> None:
     """Cohen 1960 as in every textbook: 20, 5, 10, 15 of 50 give 0.4."""
     pairs = [("passed", "passed")] * 20 + [("passed", "failed")] * 5
     pairs += [("failed", "passed")] * 10 + [("failed", "failed")] * 15
@@ -37,7 +37,7 @@ def test_a_known_table() -> None:
     assert found.share.low < 0.7 < found.share.high
 
 
-def test_criteria_judges_and_labels_are_kept_apart_and_what_says_nothing_is_left_out() -> None:
+def test_agreement_is_separate_by_criterion_judge_and_label() -> None:
     said = entries(("passed", "failed")) + entries(("passed", "passed"), criterion="d", judge="other")
     said += entries(("supported", "unsupported"), criterion="d", part="sentence")
     said += entries(("", "failed"), ("passed", "error"), criterion="e")
@@ -51,6 +51,6 @@ def test_criteria_judges_and_labels_are_kept_apart_and_what_says_nothing_is_left
     assert found[2].pairs.kappa is None
 
 
-def test_an_entry_that_stands_twice_counts_once() -> None:
+def test_duplicate_entry_counts_once() -> None:
     (found,) = agreements(entries(("passed", "failed")) * 2)
     assert found.pairs.items == 1

@@ -1,4 +1,4 @@
-"""Agreement, against figures worked out elsewhere and by properties."""
+"""Agreement, checked against published figures and by properties."""
 
 import pytest
 from hypothesis import given
@@ -14,13 +14,13 @@ def test_kappa_of_a_known_table() -> None:
     assert found.kappa == pytest.approx(0.4)
 
 
-def test_kappa_where_it_does_not_exist() -> None:
+def test_kappa_is_none_where_it_is_undefined() -> None:
     assert agreement([]).kappa is None
     assert agreement([("y", "y")] * 3).kappa is None
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1))
-def test_kappa_does_not_depend_on_who_is_first(pairs: list[tuple[str, str]]) -> None:
+def test_kappa_is_symmetric(pairs: list[tuple[str, str]]) -> None:
     one, other = agreement(pairs), agreement((b, a) for a, b in pairs)
     assert one.kappa == (None if other.kappa is None else pytest.approx(other.kappa))
     assert one.kappa is None or one.kappa <= 1

@@ -1,4 +1,4 @@
-"""What the user says, in its file: nothing of others is lost, and what is broken stays as it is."""
+"""The triage file: entries of others are never lost, and a broken file is left unchanged."""
 
 import json
 import subprocess
@@ -56,12 +56,12 @@ ENTRIES = st.builds(
 
 
 @given(ENTRIES)
-def test_an_entry_is_read_as_it_was_written(one: Entry) -> None:
+def test_entry_is_read_as_written(one: Entry) -> None:
     assert entry_of(json.loads(json.dumps(entry_json(one)))) == one
 
 
 @given(st.lists(ENTRIES, max_size=8))
-def test_the_order_of_saying_does_not_matter(said: list[Entry]) -> None:
+def test_file_does_not_depend_on_the_order_of_entries(said: list[Entry]) -> None:
     unique = list({one.key: one for one in said}.values())
     together = changed(FILE, None, unique)
     one_by_one = None
@@ -73,7 +73,7 @@ def test_the_order_of_saying_does_not_matter(said: list[Entry]) -> None:
         assert together is one_by_one is None
 
 
-def test_a_further_entry_leaves_all_other_bytes_alone() -> None:
+def test_new_entry_leaves_other_bytes_alone() -> None:
     before = changed(FILE, None, [entry("a"), entry("c")])
     assert before is not None
     after = changed(FILE, before, [entry("b", note="日本語")])
@@ -83,7 +83,7 @@ def test_a_further_entry_leaves_all_other_bytes_alone() -> None:
     assert changed(FILE, after, [], [entry("b").key]) == before
 
 
-def test_what_this_version_does_not_know_is_kept() -> None:
+def test_unknown_fields_are_kept() -> None:
     strange = {"case": "z", "mood": 1.50}
     known = {**entry_json(entry()), "reviewed_by": "Kim"}
     text = json.dumps({"schema": SCHEMA, "team": "shop", "entries": [known, strange]}, indent=4)
@@ -95,7 +95,7 @@ def test_what_this_version_does_not_know_is_kept() -> None:
     assert data(after)[1] == strange
 
 
-def test_the_same_thing_of_another_answer_is_another_entry() -> None:
+def test_entry_for_another_answer_is_separate() -> None:
     content = changed(FILE, None, [entry(), entry(answer="b2"), entry(note="later")])
     assert [(item["judged"]["answer"], item.get("note")) for item in data(content)] == [("a1", "later"), ("b2", None)]
 
@@ -113,7 +113,7 @@ def test_the_same_thing_of_another_answer_is_another_entry() -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_is_broken_is_named_and_left_alone(content: bytes, tmp_path: Path) -> None:
+def test_broken_file_is_named_and_left_unchanged(content: bytes, tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
     file = triage_path(evalset)
     file.write_bytes(content)
@@ -124,7 +124,7 @@ def test_what_is_broken_is_named_and_left_alone(content: bytes, tmp_path: Path) 
     assert file.read_bytes() == content
 
 
-def test_an_entry_that_is_none_is_named_and_the_others_hold(tmp_path: Path) -> None:
+def test_invalid_entry_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
     entries = [entry_json(entry()), {"case": 3, "judged": {}}, "x", {"case": "a", "judged": {}, "turn": True}]
     triage_path(evalset).write_text(json.dumps({"schema": SCHEMA, "entries": entries}))
@@ -134,7 +134,7 @@ def test_an_entry_that_is_none_is_named_and_the_others_hold(tmp_path: Path) -> N
     assert "entry 2" in found.trouble[0]
 
 
-def test_what_others_wrote_meanwhile_stays_and_undo_takes_only_ours_back(tmp_path: Path) -> None:
+def test_undo_keeps_entries_that_others_added(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
     saver = Saver(tmp_path / ".workbench")
     save_triage(saver, "one", {evalset: Change((entry("a"),))})
@@ -149,7 +149,7 @@ def test_what_others_wrote_meanwhile_stays_and_undo_takes_only_ours_back(tmp_pat
     assert not (tmp_path / "b.test.triage.json").exists()
 
 
-def test_the_file_goes_with_its_last_entry(tmp_path: Path) -> None:
+def test_file_is_deleted_with_its_last_entry(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
     saver = Saver(tmp_path / ".workbench")
     save_triage(saver, "one", {evalset: Change((entry(),))})
@@ -158,7 +158,7 @@ def test_the_file_goes_with_its_last_entry(tmp_path: Path) -> None:
     assert not triage_path(evalset).exists()
 
 
-def test_nobody_takes_the_file_for_an_evalset(tmp_path: Path) -> None:
+def test_triage_file_is_not_an_evalset(tmp_path: Path) -> None:
     names = {"refunds.evalset.json": "refunds.triage.json", "refunds.test.json": "refunds.test.triage.json"}
     assert {name: triage_path(Path(name)).name for name in names} == names
     for name in names:
@@ -172,7 +172,7 @@ def test_nobody_takes_the_file_for_an_evalset(tmp_path: Path) -> None:
     assert found.ignored == ()
 
 
-def test_git_merges_what_two_people_said(tmp_path: Path) -> None:
+def test_git_merges_entries_of_two_people(tmp_path: Path) -> None:
     base, ours, theirs = (tmp_path / name for name in ("base", "ours", "theirs"))
     said = [entry(case) for case in "bdf"]
     base.write_bytes(changed(FILE, None, said) or b"")
@@ -183,7 +183,7 @@ def test_git_merges_what_two_people_said(tmp_path: Path) -> None:
     assert [item["case"] for item in data(done.stdout)] == ["a", "b", "d", "e", "f"]
 
 
-def test_members_stand_in_the_same_order_whatever_stands_above() -> None:
+def test_fields_have_a_fixed_order() -> None:
     said = [entry("a", part="sentence", name="x", turn=1), entry("b", part="rubric", name="y", turn=1, note="n")]
     found = data(changed(FILE, changed(FILE, None, said[:1]), said[1:]))
     assert list(found[1]) == ["case", "criterion", "turn", "rubric", "triage", "says", "note", "at", "judged"]
