@@ -84,6 +84,10 @@ async def test_typing_a_threshold_tells_what_flips(open_screen: OpenScreen, make
         await pilot.press("0", ".", "4")
         await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
         assert "last run: 2 of 2 cases would pass (passed then: 1)" in screen.text
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "none would flip" in screen.text)
+        await pilot.press("0", ".", "4")
+        await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
         await pilot.press("enter", "u")
         await screen.until(pilot, lambda: "none would flip" in screen.text)
         assert shown.content == shown.draft.content

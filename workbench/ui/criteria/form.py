@@ -107,7 +107,9 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.action_back()
 
     def action_back(self) -> None:
-        if not self._typing.drop():
+        if self._typing.drop():
+            self._outlooks.look_at_all()
+        else:
             self._leaving.back()
 
     def action_keys(self) -> None:
