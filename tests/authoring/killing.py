@@ -18,12 +18,12 @@ from workbench.authoring import saving
 OLD = b"x" * 30_000 + b"old" + b"y" * 30_000
 NEW = OLD.replace(b"old", b"newer")
 LIMITS = (0, 100, 1_000, 30_000, 60_002)
-"""Bytes of a file at which the process is killed while it writes them."""
+"""Sizes in bytes at which the process is killed while it writes a file."""
 _TRACED = ("workbench/atomic.py", "authoring/saving.py", "authoring/undo.py", "history/state_dir.py")
 
 
 def prepared(folder: Path, action: str) -> saving.Saver:
-    """The file and its journal as they are before the action."""
+    """Prepare the file and its journal for the action."""
     file = folder / "a.json"
     file.write_bytes(OLD)
     if action in ("undo", "redo"):
@@ -35,7 +35,7 @@ def prepared(folder: Path, action: str) -> saving.Saver:
 
 
 def act(saver: saving.Saver, action: str, file: Path) -> None:
-    """The action that is killed."""
+    """Run the action to kill."""
     if action == "save":
         saver.save("one", {file: (OLD, NEW)})
     elif action == "move":
@@ -47,7 +47,7 @@ def act(saver: saving.Saver, action: str, file: Path) -> None:
 
 
 def at_line(number: int) -> Callable[[], None]:
-    """Kills before the line of that number that is run in the modules that write."""
+    """Kill the process before the line with this number in the modules that write."""
     left = number
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -64,7 +64,7 @@ def at_line(number: int) -> Callable[[], None]:
 
 
 def at_size(limit: int) -> Callable[[], None]:
-    """Kills in the middle of writing a file that becomes larger than that."""
+    """Kill the process while it writes a file that exceeds this size."""
 
     def begin() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -75,7 +75,7 @@ def at_size(limit: int) -> Callable[[], None]:
 
 
 def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
-    """Whether the action was killed before its end."""
+    """Return whether the action was killed before its end."""
     folder.mkdir()
     saver = prepared(folder, action)
     child = os.fork()
@@ -91,7 +91,7 @@ def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
 
 
 def main(top: Path, action: str, *, in_place: bool) -> None:
-    """Kills at every line until there is none left, and at each size."""
+    """Kill the action at every line and at every size."""
     if in_place:
         vars(saving)["replace_content"] = lambda file, content, **_: file.write_bytes(content)
     # What is written outlives a process without it, and it costs most of the time.

@@ -52,7 +52,7 @@ def recorded(*events: Json, answer: str = "Done.") -> Json:
 
 
 def camel(case: Any) -> Any:
-    """The case in the other spelling; arguments and responses are the user's."""
+    """Return the case in camelCase. Arguments and responses are the user's and stay."""
     from pydantic.alias_generators import to_camel
 
     if isinstance(case, list):
@@ -314,7 +314,7 @@ def test_accepted_argument_changes_only_its_place(pair: tuple[Json, list[Json]])
 
 
 def _known(value: Any) -> Any:
-    """The value with lists as texts: a difference in a list is one of the whole list."""
+    """Return the value with lists as texts, because a list is compared as a whole."""
     if isinstance(value, dict):
         return {key: _known(item) for key, item in value.items()}
     if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):

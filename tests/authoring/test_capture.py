@@ -37,7 +37,7 @@ print(json.dumps([turn.model_dump(mode="json", exclude_none=True) for turn in tu
 
 @pytest.fixture(scope="module")
 def as_adk_reads() -> Iterator[Callable[[bytes], list[Any]]]:
-    """The cases that google-adk's own loader finds in a file."""
+    """Return the cases that google-adk's own loader finds in a file."""
     adk_process = Adk()
 
     def read(content: bytes) -> list[Any]:

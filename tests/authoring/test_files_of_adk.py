@@ -21,7 +21,7 @@ from workbench.model.invocation import content_text, tool_calls
 
 
 def web_page() -> bytes:
-    """As ADK's web page writes it: `model_dump_json(indent=2)`, camelCase, nulls and times everywhere."""
+    """Return a file as ADK's web page writes it: `model_dump_json(indent=2)`, camelCase, with nulls and times."""
     turn = {
         "invocationId": "e-5b7a",
         "userContent": {"parts": [{"videoMetadata": None, "text": "Hello, späte Grüße"}], "role": "user"},
@@ -44,7 +44,7 @@ def web_page() -> bytes:
 
 
 def command_line() -> bytes:
-    """As `adk eval_set` writes it: a scenario, snake_case."""
+    """Return a file as `adk eval_set` writes it: a scenario in snake_case."""
     turn = {
         "invocation_id": "",
         "user_content": {"parts": [{"text": "Hello"}], "role": "user"},
@@ -131,7 +131,7 @@ def test_saved_adk_session_becomes_a_case_that_adk_reads(name: str, said: str, r
 
 
 def adk_ids(path: Path, content: bytes) -> list[str]:
-    """The cases that google-adk's own loader finds."""
+    """Return the IDs that google-adk's own loader finds."""
     pytest.importorskip("google.adk.evaluation.local_eval_sets_manager")
     from google.adk.evaluation.local_eval_sets_manager import load_eval_set_from_file
 
@@ -145,7 +145,7 @@ def test_sample_files_have_adks_names() -> None:
 
 
 def edited_files() -> Iterator[bytes]:
-    """Files after every operation on every row."""
+    """Yield the files after every operation on every row."""
     for case in CASES:
         content = json.dumps({"eval_set_id": "s", "eval_cases": [case]}, indent=2).encode()
         evalset = EvalsetFile(content)

@@ -16,14 +16,14 @@ _SCRIPT = Path(__file__).with_name("killing.py")
 
 
 def folders_after(top: Path, *words: str) -> list[Path]:
-    """The folders that the kills have left."""
+    """Return the folders left by the kills."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, str(_SCRIPT), str(top), *words], env=environment, check=True)
     return sorted(top.iterdir())
 
 
 def test_killed_save_leaves_old_or_new_content(tmp_path: Path) -> None:
-    """Old or new content, never a mixture; and once the edit is known to the journal, it can be made whole."""
+    """The content is old or new, never a mixture. An edit in the journal can be completed."""
     seen: Counter[str] = Counter()
     for folder in folders_after(tmp_path, "save"):
         file, saver = folder / "a.json", Saver(folder / "state")
@@ -44,7 +44,7 @@ def test_killed_save_leaves_old_or_new_content(tmp_path: Path) -> None:
 
 
 def test_killed_edit_of_two_files_can_be_completed_or_undone(tmp_path: Path) -> None:
-    """Both or none, after what was cut short is made whole."""
+    """Both files are changed or none, after an interrupted edit is completed."""
     seen: Counter[str] = Counter()
     for folder in folders_after(tmp_path, "move"):
         one, other, saver = folder / "a.json", folder / "b.json", Saver(folder / "state")
@@ -61,7 +61,7 @@ def test_killed_edit_of_two_files_can_be_completed_or_undone(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("action", ["undo", "redo"])
 def test_killed_undo_and_redo_leave_old_or_new_content(tmp_path: Path, action: str) -> None:
-    """Wherever it was killed, the same key leads to the same end, and the other one back."""
+    """Repeating the killed action leads to the same end, and the opposite one leads back."""
     seen: Counter[bytes] = Counter()
     for folder in folders_after(tmp_path, action):
         file, saver = folder / "a.json", Saver(folder / "state")

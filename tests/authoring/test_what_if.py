@@ -34,7 +34,7 @@ def match(value: float, threshold: float = 0.8) -> MetricResult:
 
 
 def called(name: str, expected: dict[str, Any], actual: dict[str, Any]) -> CaseRecord:
-    """A record scored by EXACT, with what the metric really keeps."""
+    """Return a record scored with EXACT, with the details that the metric stores."""
     scored = score(ScoreRequest(Criterion(TRAJECTORY, 1.0, 1.0, {}), (expected,), (actual,)))
     one = record(name, scored.result)
     one.expected = (expected,)

@@ -13,7 +13,7 @@ SHOWN = ["one", "two", "three"]
 
 
 def opened(*ids: str, other: tuple[str, ...] = ()) -> dict[Path, EvalsetFile]:
-    """Two files with cases of these ids."""
+    """Return two files with cases of these IDs."""
     return {file: EvalsetFile(_content(names)) for file, names in ((FILE, ids), (OTHER, other))}
 
 

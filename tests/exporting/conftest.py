@@ -6,5 +6,5 @@ from workbench.store import Store
 
 @pytest.fixture
 def store() -> Store:
-    """A finished run with every status in it."""
+    """Return a finished run with every status."""
     return all_statuses()

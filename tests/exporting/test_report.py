@@ -16,7 +16,7 @@ from workbench.store import Store
 
 
 def written(store: Store) -> dict[str, Any]:
-    """The report as a strict reader sees it, after it was found valid."""
+    """Return the validated report as a strict JSON reader reads it."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")

@@ -19,7 +19,7 @@ def answer(text: str | None, case: CaseRef = ONE, asked: str = "d1") -> Answer:
 
 
 def told(one: Answer) -> dict[str, Any]:
-    """As the worker tells of it."""
+    """Return the JSON form that the worker writes."""
     responses = None if one.responses is None else list(one.responses)
     return {"agent": one.agent, "asked": one.request, "responses": responses}
 

@@ -140,7 +140,7 @@ TRAJECTORY = "tool_trajectory_avg_score"
 
 
 def _judged(criteria: dict[str, Any], **scores: tuple[float, str]) -> Summary:
-    """A run of the same transcript, judged by these criteria."""
+    """Return a run of the same transcript, judged by these criteria."""
     started = {"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}
     case = {"event": "CaseStarted", "case": REF, "criteria": criteria, "expected": []}
     turn = {"event": "TurnFinished", "case": REF, "actual": _invocation()}

@@ -1,5 +1,7 @@
-"""A journal of a real run, with bytes flipped and cut, and lines taken out, doubled and moved: every command that reads
-it goes on with what it can, and no verdict comes out better than it was."""
+"""A damaged journal of a real run: every command reads the rest, and no verdict improves.
+
+Bytes are flipped and cut, and lines are removed, repeated and moved.
+"""
 
 import contextlib
 import io
@@ -54,7 +56,7 @@ CUT = st.one_of(st.just(1.0), st.floats(0, 1))
 
 
 class Damaged:
-    """A project with one run and a whole copy of it; `write` makes its journal anew."""
+    """A project with a run and an intact copy of it. `write` replaces the run's journal."""
 
     def __init__(self, root: Path) -> None:
         project = Project(root)
@@ -87,8 +89,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damaged]:
 
 
 def changed(content: bytes, changes: Changes, cut: float) -> bytes:
-    """The content with a few bytes or lines changed, taken out or put in at shares of its length, and its end cut
-    off."""
+    """Return the content with a few bytes or lines changed, removed or added, and its end cut."""
     made = bytearray(content)
     for how, share, number in changes:
         place = int(share * len(made))
@@ -152,7 +153,7 @@ def test_resuming_a_damaged_run_uses_only_intact_results(damaged: Damaged, chang
 
 
 def told(journal: Path) -> tuple[dict[CaseRef, CaseState], list[str]]:
-    """What a journal says of each case, and what it says of itself."""
+    """Return the state of each case, and the reader's own notices."""
     store = Store()
     for event in read_journal(journal):
         store.apply(event)
@@ -161,7 +162,7 @@ def told(journal: Path) -> tuple[dict[CaseRef, CaseState], list[str]]:
 
 
 def assert_nothing_came_out_better(damaged: Damaged, content: bytes) -> list[str]:
-    """Reads the damaged content in each way in which runs are read; what it says of itself."""
+    """Read the damaged content in every way, and return the notices about it."""
     whole, runs = damaged.states, damaged.run
     damaged.write(content)
     states, said = told(damaged.journal)

@@ -18,7 +18,7 @@ WHOLE = RunFinished(1.0)
 
 
 def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, **came_out: str) -> Path:
-    """A run in which `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled."""
+    """Store a run. `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled."""
     refs: dict[CaseRef, str] = {}
     for name, letters in came_out.items():
         for repeat, letter in enumerate(letters, 1):
@@ -61,7 +61,7 @@ def test_rates_cover_the_same_cases_oldest_first(tmp_path: Path) -> None:
 
 
 def test_repeats_of_one_case_do_not_raise_the_rate(tmp_path: Path) -> None:
-    """As `--until-sure` makes them: many of the good case, few of the bad one."""
+    """`--until-sure` makes many repeats of a good case and few of a bad one."""
     keep(tmp_path, "2026-11-20", good="p", bad="f")
     keep(tmp_path, "2026-11-21", good="p" * 44, bad="fff")
     wanted = {("g.evalset.json", "good"), ("b.evalset.json", "bad")}

@@ -28,7 +28,7 @@ from workbench.history.run_names import baseline, find_stored_run
 def keep_run(
     state: Path, run_id: str, events: list[Event] | None = None, *, ended: bool = True, scored_from: str = ""
 ) -> Path:
-    """A run of two cases, kept as the engine keeps it."""
+    """Store a run of two cases, as the engine does."""
     planned = tuple(PlannedCase(ref, None, "defaults") for ref in (PASSED, FAILED))
     sources = {"desk": {"a.py": "ab" * 16}}
     started = RunStarted(run_id, "/root", f"{run_id[:10]}T10:00:00Z", planned, scored_from, sources=sources)

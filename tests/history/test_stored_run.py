@@ -34,7 +34,7 @@ REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 
 
 def keep(state: Path, run_id: str, scored_from: str = "") -> Path:
-    """A run in which one case had one turn."""
+    """Store a run with one case of one turn."""
     journal = Journal.open(state, run_id)
     assert journal.path is not None
     events: list[Event] = [

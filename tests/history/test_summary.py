@@ -1,5 +1,4 @@
-"""The summary that a run gathers while it is written is the one that is read from its journal, and the events stay as
-they are."""
+"""Summaries: live events give the same summary as their journal, and are not changed."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""pytest run on a project from outside, as its user would, with the plugin as the only one besides xdist."""
+"""Runs of pytest on a project, as a user starts it, with xdist as the only other plugin."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED) (.*)$", re.MULTILINE)
 
 
 def run_pytest(folder: Path, *words: str, plugins: tuple[str, ...] = ("workbench.testing.plugin",)) -> "Done":
-    """Every warning is an error there, and pytest keeps nothing."""
+    """Run pytest with warnings as errors and without its cache."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "-rA", "--color=no"]
     for plugin in plugins:
         command += ["-p", plugin]
@@ -38,7 +38,7 @@ def run_pytest(folder: Path, *words: str, plugins: tuple[str, ...] = ("workbench
 
 
 class Done:
-    """What a run came to: its exit code, and its whole output."""
+    """Exit code and output of a pytest run."""
 
     def __init__(self, code: int, output: str) -> None:
         self.code = code
@@ -46,7 +46,7 @@ class Done:
 
     @property
     def outcomes(self) -> set[tuple[str, str]]:
-        """(PASSED|FAILED|ERROR, node id), of the summary's lines."""
+        """(PASSED|FAILED|ERROR, node ID) of each line in the summary."""
         return {(word, rest.split(" - ")[0]) for word, rest in _OUTCOME.findall(self.output) if word != "SKIPPED"}
 
     @property

@@ -120,7 +120,7 @@ def test_module_for_adk_works_after_changing_the_import(tmp_path: Path, where: s
 
 @pytest.fixture
 def talker(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A module with an agent in plain Python."""
+    """Return a module with an agent in plain Python."""
     project.write("plain_talker/__init__.py", "from . import agent\n")
     code = 'def root_agent(message, session):\n    return "You said " + message if message != "raise" else 1 / 0\n'
     project.write("plain_talker/agent.py", code)

@@ -35,7 +35,7 @@ def test_without_the_option_nothing_is_collected_or_loaded(project: Project) -> 
 
 @pytest.fixture
 def several(project: Project) -> Project:
-    """A project with a case of each outcome, in several files, and none of what pytest itself may lack."""
+    """Return a project with a case of each outcome in several files."""
     project.write("conftest.py", UNIMPORTABLE)
     project.evalset(GOOD, BAD, RAISES, case("prints", "print", "other"))
     project.evalset(GOOD, path="echo/more.test.json")
