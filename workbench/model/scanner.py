@@ -93,7 +93,7 @@ class _Scanner:
         if frame.expect == "comma":
             if self._mismatches.text_after_quote(token):
                 return
-            self._comma_is_missing("Between two items of a list", token)
+            self._comma_is_missing("Before the next item of the list", token)
         self._reading.accept(frame, token)
 
     def _in_object(self, frame: Frame, token: Token) -> None:

@@ -63,11 +63,16 @@ def test_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypa
 @pytest.mark.parametrize(
     ("files", "modules", "adk", "command"),
     [
-        ({}, ["pandas"], [], "/opt/python -m pip install the packages of pandas"),
+        ({}, ["pandas"], [], "/opt/python -m pip install the packages that provide pandas"),
         ({}, ["mcp"], ["mcp"], '/opt/python -m pip install "google-adk[mcp]"'),
         ({}, ["litellm"], ["litellm"], '/opt/python -m pip install "google-adk[extensions]"'),
         ({"pyproject.toml": "[project]"}, ["pandas"], [], "/opt/python -m pip install -e {root}"),
-        ({"pyproject.toml": "[tool.ruff]"}, ["pandas"], [], "/opt/python -m pip install the packages of pandas"),
+        (
+            {"pyproject.toml": "[tool.ruff]"},
+            ["pandas"],
+            [],
+            "/opt/python -m pip install the packages that provide pandas",
+        ),
         ({"setup.py": ""}, ["pandas"], [], "/opt/python -m pip install -e {root}"),
         ({"requirements.txt": ""}, ["pandas"], [], "/opt/python -m pip install -r {root}/requirements.txt"),
         ({"uv.lock": "", "pyproject.toml": "[project]"}, ["pandas"], [], "uv sync (in {root})"),

@@ -81,7 +81,7 @@ def install_command(missing: Missing, folder: str, root: str, python: str) -> st
     elif rest and how:
         ways.append(f"{python} -m pip install -e {place}")
     elif rest:
-        ways.append(f"{python} -m pip install the packages of {', '.join(rest)}")
+        ways.append(f"{python} -m pip install the packages that provide {', '.join(rest)}")
     return " and ".join(ways)
 
 
