@@ -101,7 +101,7 @@ def test_what_has_changed_is_named_and_all_is_done_anew(killed: Killed, path: st
     killed.kill()
     killed.project.write(path, content)
     _, err, _ = killed.again()
-    assert "was interrupted and is not resumed: " in err
+    assert "is not resumed: " in err
     assert why in err
     assert killed.asked.read_text().split().count("later") == 1
     assert killed.asked.read_text().split().count("raise") == 2
