@@ -80,9 +80,11 @@ def _document(shots: Sequence[Shot], title: str, resting: int, *, caption: float
     )
     if caption:
         window += f'<path d="M1 {_number(height)}H{_number(width - 1)}" stroke="#4b5263"/>'
+    box = f"{width:.0f}", f"{height + caption:.0f}"
+    size = f'width="{box[0]}" height="{box[1]}" viewBox="0 0 {box[0]} {box[1]}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_number(width)} {_number(height + caption)}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
             f"<title>{escape(title)}</title>",
             f"<style>text{{font-family:{_FONT};font-size:20px;white-space:pre}}",
             *classes.rules,
