@@ -11,7 +11,7 @@ _IMPORTS_AGENT = re.compile(rb"\bagent\b")
 _MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 
 
-def lacks_its_agent(folder: Path) -> str:
+def missing_agent_module(folder: Path) -> str:
     """Return, in words, that the package in `folder` imports its missing module `agent`; "" if it does not.
 
     ADK's agents are such packages. Nothing else explains the import, so this sign is certain.
@@ -21,7 +21,7 @@ def lacks_its_agent(folder: Path) -> str:
     return f"its {_PACKAGE} imports `agent`, but there is no {_MODULE}"
 
 
-def may_have_been_agent(folder: Path) -> str:
+def former_agent_sign(folder: Path) -> str:
     """Return, in words, an uncertain sign of a former agent; "" if there is none.
 
     The signs: an `agent.py` that defines no agent, the compiled form of a deleted one, or the folder `.adk` in which

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
-from workbench.agents.former_agents import lacks_its_agent, may_have_been_agent
+from workbench.agents.former_agents import former_agent_sign, missing_agent_module
 from workbench.agents.owners import LastOwner, StoredOwners
 from workbench.agents.python_source import read_source
 from workbench.agents.walk import relative_to
@@ -95,7 +95,7 @@ class Ownership:
             for parent in agent.folder.parents:
                 self._under[parent].append(agent)
         self._agent_exists = cache(self._finds_agent)
-        self._lacks_its_agent = cache(lacks_its_agent)
+        self._missing_agent_module = cache(missing_agent_module)
 
     def is_agent(self, folder: Path) -> bool:
         """Return whether `folder` belongs to an agent."""
@@ -138,7 +138,7 @@ class Ownership:
         folder = self._root / last.folder
         why = "its folder no longer exists"
         if folder.is_dir():
-            why = lacks_its_agent(folder) or may_have_been_agent(folder) or "its folder no longer defines an agent"
+            why = missing_agent_module(folder) or former_agent_sign(folder) or "its folder no longer defines an agent"
         if folder in self._unreadable:
             why = self._cannot_be_read(folder)
         return self._lost(file, f"its agent {self._shown_agent(last.folder)} is gone: {why}", last.folder, name, last)
@@ -170,7 +170,7 @@ class Ownership:
         if nearest is None or only is None:
             return Owner(None, self._why_none(name, near), Owned("none", name))
         is_last = last is not None and relative_to(only.folder, self._root) == last.folder
-        doubt = None if is_last else self._doubt(file, nearest, name)
+        doubt = None if is_last else self._doubtful_folder(file, nearest, name)
         if doubt:
             return self._lost(file, doubt[1], doubt[0], name, None)
         reason = f"matched by location: the only agent under {self._show(nearest)}"
@@ -194,21 +194,21 @@ class Ownership:
             relative = self._relative(folder)
             if holder is None and folder in self._unreadable:
                 return relative, self._cannot_be_read(folder)
-            sign = self._lacks_its_agent(folder)
+            sign = self._missing_agent_module(folder)
             if sign:
                 return relative, f"its agent {self._shown_agent(relative)} is gone: {sign}"
             if folder == nearest:
                 return None
         return None
 
-    def _doubt(self, file: Path, nearest: Path, name: str) -> tuple[str, str] | None:
+    def _doubtful_folder(self, file: Path, nearest: Path, name: str) -> tuple[str, str] | None:
         """Return a folder that may have been the agent's, and why in words.
 
         It is between `file` and the common folder, or `app_name` names it.
         """
         above = self._folders_above(file)
         for folder in above[: above.index(nearest)]:
-            sign = may_have_been_agent(folder)
+            sign = former_agent_sign(folder)
             if not sign and name and _loose(folder.name) == _loose(name):
                 sign = f'session_input.app_name is "{name}", but it defines no agent'
             if sign:
@@ -216,7 +216,7 @@ class Ownership:
                 return relative, f"it is in {relative}/, which may have been its agent: {sign}"
         for folder in _folders_called(name, above):
             sign = self._cannot_be_read(folder) if folder in self._unreadable else ""
-            sign = sign or self._lacks_its_agent(folder) or may_have_been_agent(folder)
+            sign = sign or self._missing_agent_module(folder) or former_agent_sign(folder)
             if sign and folder not in self._by_folder:
                 relative = self._relative(folder)
                 return relative, f"session_input.app_name names {relative}/, which may have been its agent: {sign}"

@@ -21,7 +21,7 @@ from workbench.metrics.json_difference import shown
 from workbench.model.breaches import Breach
 from workbench.model.criteria import Criterion
 from workbench.model.evalset_schema import Rubric
-from workbench.model.schema_messages import breaches_of, explain, wanted
+from workbench.model.schema_messages import breaches_of, expected_words, explain
 
 Effect: TypeAlias = Literal["decide", "score"]
 """What a change of an option requires: `decide` compares stored scores again, `score` computes the score again."""
@@ -248,7 +248,7 @@ def option_breaches(model: type[Options], name: str, value: Any) -> list[Breach]
     except ValidationError as error:
         details = error.errors(include_url=False)
         if len(details[0]["loc"]) == 1:
-            return [Breach((), f"`{name}` is {shown(value)}: expected {wanted(details[0])}")]
+            return [Breach((), f"`{name}` is {shown(value)}: expected {expected_words(details[0])}")]
         return [
             replace(
                 breach,

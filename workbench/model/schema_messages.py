@@ -18,7 +18,7 @@ from workbench.model.places import Location
 _MOST_ERRORS = 2_000
 """If one value has more errors, they are counted and not listed."""
 # The types that pydantic's errors name, in the words of JSON.
-_WANTED = {
+_EXPECTED = {
     "string": "text",
     "int": "a whole number",
     "float": "a number",
@@ -176,19 +176,19 @@ def _breach(schema: type, item: ErrorDetails) -> Breach:
         return Breach(location, f"{name} must be {item['ctx']['expected']}, not {found}")
     if kind == "too_long":
         return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
-    expected = _wanted(kind)
+    expected = _expected(kind)
     message = f"{name} must be {expected}, not {found}" if expected else f"{name}: {item['msg']}"
     return Breach(location, message, _type_hint(type_at(schema, location), item["input"]))
 
 
-def wanted(item: ErrorDetails) -> str:
+def expected_words(item: ErrorDetails) -> str:
     """Return what one of pydantic's errors expects, in the words of JSON or of the validator that raised it."""
     text = item["msg"].removeprefix("Input should be ")
-    return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", text))
+    return _expected(item["type"]) or str(item.get("ctx", {}).get("error", text))
 
 
-def _wanted(kind: str) -> str | None:
-    return _WANTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
+def _expected(kind: str) -> str | None:
+    return _EXPECTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
 
 
 def _unknown_key(schema: type, location: Location) -> Breach:
@@ -208,15 +208,15 @@ def _today(key: str, known: frozenset[str]) -> str | None:
     return path if first in known else last if last in known else None
 
 
-def _type_hint(wanted: Any, given: Any) -> str:
+def _type_hint(expected: Any, given: Any) -> str:
     if not isinstance(given, str):
         return ""
-    if wanted is Content:
+    if expected is Content:
         return 'Write {"role": "user", "parts": [{"text": "…"}]}'
-    if wanted is Part:
+    if expected is Part:
         return 'Write {"text": "…"}'
-    if wanted == list[Part]:
+    if expected == list[Part]:
         return 'Write [{"text": "…"}]'
-    if get_origin(wanted) is dict and given.lstrip().startswith("{"):
+    if get_origin(expected) is dict and given.lstrip().startswith("{"):
         return "This is an object written as text: remove the quotes around it"
     return ""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.current_folder import current_folder
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.drivers import driver_files
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.walk import relative_to
+from workbench.agents.working_directory import working_directory
 from workbench.counting import counted
 from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.owner_notes import OwnersToKeep
@@ -44,7 +44,7 @@ class AgentSetting:
             "kind": self.agent.kind,
             "drivers": driver_files(),
             "env": dict(self.environment.values),
-            "cwd": str(current_folder(self.agent.folder, self.root, Path.cwd())),
+            "cwd": str(working_directory(self.agent.folder, self.root, Path.cwd())),
         }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
-def current_folder(agent_folder: Path, root: Path, here: Path) -> Path:
+def working_directory(agent_folder: Path, root: Path, here: Path) -> Path:
     """Return the working directory of the agent in `agent_folder`.
 
     That is `here`, where the workbench was started, if it is inside the agent's project, as with `adk eval`. Otherwise

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from workbench.agents.current_folder import current_folder
+from workbench.agents.working_directory import working_directory
 
 
 def test_working_directory_of_an_agent(tmp_path: Path) -> None:
@@ -9,12 +9,12 @@ def test_working_directory_of_an_agent(tmp_path: Path) -> None:
     agent = project / "travel"
     for folder in (agent, elsewhere, project / "eval"):
         folder.mkdir(parents=True)
-    assert current_folder(agent, root, elsewhere) == root
-    assert current_folder(agent, root, project) == project, "as with adk: the start folder, if inside the project"
+    assert working_directory(agent, root, elsewhere) == root
+    assert working_directory(agent, root, project) == project, "as with adk: the start folder, if inside the project"
     (project / "pyproject.toml").touch()
-    assert current_folder(agent, root, root) == project, "otherwise the project's own folder"
-    assert current_folder(agent, root, elsewhere) == project
-    assert current_folder(agent, root, project / "eval") == project / "eval"
+    assert working_directory(agent, root, root) == project, "otherwise the project's own folder"
+    assert working_directory(agent, root, elsewhere) == project
+    assert working_directory(agent, root, project / "eval") == project / "eval"
 
 
 def test_marks_above_the_root_and_in_the_agents_own_folder_do_not_count(tmp_path: Path) -> None:
@@ -23,4 +23,4 @@ def test_marks_above_the_root_and_in_the_agents_own_folder_do_not_count(tmp_path
     agent.mkdir(parents=True)
     (tmp_path / "pyproject.toml").touch()
     (agent / "requirements.txt").touch()
-    assert current_folder(agent, root, tmp_path) == root
+    assert working_directory(agent, root, tmp_path) == root
