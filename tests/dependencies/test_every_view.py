@@ -165,9 +165,9 @@ def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[Cas
     engine, workspace = Engine(project.root), open_workspace(project.root)
     engine.look_back(workspace)
     watcher = Watcher(workspace, lambda: open_workspace(project.root), engine.touched)
-    watcher.learn()
+    watcher.update_files()
     edit(project)
-    saved = watcher.look(Batch(frozenset(), all_files=True))
+    saved = watcher.check(Batch(frozenset(), all_files=True))
     return {} if saved is None else saved.impact.changes
 
 

@@ -146,7 +146,7 @@ class Watch(Followed[News]):
 
     async def _learn(self) -> None:
         try:
-            await asyncio.to_thread(self._watcher.learn)
+            await asyncio.to_thread(self._watcher.update_files)
         except Exception as error:
             self._fail(error)
 

@@ -272,7 +272,7 @@ class Watching:
     def earlier_moments(self, stale: Collection[CaseName]) -> dict[CaseRef, Moment]:
         """Return the files with which verdicts from before the watch were made: those of now, unless they are stale.
         Reads files: for a thread."""
-        self.watcher.learn()
+        self.watcher.update_files()
         moment = self.watcher.contents.moment
         return {
             ref: moment

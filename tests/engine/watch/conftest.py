@@ -62,19 +62,19 @@ class Shop:
     def criteria(self, agent: str, **criteria: Any) -> Path:
         return self.write(f"{agent}/test_config.json", {"criteria": criteria})
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         return take_snapshot(open_workspace(self.root))
 
     def changes(self, work: Callable[[], Any], *names: str, seen: bool = True) -> Impact:
         """What `work` does to the cases; `names` are the files that it changes."""
-        before = self.look()
+        before = self.snapshot()
         paths = frozenset(self.root / name for name in names)
         were_there = {path for path in paths if path.exists()}
         work()
         made = frozenset(path for path in paths - were_there if path.exists())
         gone = {path for path in were_there if not path.exists()}
         touched = self.touched if seen else {}
-        return impact(before, self.look(), Saves(paths, made | gone, made, touched))
+        return impact(before, self.snapshot(), Saves(paths, made | gone, made, touched))
 
     def keys(self, agents: Iterable[str], *ids: str) -> set[CaseName]:
         return {(f"{agent}/talk.evalset.json", eval_id) for agent in agents for eval_id in ids or ("one", "two")}

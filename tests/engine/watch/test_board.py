@@ -109,7 +109,7 @@ def test_what_nobody_knows_the_cost_of_waits_too() -> None:
     board.take(saved({A: "run"}))
     assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
     assert board.waiting is not None
-    assert board.waiting.words(3) == "1 of 3 stale, cost not known before they have run"
+    assert board.waiting.words(3) == "1 of 3 stale, cost unknown until they have run"
     board.limit = Limit()
     assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is not None
 

@@ -12,7 +12,7 @@ import pytest
 import watchfiles
 
 from workbench.engine.watch.changes import Batch, Changes, is_watched
-from workbench.engine.watch.listening import notified, remote_kind
+from workbench.engine.watch.file_events import native_changes, remote_kind
 from workbench.engine.watch.unusable import looks_unfinished
 
 WITHIN = 20.0
@@ -334,8 +334,8 @@ async def test_after_standing_still_and_after_very_many_files_everything_is_look
     few, many = {(1, "/x")}, {(1, f"/{number}") for number in range(3000)}
     monkeypatch.setattr("watchfiles.awatch", _Told(few, many, few, set()))
     clock = iter([0.0, 1.0, 1.0, 2.0, 2.0, 30.0, 30.0, 33.0, 33.0])
-    monkeypatch.setattr("workbench.engine.watch.listening.monotonic", lambda: next(clock))
-    told = [more async for _, more in notified([tmp_path], asyncio.Event(), asyncio.Event())]
+    monkeypatch.setattr("workbench.engine.watch.file_events.monotonic", lambda: next(clock))
+    told = [more async for _, more in native_changes([tmp_path], asyncio.Event(), asyncio.Event())]
     assert told == [False, True, True, False]
 
 

@@ -63,11 +63,11 @@ def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop
     notes = shop.write("desk/notes.json", "1")
     for agent in ("desk", "router"):
         shop.touched[shop.root / agent].files.add(notes)
-    before = shop.look()
+    before = shop.snapshot()
     shop.write("desk/notes.json", "2")
     shop.touched[shop.root / "desk"].written.add(notes)
     saves = Saves(frozenset([notes]), touched=shop.touched)
-    found = impact(before, shop.look(), saves)
+    found = impact(before, shop.snapshot(), saves)
     assert set(found.depths) == shop.keys(["router"])
 
 
@@ -204,7 +204,7 @@ def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeyp
     monkeypatch.setattr(impact_module, "other_files", lambda config, root, folder: {"function": [fixtures]})
     shop.write("fixtures.json", "{}")
     found = shop.changes(lambda: shop.write("fixtures.json", "[]"), "fixtures.json")
-    assert set(found.depths) == shop.look().workspace.case_names == found.of("run")
+    assert set(found.depths) == shop.snapshot().workspace.case_names == found.of("run")
     assert not found.idle
 
 
@@ -240,10 +240,10 @@ def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
 
 def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
     settings = shop.write("desk/config.toml", 'theme = "paper"\n')
-    before = shop.look()
+    before = shop.snapshot()
     settings.write_text('theme = "night"\n')
     saves = Saves(frozenset([settings]), touched=shop.touched, screen_files=[settings])
-    found = impact(before, shop.look(), saves)
+    found = impact(before, shop.snapshot(), saves)
     assert (found.depths, found.screen_only, found.idle) == ({}, {settings}, set())
 
 

@@ -34,7 +34,7 @@ def key(agent: str, eval_id: str) -> CaseName:
 
 
 def order(shop: Shop, *keys: CaseName, options: RunOptions | None = None) -> list[CaseName]:
-    plan = run_plan(shop.look().workspace, keys, options or RunOptions())
+    plan = run_plan(shop.snapshot().workspace, keys, options or RunOptions())
     return [(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries]
 
 
@@ -68,7 +68,7 @@ def verdict(name: str, score: float, threshold: float) -> Scored:
 
 def scored_again(shop: Shop, case: StoredCase, *verdicts: Scored) -> Plan:
     found: Mapping[CaseRef, Sequence[Scored]] = {REF: verdicts}
-    return scoring_plan(shop.look().workspace, [case], found, "run", RunOptions())
+    return scoring_plan(shop.snapshot().workspace, [case], found, "run", RunOptions())
 
 
 def source_of(entry: PlanEntry) -> StoredSource:
@@ -127,7 +127,7 @@ def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
     verdicts = {REF: [Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function returned FAILED"))]}
     changes = {key("desk", "one"): [Change("function", "desk/metrics.py", "desk/metrics.py", "score")]}
     for known, kept in ((changes, 0), ({}, 1)):
-        plan = scoring_plan(shop.look().workspace, [case], verdicts, "run", RunOptions(), known)
+        plan = scoring_plan(shop.snapshot().workspace, [case], verdicts, "run", RunOptions(), known)
         (entry,) = plan.entries
         assert isinstance(entry.source, StoredSource)
         assert len(entry.source.verdicts) == kept
@@ -135,4 +135,4 @@ def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
 
 def test_nothing_of_it_left(shop: Shop) -> None:
     with pytest.raises(UsageFaultError, match="there is no evalset"):
-        run_plan(shop.look().workspace, [key("gone", "one")], RunOptions())
+        run_plan(shop.snapshot().workspace, [key("gone", "one")], RunOptions())

@@ -18,17 +18,17 @@ class Watch:
         self.shop = shop
         self.reads = 0
         self.watcher = Watcher(open_workspace(shop.root), self._reopen, lambda: shop.touched)
-        self.watcher.learn()
+        self.watcher.update_files()
 
     def _reopen(self) -> Workspace:
         self.reads += 1
         return open_workspace(self.shop.root, previous=self.watcher.snapshot.workspace)
 
-    def look(self, *names: str, all_files: bool = False) -> Saved | None:
-        return self.watcher.look(Batch(frozenset(self.shop.root / name for name in names), all_files))
+    def check(self, *names: str, all_files: bool = False) -> Saved | None:
+        return self.watcher.check(Batch(frozenset(self.shop.root / name for name in names), all_files))
 
     def depths(self, *names: str) -> set[str]:
-        saved = self.look(*names)
+        saved = self.check(*names)
         return set() if saved is None else {key[0] for key in saved.impact.depths}
 
 
@@ -39,7 +39,7 @@ def watch(shop: Shop) -> Watch:
 
 def test_a_save_without_a_change_is_none(shop: Shop, watch: Watch) -> None:
     shop.write("desk/agent.py", SHARING)
-    assert watch.look("desk/agent.py") is None
+    assert watch.check("desk/agent.py") is None
 
 
 def test_there_and_back_are_two_changes(shop: Shop, watch: Watch) -> None:
@@ -58,7 +58,7 @@ def test_code_is_no_reason_to_read_the_folder_again(shop: Shop, watch: Watch) ->
 def test_what_the_workbench_wrote_runs_nothing(shop: Shop, watch: Watch) -> None:
     path = shop.root / "desk/talk.evalset.json"
     atomic.replace_content(path, path.read_bytes().replace(b'"two"', b'"zwei"'))
-    saved = watch.look("desk/talk.evalset.json")
+    saved = watch.check("desk/talk.evalset.json")
     assert saved is not None
     assert saved.impact.depths == {}
     assert [case.eval_id for case in saved.snapshot.workspace.evalsets[0].document.cases] == ["one", "zwei"]
@@ -70,24 +70,24 @@ def test_a_config_that_was_wrong_from_the_start_lets_its_cases_run_once_it_is_me
     shop.write("desk/test_config.json", '{"criteria": {"response_match_scor": 0.5}}')
     watch = Watch(shop)
     shop.write("desk/test_config.json", '{"criteria": {"response_match_score": 0.5}}')
-    saved = watch.look("desk/test_config.json")
+    saved = watch.check("desk/test_config.json")
     assert saved is not None
     assert {(key[0], depth) for key, depth in saved.impact.depths.items()} == {("desk/talk.evalset.json", "run")}
 
 
 def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, watch: Watch) -> None:
     shop.write("shared/words.py", "def reply(message):\n    return (\n")
-    saved = watch.look("shared/words.py")
+    saved = watch.check("shared/words.py")
     assert saved is not None
     assert [(fault.path, fault.line) for fault in saved.faults] == [(shop.root / "shared/words.py", 2)]
     assert saved.blocked == shop.keys(["desk", "router"]) == set(saved.impact.depths)
     shop.write("greeter/agent.py", SHARING)
-    other = watch.look("greeter/agent.py")
+    other = watch.check("greeter/agent.py")
     assert other is not None
     assert shop.keys(["greeter"]).isdisjoint(other.blocked)
     assert other.blocked == shop.keys(["desk", "router"]), "it is still broken"
     shop.write("shared/words.py", "def reply(message):\n    return ''\n")
-    mended = watch.look("shared/words.py")
+    mended = watch.check("shared/words.py")
     assert mended is not None
     assert (mended.blocked, mended.faults) == (frozenset(), ())
 
@@ -96,24 +96,24 @@ def test_an_evalset_that_was_broken_for_a_while_runs_only_what_differs(shop: Sho
     path = shop.root / "desk/talk.evalset.json"
     whole = path.read_text()
     path.write_text(whole[: len(whole) // 2])
-    saved = watch.look("desk/talk.evalset.json")
+    saved = watch.check("desk/talk.evalset.json")
     assert saved is not None
     assert (saved.impact.depths, saved.impact.gone) == ({}, set()), "what is stale stays so"
     path.write_text(whole.replace('"text": "two"', '"text": "zwei"'))
-    mended = watch.look("desk/talk.evalset.json")
+    mended = watch.check("desk/talk.evalset.json")
     assert mended is not None
     assert mended.impact.depths == dict.fromkeys(shop.keys(["desk"], "two"), "run")
 
 
 def test_a_config_that_was_broken_for_a_while_is_compared_with_what_it_was(shop: Shop, watch: Watch) -> None:
     shop.criteria("desk", response_match_score=0.5, final_response_match_v2=0.5)
-    watch.look("desk/test_config.json")
+    watch.check("desk/test_config.json")
     shop.write("desk/test_config.json", "{")
-    saved = watch.look("desk/test_config.json")
+    saved = watch.check("desk/test_config.json")
     assert saved is not None
     assert saved.impact.depths == {}
     shop.criteria("desk", response_match_score=0.5, final_response_match_v2=0.9)
-    mended = watch.look("desk/test_config.json")
+    mended = watch.check("desk/test_config.json")
     assert mended is not None
     assert set(mended.impact.depths.values()) == {"decide"}, "no judge is asked again"
 
@@ -131,27 +131,27 @@ def test_what_is_saved_while_evalset_or_config_is_wrong_waits_for_it(
 ) -> None:
     whole = (shop.root / "desk/talk.evalset.json").read_text()
     shop.criteria("desk", response_match_score=0.5)
-    watch.look("desk/test_config.json")
+    watch.check("desk/test_config.json")
     shop.write(name, content)
-    wrong = watch.look(name)
+    wrong = watch.check(name)
     assert wrong is not None
     assert wrong.impact.depths == {}
     assert wrong.blocked == shop.keys(["desk"])
     assert [fault.path for fault in watch.watcher.broken] == [shop.root / name]
     assert [fault.path for fault in wrong.faults] == [shop.root / name]
     shop.write("shared/words.py", "def reply(message):\n    return ''\n")
-    meanwhile = watch.look("shared/words.py")
+    meanwhile = watch.check("shared/words.py")
     assert meanwhile is not None
     assert set(meanwhile.impact.depths) == shop.keys(["desk", "router"])
     assert meanwhile.blocked == shop.keys(["desk"]), "the other agent's cases run"
     assert [fault.path for fault in meanwhile.faults] == [shop.root / name]
     shop.write("greeter/agent.py", SHARING)
-    other = watch.look("greeter/agent.py")
+    other = watch.check("greeter/agent.py")
     assert other is not None
     assert other.faults == (), "it has nothing to do with that"
     shop.write("desk/talk.evalset.json", whole)
     shop.criteria("desk", response_match_score=0.5)
-    mended = watch.look(name)
+    mended = watch.check(name)
     assert mended is not None
     assert (mended.impact.depths, mended.blocked, mended.faults) == ({}, frozenset(), ())
 
@@ -172,7 +172,7 @@ def test_what_an_agent_reads_through_a_link_is_watched_where_it_lies(shop: Shop,
     assert shop.root / "texts" in folders
     assert shop.root / "linked" not in folders, "the system would tell by one of the two names"
     (beside / "prompt.txt").write_text("new")
-    saved = watch.watcher.look(Batch(frozenset({beside / "prompt.txt"})))
+    saved = watch.watcher.check(Batch(frozenset({beside / "prompt.txt"})))
     assert saved is not None
     assert set(saved.impact.depths) == shop.keys(["desk"])
     shop.write("texts/prompt.txt", "new")
@@ -187,38 +187,38 @@ def test_what_an_agent_reads_through_a_link_is_watched_where_it_lies(shop: Shop,
 def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
     away = tmp_path.parent / (tmp_path.name + "-away")
     shop.root.rename(away)
-    saved = watch.look("desk/agent.py", "desk/talk.evalset.json", all_files=True)
+    saved = watch.check("desk/agent.py", "desk/talk.evalset.json", all_files=True)
     assert saved is not None
     assert "not there" in saved.trouble
     away.rename(shop.root)
-    back = watch.look(all_files=True)
+    back = watch.check(all_files=True)
     assert back is not None
     assert back.trouble == ""
     assert not back.impact.gone
     assert back.impact.depths == {}, "nothing in it is other than it was"
     shop.root.rename(away)
-    assert watch.look(all_files=True) is not None
-    assert watch.look(all_files=True) is None, "it is said once"
+    assert watch.check(all_files=True) is not None
+    assert watch.check(all_files=True) is None, "it is said once"
     (away / "greeter/agent.py").write_text(SHARING)
     away.rename(shop.root)
-    changed = watch.look("desk/agent.py")
+    changed = watch.check("desk/agent.py")
     assert changed is not None
     assert set(changed.impact.depths) == shop.keys(["greeter"]), "nobody told of it"
 
 
 def test_after_a_sleep_every_known_file_is_looked_at(shop: Shop, watch: Watch) -> None:
     shop.write("greeter/agent.py", SHARING)
-    saved = watch.look(all_files=True)
+    saved = watch.check(all_files=True)
     assert saved is not None
     assert set(saved.impact.depths) == shop.keys(["greeter"])
 
 
 def test_after_a_sleep_an_evalset_that_came_unseen_is_found_and_nothing_else_runs(shop: Shop, watch: Watch) -> None:
     shop.touched.clear()  # No agent has run: what their sources name would count.
-    assert watch.look(all_files=True) is None
+    assert watch.check(all_files=True) is None
     shop.write("greeter/more.evalset.json", {"eval_set_id": "more", "eval_cases": []})
     shop.write("desk/more/new.evalset.json", {"eval_set_id": "new", "eval_cases": [{"eval_id": "a"}]})
-    saved = watch.look(all_files=True)
+    saved = watch.check(all_files=True)
     assert saved is not None
     assert {entry.relative for entry in saved.snapshot.workspace.evalsets} >= {
         "greeter/more.evalset.json",
@@ -231,7 +231,7 @@ def test_contents_are_kept_for_a_later_comparison(shop: Shop, watch: Watch) -> N
     contents, path = watch.watcher.contents, shop.root / "desk/agent.py"
     before = contents.moment
     shop.write("desk/agent.py", ALONE)
-    watch.look("desk/agent.py")
+    watch.check("desk/agent.py")
     assert contents.text(before[path]) == SHARING
     assert contents.text(contents.moment[path]) == ALONE
 
@@ -240,21 +240,21 @@ def test_only_changed_evalsets_are_opened_again(shop: Shop, watch: Watch) -> Non
     before = {entry.relative: entry.document for entry in watch.watcher.snapshot.workspace.evalsets}
     path = shop.root / "desk/talk.evalset.json"
     path.write_bytes(path.read_bytes().replace(b'"two"', b'"zwei"'))
-    watch.look("desk/talk.evalset.json")
+    watch.check("desk/talk.evalset.json")
     after = {entry.relative: entry.document for entry in watch.watcher.snapshot.workspace.evalsets}
     assert {name for name in after if after[name] is not before[name]} == {"desk/talk.evalset.json"}
 
 
 def test_what_is_watched_and_why(watch: Watch, shop: Shop) -> None:
     listed = dict(watch.watcher.watched()["desk"])
-    assert listed[shop.root / "shared/words.py"] == "it was seen to read it"
-    assert listed[shop.root / "desk/talk.evalset.json"] == "its evalset"
+    assert listed[shop.root / "shared/words.py"] == "read by the agent"
+    assert listed[shop.root / "desk/talk.evalset.json"] == "evalset"
 
 
 def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop, watch: Watch) -> None:
     source = (shop.root / "desk/agent.py").read_text()
     (shop.root / "desk/agent.py").unlink()
-    saved = watch.look("desk/agent.py")
+    saved = watch.check("desk/agent.py")
     assert saved is not None
     assert {key[0] for key in saved.blocked} == {"desk/talk.evalset.json"}
     assert {key[0] for key in saved.impact.depths} == {"desk/talk.evalset.json"}
@@ -263,12 +263,12 @@ def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop,
     (entry,) = (one for one in saved.snapshot.workspace.evalsets if one.relative == "desk/talk.evalset.json")
     assert entry.agent is None
     shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
-    later = watch.look("shared/words.py")
+    later = watch.check("shared/words.py")
     assert later is not None
     assert {key[0] for key in later.impact.depths} == {"router/talk.evalset.json"}
     assert later.faults == ()
     shop.write("desk/agent.py", source)
-    back = watch.look("desk/agent.py")
+    back = watch.check("desk/agent.py")
     assert back is not None
     assert back.blocked == frozenset()
     assert {key[0] for key in back.impact.depths} == {"desk/talk.evalset.json"}
@@ -276,11 +276,11 @@ def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop,
 
 def test_an_agent_that_was_chosen_ends_the_wait(shop: Shop, watch: Watch) -> None:
     (shop.root / "desk/agent.py").unlink()
-    lost = watch.look("desk/agent.py")
+    lost = watch.check("desk/agent.py")
     assert lost is not None
     router = next(agent for agent in lost.snapshot.workspace.agents if agent.name == "router")
     watch.watcher.adopt_owners(assign_agent(lost.snapshot.workspace, router))
     shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
-    later = watch.look("shared/words.py")
+    later = watch.check("shared/words.py")
     assert later is not None
     assert later.blocked == frozenset()

@@ -1,1 +1,1 @@
-"""From a save to what it could have changed: changes of files, their impact on cases, and what is to be done."""
+"""The watch: changes of files, their impact on cases, and the work that follows."""

@@ -1,4 +1,4 @@
-"""What is stale, and what is to be done about it next. Changes nothing but itself: whoever drives it runs things."""
+"""The queue of stale cases and the next job of the watch. It runs nothing itself."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from workbench.events import CaseName
 
 @dataclass(frozen=True)
 class Job:
-    """Cases to be done in one go, in order, all to the same depth."""
+    """Cases to process together, in order and with the same depth."""
 
     depth: Effect
     keys: tuple[CaseName, ...]
@@ -19,7 +19,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a save may cost unasked: calls, and money in the currency of the price table; None: no limit."""
+    """Limits for a save without confirmation: calls, and money in the currency of the price table. None: no limit."""
 
     calls: int | None = None
     money: float | None = None
@@ -27,8 +27,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What doing `cases` stale cases costs: `calls` to models and judges, None where nobody knows yet; `money` says in
-    words what that is, `amount` in figures, None where nobody knows."""
+    """The estimated cost of `cases` stale cases.
+
+    `calls` to models and judges is None if it is not known yet. `money` is the cost as a text, and `amount` as a
+    number, or None if it is not known.
+    """
 
     cases: int
     calls: int | None
@@ -36,17 +39,19 @@ class Estimate:
     amount: float | None = None
 
     def words(self, total: int) -> str:
-        """`7 of 40 stale, about 35 calls, about $0.06`."""
-        said = f"{self.cases:,} of {total:,} stale"
+        """Return a text such as `7 of 40 stale, about 35 calls, about $0.06`."""
+        text = f"{self.cases:,} of {total:,} stale"
         if self.calls is None:
-            return f"{said}, cost not known before they have run"
+            return f"{text}, cost unknown until they have run"
         if self.calls:
-            said += f", about {counted(self.calls, 'call')}"
-        return f"{said}, {self.money}" if self.money else said
+            text += f", about {counted(self.calls, 'call')}"
+        return f"{text}, {self.money}" if self.money else text
 
     def above(self, limit: Limit) -> bool:
-        """Whether it is more than the user wants to spend unasked, or may be. Money that nobody knows is limited by the
-        calls, and where these are not, it may be too much."""
+        """Return whether the cost is or may be above the limit.
+
+        If the amount is unknown, the limit of calls decides. Without such a limit, the cost may be too high.
+        """
         if self.calls == 0:
             return False
         calls = limit.calls is not None and (self.calls is None or self.calls > limit.calls)
@@ -57,30 +62,32 @@ class Estimate:
 
 @dataclass
 class Board:
-    """`armed`: the cases that a save may run, None for all. `limit`: the cost above which it waits for a key."""
+    """Stale cases and the work they need.
+
+    `armed` are the cases that a save may run, or None for all. Above the cost `limit`, a job waits for confirmation.
+    """
 
     armed: frozenset[CaseName] | None = None
     limit: Limit = Limit()
     depths: dict[CaseName, Effect] = field(default_factory=dict)
-    """The stale cases and what each needs."""
+    """Stale case → the effect that it needs."""
     changes: dict[CaseName, tuple[Change, ...]] = field(default_factory=dict)
-    """Why they are stale."""
+    """Stale case → the changed inputs."""
     blocked: frozenset[CaseName] = frozenset()
     held: set[CaseName] = field(default_factory=set)
-    """Stale cases that are not started unasked until a save concerns them again: the user cancelled them, or they could
-    not be started."""
+    """Stale cases that wait for another save, because the user cancelled them or they could not start."""
     edited: set[CaseName] = field(default_factory=set)
     under_way: dict[CaseName, Effect] = field(default_factory=dict)
     waiting: Estimate | None = None
-    """What would have to be allowed first."""
+    """The cost that must be confirmed first, or None."""
     _allowed: bool = False
 
     def watches(self, key: CaseName) -> bool:
-        """Whether a save may run this case."""
+        """Return whether a save may run this case."""
         return self.armed is None or key in self.armed
 
     def take(self, saved: Saved) -> set[CaseName]:
-        """Takes in a save; gives the cases whose execution under way it made obsolete."""
+        """Add a save, and return the cases whose current execution is obsolete because of it."""
         obsolete = set()
         for key in saved.impact.gone:
             self.depths.pop(key, None)
@@ -101,14 +108,16 @@ class Board:
         return obsolete
 
     def allow(self) -> None:
-        """The user has seen the cost."""
+        """Confirm the cost."""
         self._allowed = True
 
     def next_job(
         self, failing: Callable[[CaseName], bool], cost: Callable[[Collection[CaseName], Effect], Estimate]
     ) -> Job | None:
-        """What to do now; None if there is nothing, or something is under way, or (then `waiting` says so) it costs
-        too much to be done unasked. The cheapest first; failing and just edited cases before others."""
+        """Return the next job, or None if there is none, one is running, or its cost must be confirmed (`waiting`).
+
+        The cheapest effect comes first. Within a job, failing and edited cases come first.
+        """
         self.waiting = None
         if self.under_way:
             return None
@@ -127,11 +136,11 @@ class Board:
         return None
 
     def started(self, keys: Iterable[CaseName], depth: Effect) -> None:
-        """These are under way. Stale they stay until they have their verdicts."""
+        """Mark cases as running. They stay stale until they have their verdicts."""
         self.under_way = dict.fromkeys(keys, depth)
 
     def decided(self, key: CaseName) -> bool:
-        """A case has a new verdict; whether it still counts. One that was made obsolete in the meantime does not."""
+        """Record the new verdict of a case, and return whether it is valid, because no save made it obsolete."""
         known = self.under_way.pop(key, None)
         if known is None:
             return False
@@ -144,21 +153,21 @@ class Board:
         return True
 
     def ended(self) -> None:
-        """Nothing is under way any more: what was left undone is stale as before."""
+        """Record that nothing is running. Unfinished cases stay stale."""
         self.under_way = {}
 
     def hold(self, keys: Iterable[CaseName] | None = None) -> None:
-        """These (None: what is under way) came to nothing, and would again."""
+        """Let these cases (None: the running ones) wait for another save, because they would fail again."""
         self.held.update(self.under_way if keys is None else keys)
 
     def drop(self, keys: Iterable[CaseName]) -> None:
-        """These need nothing: there is no transcript that could be scored again."""
+        """Remove cases that have no transcript to score again."""
         for key in keys:
             self.depths.pop(key, None)
             self.changes.pop(key, None)
 
     def fresh(self, covered: Mapping[CaseName, Effect]) -> None:
-        """A run that the user started takes these along."""
+        """Mark cases as running because a run of the user includes them."""
         self.under_way |= covered
 
 

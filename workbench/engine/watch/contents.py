@@ -1,6 +1,6 @@
-"""Watched files: what they held, by hash, and the other paths by which they are known.
+"""The contents of watched files by hash, and the links to them.
 
-So it is seen whether a file really changed, also behind a link, and how it was when a verdict was made.
+They show whether a file really changed, also behind a link, and what it contained when a verdict was made.
 """
 
 import os
@@ -16,12 +16,14 @@ _KEPT_ALL = 64 << 20
 ABSENT = ""
 
 Moment = Mapping[Path, str]
-"""The files as they were at one moment: path → hash, `ABSENT` for one that was not there."""
+"""The state of all files at one moment: path → hash, or `ABSENT` for a missing file."""
 
 
 class Contents:
-    """Knows the files it was told of. Contents are kept up to a megabyte each, so that two moments can be compared; of
-    all together the newest 64 megabytes."""
+    """The hashes and contents of files.
+
+    Contents up to a megabyte are kept, so that two moments can be compared. In total, the newest 64 megabytes are kept.
+    """
 
     def __init__(self) -> None:
         self._hashes: dict[Path, str] = {}
@@ -30,13 +32,12 @@ class Contents:
         self._moment: Moment | None = None
 
     def take(self, paths: Iterable[Path]) -> set[Path]:
-        """Reads these files; gives those that are not what they were when they were read last. A file that is met for
-        the first time has changed."""
+        """Read files and return those that changed since they were last read. A new file counts as changed."""
         changed = set()
         for path in paths:
             now = self._read(path)
             if now == ABSENT and path not in self._hashes:
-                continue  # Came and went: a draft of an editor.
+                continue  # A temporary file of an editor, which is gone already.
             if now is not None and self._hashes.get(path) != now:
                 self._hashes[path] = now
                 self._moment = None
@@ -44,22 +45,22 @@ class Contents:
         return changed
 
     def known(self) -> set[Path]:
-        """All files that it was told of."""
+        """Return all files that were read."""
         return set(self._hashes)
 
     def hash(self, path: Path) -> str | None:
-        """The hash of what the file held when it was read last; None if it never was."""
+        """Return the hash of a file when it was last read, or None if it never was."""
         return self._hashes.get(path)
 
     @property
     def moment(self) -> Moment:
-        """The files as they are now."""
+        """The current state of the files."""
         if self._moment is None:
             self._moment = MappingProxyType(dict(self._hashes))
         return self._moment
 
     def text(self, digest: str) -> str | None:
-        """What a file of that hash held; "" for one that was not there, None if it is not kept or no text."""
+        """Return the text with a hash: "" for a missing file, None if it is not kept or not text."""
         if digest == ABSENT:
             return ""
         content = self._kept.get(digest)
@@ -68,7 +69,7 @@ class Contents:
         return content.decode("utf-8", "replace")
 
     def _read(self, path: Path) -> str | None:
-        """None for what is no file."""
+        """Return the hash of a file, or None if the path is not a file."""
         try:
             content = read_regular(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -85,14 +86,14 @@ class Contents:
 
 
 class Links:
-    """The files behind links (in a linked folder, or linked themselves), and the paths by which they are known."""
+    """The files behind links (linked files, and files in linked folders), and the paths that lead to them."""
 
     def __init__(self) -> None:
         self._names: dict[Path, set[Path]] = {}
         self._real: dict[Path, Path] = {}
 
     def take(self, paths: Iterable[Path]) -> None:
-        """Follows these paths as they lead now."""
+        """Resolve these paths again."""
         folders: dict[Path, str] = {}
         for path in paths:
             if path in self._real:
@@ -105,17 +106,19 @@ class Links:
                 self._names.setdefault(real, set()).add(path)
 
     def names(self, paths: Iterable[Path]) -> set[Path]:
-        """The other names of these files."""
+        """Return the other paths of these files."""
         return {name for path in paths for name in self._names.get(path, ())}
 
     def folders(self) -> set[Path]:
-        """Where the files lie."""
+        """Return the folders of the linked files."""
         return {real.parent for real, names in self._names.items() if names}
 
 
 def without_twins(folders: Iterable[Path], others: Iterable[Path]) -> frozenset[Path]:
-    """`folders`, and of the others those that are not one of them, or of each other, by another name: of a folder that
-    is watched twice the system tells by one of its names."""
+    """Return `folders` and those of `others` that are not the same folder under another path.
+
+    The system reports changes of a folder under only one of its paths.
+    """
     others = sorted(others)
     if not others:
         return frozenset(folders)

@@ -1,8 +1,7 @@
-"""Which inputs of which cases a save changed.
+"""The impact of a save: the cases whose inputs changed.
 
-Nothing is read here but the sources of agents that were never run: everything follows from the two snapshots, the
-paths that changed, and the files that each agent was seen to read. What a change asks for is not known here:
-`workbench.dependencies.change` has the one table of effects.
+It follows from two snapshots, the changed paths, and the files that each agent read. Only the sources of agents that
+never ran are read here. The effects of changes are in `workbench.dependencies.change`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,19 +20,22 @@ from workbench.dependencies.functions import other_files
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.snapshot import Snapshot
-from workbench.engine.watch.unusable import has_lost, is_refused, with_sound
+from workbench.engine.watch.unusable import has_lost_agent, is_invalid, with_last_valid
 from workbench.events import CaseName
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalsetDocument
 
 _UNSALTED = Digests("")
-"""What is compared here is kept nowhere."""
+"""Digests without a salt, because they are only compared and never stored."""
 
 
 @dataclass
 class Impact:
-    """`changes` are the inputs that changed, by case; `edited` the cases whose own text did. `gone` are no more.
-    `screen_only` are files of the screen's own, `idle` those that nothing depends on."""
+    """The impact of a save on cases.
+
+    `changes` are the changed inputs of each case. `edited` are the cases whose own text changed. `gone` are deleted
+    cases. `screen_only` are changed settings and themes. `idle` are changed files on which nothing depends.
+    """
 
     changes: dict[CaseName, tuple[Change, ...]] = field(default_factory=dict)
     edited: set[CaseName] = field(default_factory=set)
@@ -42,26 +44,29 @@ class Impact:
     idle: set[Path] = field(default_factory=set)
 
     def add(self, key: CaseName, changes: Iterable[Change]) -> None:
-        """Take in that inputs of a case changed."""
+        """Add changed inputs of a case."""
         found = tuple(dict.fromkeys((*self.changes.get(key, ()), *changes)))
         if found:
             self.changes[key] = found
 
     @property
     def depths(self) -> dict[CaseName, Effect]:
-        """What each affected case needs."""
+        """The effect that each affected case needs."""
         return {key: depth for key, changes in self.changes.items() if (depth := strongest(changes)) is not None}
 
     def of(self, depth: Effect) -> set[CaseName]:
-        """Return the cases for which this much has to be done, and no more."""
+        """Return the cases that need exactly this effect."""
         return {key for key, found in self.depths.items() if found == depth}
 
 
 @dataclass(frozen=True)
 class Saves:
-    """Files that were saved (absolute paths, made, changed or deleted), and those of them that were not there before or
-    are not there now. `touched` is what each agent, by its folder, was seen to do: one without files never ran, and the
-    files that it wrote are no reason to run it. `screen_files` are the user's settings and themes."""
+    """Saved files, as absolute paths.
+
+    `changed` are files that were created, changed or deleted, `came_or_went` those created or deleted, and `made` those
+    created. `touched` maps the folder of an agent to the files it used: an agent without files never ran, and files
+    that it wrote are no reason to run it. `screen_files` are the user's settings and themes.
+    """
 
     changed: frozenset[Path]
     came_or_went: frozenset[Path] = frozenset()
@@ -71,7 +76,7 @@ class Saves:
 
 
 def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
-    """Return what a save does to the cases of `new`."""
+    """Return the impact of a save on the cases of `new`."""
     found = Impact()
     changed = set(saves.changed)
     found.screen_only = changed.intersection(saves.screen_files)
@@ -81,26 +86,26 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
     now = _readable(new, before)
     others: set[Path] = set()
     for entry in now.workspace.evalsets:
-        used |= _of_entry(found, before.get(entry.relative), entry, changed, now.workspace.root)
-        others |= _of_others(found, before.get(entry.relative, entry), entry, now.workspace, changed)
-    # A file with a function that judges may be the agent's as well.
-    used |= others | _of_agents(found, old, now, saves, changed - used | others)
+        used |= _entry_changes(found, before.get(entry.relative), entry, changed, now.workspace.root)
+        others |= _other_changes(found, before.get(entry.relative, entry), entry, now.workspace, changed)
+    # A file with a judging function may also belong to the agent.
+    used |= others | _agent_changes(found, old, now, saves, changed - used | others)
     found.gone = old.workspace.case_names - now.workspace.case_names
     found.idle = changed - used
     return found
 
 
 def _readable(new: Snapshot, before: Mapping[str, EvalsetEntry]) -> Snapshot:
-    """Keep the last known cases of files that cannot be read now."""
-    entries = (with_sound(entry, before.get(entry.relative)) for entry in new.workspace.evalsets)
-    sound = tuple(entry for entry in entries if not entry.document.broken)
-    return replace(new, workspace=replace(new.workspace, evalsets=sound))
+    """Keep the last known cases of unreadable files."""
+    entries = (with_last_valid(entry, before.get(entry.relative)) for entry in new.workspace.evalsets)
+    last_valid = tuple(entry for entry in entries if not entry.document.broken)
+    return replace(new, workspace=replace(new.workspace, evalsets=last_valid))
 
 
-def _of_entry(
+def _entry_changes(
     found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, changed: set[Path], root: Path
 ) -> set[Path]:
-    """Take in what the evalset itself and its criteria say. Return the files that were looked at."""
+    """Add the changes in an evalset and its criteria. Return the changed files among them."""
     used: set[Path] = set()
     if before is None or before.document is not now.document:
         used |= {now.file} & changed
@@ -108,39 +113,39 @@ def _of_entry(
             found.edited.add((now.relative, eval_id))
             found.add((now.relative, eval_id), changes)
     if before is not None:
-        if before.agent != now.agent and not has_lost(now):
+        if before.agent != now.agent and not has_lost_agent(now):
             _add_to_all(found, now, [owner_change()])
-        used |= _of_criteria(found, before, now, root) & changed
+        used |= _criteria_changes(found, before, now, root) & changed
     return used
 
 
 def owner_change() -> Change:
-    """Return the change of an evalset that belongs to another agent now, or to none."""
+    """Return the change of an evalset's owner to another agent or to none."""
     return Change("owner", "agent", None, KINDS["owner"].effect)
 
 
 def _changed_cases(old: EvalsetDocument | None, now: EvalsetEntry) -> Iterator[tuple[str, tuple[Change, ...]]]:
-    """Yield the ids of cases that are new or differ, with their inputs that do."""
+    """Yield the ids of new and changed cases, with their changed inputs."""
     before = {} if old is None else {case.eval_id: case.index for case in old.cases}
     new = now.document
     for case in new.cases:
-        earlier = before.get(case.eval_id)
-        if old is not None and earlier is not None and old.text(earlier) == new.text(case.index):
+        old_index = before.get(case.eval_id)
+        if old is not None and old_index is not None and old.text(old_index) == new.text(case.index):
             continue
-        then = case_at(new if old is None else old, earlier, lambda value: value)
+        then = case_at(new if old is None else old, old_index, lambda value: value)
         changes = _compare(now.relative, [then], [case_at(new, case.index, lambda value: value)])
         if changes:
             yield case.eval_id, changes
 
 
-def _of_criteria(found: Impact, before: EvalsetEntry, now: EvalsetEntry, root: Path) -> set[Path]:
-    """Take in what the config says. Return the files that said what holds, and those that say it now."""
+def _criteria_changes(found: Impact, before: EvalsetEntry, now: EvalsetEntry, root: Path) -> set[Path]:
+    """Add the changes in the config. Return the old and the new config file."""
     old, config = before.criteria.config, now.criteria.config
     files = {path for path in (config.path, old.path) if path is not None}
-    if config is old or is_refused(config):
+    if config is old or is_invalid(config):
         return files
-    if is_refused(old):
-        # No case has run under it, so there is nothing that could be scored.
+    if is_invalid(old):
+        # No case ran with the broken config, so there is nothing to score.
         _add_to_all(found, now, [Change("criteria", "can be read again", _name(config, root), "run")])
         return files
     judged = (criteria_bundle(one, _name(one, root)) for one in (old, config))
@@ -154,8 +159,8 @@ def _name(config: CriteriaConfig, root: Path) -> str | None:
     return None if config.path is None else relative_to(config.path, root)
 
 
-def _of_agents(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, changed: set[Path]) -> set[Path]:
-    """Take in what the files and the environments of agents say. Return the files that agents depend on."""
+def _agent_changes(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, changed: set[Path]) -> set[Path]:
+    """Add the changes in the files and environments of agents. Return the changed files among them."""
     used: set[Path] = set()
     entries: dict[Path, list[EvalsetEntry]] = {}
     for entry in new.workspace.evalsets:
@@ -182,7 +187,7 @@ def _of_agents(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, change
 def _read_by(
     folder: Path, changed: Collection[Path], touched: Touched, saves: Saves, workspace: Workspace
 ) -> set[Path]:
-    """Return those of some files on which the agent in `folder` may depend."""
+    """Return the changed files on which the agent in `folder` may depend."""
     others = [agent.folder for agent in workspace.agents if agent.folder != folder]
     read = touched.files or None
     reading = AgentFileFilter(folder, read, others, {path.parent for path in touched.written})
@@ -201,16 +206,18 @@ def _file_change(path: Path, saves: Saves, touched: Touched, workspace: Workspac
     return Change(kind, name, name, KINDS[kind].effect)
 
 
-def _of_others(
+def _other_changes(
     found: Impact, before: EvalsetEntry, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]
 ) -> set[Path]:
-    """Take in what files say besides evalset, config and agent, and which of them the config names now. Return those
-    that changed."""
+    """Add the changes in files besides evalset, config and agent, and in which of them the config names.
+
+    Return the changed files among them.
+    """
     used: set[Path] = set()
     old, config = before.criteria.config, entry.criteria.config
-    is_same = old is config or is_refused(old) or is_refused(config)
-    now = others_of(entry, workspace)
-    then = now if is_same else others_of(replace(entry, criteria=before.criteria), workspace)
+    is_same = old is config or is_invalid(old) or is_invalid(config)
+    now = other_dependencies(entry, workspace)
+    then = now if is_same else other_dependencies(replace(entry, criteria=before.criteria), workspace)
     for kind in {**then, **now}:
         files = set(now.get(kind, ()))
         mine = files & changed
@@ -245,12 +252,12 @@ def _compare(evalset: str, then: Iterable[Bundle], now: Iterable[Bundle]) -> tup
     return compare(Record(evalset, tuple(then)), Record(evalset, tuple(now)))
 
 
-def others_of(entry: EvalsetEntry, workspace: Workspace) -> dict[Input, list[Path]]:
-    """Return the files that the verdicts of an evalset depend on besides itself, its config and its agent."""
+def other_dependencies(entry: EvalsetEntry, workspace: Workspace) -> dict[Input, list[Path]]:
+    """Return the files on which an evalset's verdicts depend, besides evalset, config and agent."""
     folder = workspace.root if entry.agent is None else entry.agent.folder
     return other_files(entry.criteria.config, workspace.root, folder)
 
 
 def relative(path: Path, workspace: Workspace) -> str:
-    """Return a path as the user knows it."""
+    """Return a path relative to the root of the workspace."""
     return relative_to(path, workspace.root)

@@ -1,4 +1,4 @@
-"""What a job of the board becomes: a plan to run, or a plan to score transcripts again."""
+"""Plans for jobs of the watch: to run cases, or to score transcripts again."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,10 +23,10 @@ from workbench.model.evalset import EvalCase, case_or_none
 
 
 def run_plan(workspace: Workspace, keys: Sequence[CaseName], options: RunOptions) -> Plan:
-    """A run of these cases, in this order.
+    """Return a plan that runs these cases in this order.
 
     Raises:
-        UsageFaultError: as `plan_cases`.
+        UsageFaultError: see `plan_cases`.
     """
     plan = plan_cases(workspace, keys, options)
     places = {key: place for place, key in enumerate(keys)}
@@ -42,12 +42,13 @@ def scoring_plan(
     options: RunOptions,
     changes: Mapping[CaseName, Collection[Change]] = MappingProxyType({}),
 ) -> Plan:
-    """These transcripts, scored by the files of now: criteria, references and rubrics. Of the `verdicts` that they
-    have, those hold of whose inputs none changed that asks for a new score; thresholds are compared anew. `changes` are
-    those that the watch knows of.
+    """Return a plan that scores stored transcripts by the current criteria, references and rubrics.
+
+    Existing `verdicts` stay valid unless a changed input requires a new score. Their thresholds are compared again.
+    `changes` are the changed inputs known to the watch.
 
     Raises:
-        UsageFaultError: as `make_rescore_plan`.
+        UsageFaultError: see `make_rescore_plan`.
     """
     entries = {entry.relative: entry for entry in workspace.evalsets}
     now = {file: _Cases(entry) for file, entry in entries.items()}
@@ -80,6 +81,7 @@ class _Cases:
         self._indexes = {case.eval_id: case.index for case in entry.document.cases}
 
     def case(self, eval_id: str) -> EvalCase | None:
+        """Return the case with an id, or None."""
         return case_or_none(self._document, self._indexes.get(eval_id))
 
 
@@ -92,25 +94,24 @@ def _with_reference_of_now(case: StoredCase, cases: _Cases | None) -> StoredCase
     if kept == (now.turns, now.rubrics, now.final_session_state):
         return case
     started = replace(started, expected=now.turns, rubrics=now.rubrics, final_session_state=now.final_session_state)
-    # Its text is neither the one that the agent was run with nor, maybe, the one that stands there now.
+    # Drop the text's digest: the agent did not run with the current text.
     return replace(case, started=started, planned=replace(case.planned, text=""))
 
 
 def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collection[Change]) -> PlanEntry:
-    """Return the entry with those of its verdicts that hold. `changes` are those of its inputs that are known."""
+    """Return the entry with its valid verdicts. `changes` are the changed inputs known to the watch."""
     if not isinstance(entry.source, StoredSource) or entry.source.case.started is None:
         return entry
     started, now = entry.source.case.started, entry.config
     before = stored_config(started.criteria, started.custom_metrics, started.simulator)
     then, current = (Record("", (criteria_bundle(config, None),)) for config in (before, now))
     functions = [change for change in changes if change.input == "function"]
-    held = (_held(one, [*compare(then, current), *functions], now) for one in verdicts)
-    return replace(entry, source=replace(entry.source, verdicts=tuple(one for one in held if one is not None)))
+    valid = (_still_valid(one, [*compare(then, current), *functions], now) for one in verdicts)
+    return replace(entry, source=replace(entry.source, verdicts=tuple(one for one in valid if one is not None)))
 
 
-def _held(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:
-    """The verdict as it is under `config`; None where it has to be made again, or need not be kept because nobody is
-    asked for it."""
+def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:
+    """Return the verdict under `config`, or None if it must be scored again or is computed without a judge."""
     name = scored.result.name
     criterion = next((item for item in config.criteria if item.name == name), None)
     concerned = [change for change in changes if change.input == "function" or criterion_of(change) == name]

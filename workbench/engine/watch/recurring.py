@@ -1,25 +1,29 @@
-"""Files that change whenever an agent runs, and would have it run for ever: what it writes itself it was seen to write,
-what a program that it starts writes, nobody tells."""
+"""Files that change whenever an agent runs, so that the watch would run it forever.
+
+Writes of the agent itself are known. This module finds writes by programs that the agent starts.
+"""
 
 from collections.abc import Collection
 from pathlib import Path
 
 TIMES = 8
-"""Saves of the same files in a row, each while something ran, from which they are no saves of anybody's."""
+"""Number of saves of a file in a row, each during a run, after which the file is ignored."""
 _SOURCES = frozenset((".py", ".yaml", ".yml"))
-"""Only people write them."""
+"""Suffixes of files that only people write, which are never ignored."""
 
 
 class Recurring:
-    """Counts the saves that came while something ran."""
+    """A counter of saves during runs."""
 
     def __init__(self) -> None:
         self._times: dict[Path, int] = {}
         self.ignored: set[Path] = set()
 
     def take(self, changed: Collection[Path], *, running: bool) -> set[Path]:
-        """Takes in a save of files that run something; gives those that are to be passed over from now on. `running`:
-        an agent runs, or has just ended."""
+        """Count a save, and return the files to ignore from now on.
+
+        `running` means that an agent runs or has just ended.
+        """
         before = self._times if running else {}
         self._times = {path: before.get(path, 0) + 1 for path in changed if path.suffix not in _SOURCES}
         found = {path for path, times in self._times.items() if times > TIMES} - self.ignored

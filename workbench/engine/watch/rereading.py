@@ -1,4 +1,4 @@
-"""Reading the workspace again after a change: as little of it as that needs."""
+"""Partial rereading of the workspace after a change."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -12,17 +12,19 @@ _NOTHING_TO_FIND = (".py", ".md", ".txt", ".prompt", ".jinja", ".j2", ".csv", ".
 
 
 def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Workspace]) -> Workspace:
-    """The workspace as it is now, given the files that changed since `old`. What did not change stays the same object:
-    documents of evalsets above all.
+    """Return the current workspace, given the files that changed since `old`.
+
+    Unchanged evalset documents stay the same objects.
 
     Raises:
-        OSError, ValueError: as `reopen`.
+        OSError: `reopen` raised it.
+        ValueError: `reopen` raised it.
     """
-    if all(_says_nothing(path, old) for path in changed):
+    if all(_is_irrelevant(path, old) for path in changed):
         return old
     entries = {entry.file: entry for entry in old.evalsets}
     if all(path in entries and path.is_file() for path in changed):
-        # The texts of cases: who owns the file, and by what it is judged, does not follow from them.
+        # Only texts of cases changed, so owners and criteria stay the same.
         fresh = {path: _again(entries[path]) for path in changed}
         if all(_same_app(entries[path], fresh[path]) for path in changed):
             return replace(old, evalsets=tuple(fresh.get(entry.file, entry) for entry in old.evalsets))
@@ -30,8 +32,8 @@ def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Works
     return replace(new, evalsets=tuple(_kept(entries.get(entry.file), entry, changed) for entry in new.evalsets))
 
 
-def _says_nothing(path: Path, workspace: Workspace) -> bool:
-    """Whether neither agents nor evalsets can be others because of this file."""
+def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
+    """Return whether a file affects neither agents nor evalsets."""
     if path.is_dir() or path.suffix not in _NOTHING_TO_FIND:
         return False
     if path.name not in DEFINITION_FILES:
@@ -51,7 +53,7 @@ def _again(entry: EvalsetEntry) -> EvalsetEntry:
 
 
 def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
-    """Whether the first case, which says to which agent the file belongs where its place does not, names the same."""
+    """Return whether the first case, which may name the file's agent, names the same agent as before."""
     old, new = before.document, now.document
     if old.format != "current" or new.format != "current" or old.broken or new.broken:
         return False
@@ -61,7 +63,7 @@ def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
 
 
 def _kept(before: EvalsetEntry | None, now: EvalsetEntry, changed: Collection[Path]) -> EvalsetEntry:
-    """The entry with the document that was open already, where its file did not change."""
+    """Return the entry with the open document of `before` if its file did not change."""
     if before is None or now.file in changed or before.document.format != "current":
         return now
     return replace(now, document=before.document)

@@ -1,4 +1,4 @@
-"""What the folder was at one moment, as far as cases depend on it."""
+"""Snapshots of a project at one moment."""
 
 import os
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from workbench.agents.workspace import Workspace
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A workspace with the environments of its agents (by their folders)."""
+    """A workspace with the environments of its agents, by folder."""
 
     workspace: Workspace
     environments: Mapping[Path, AgentEnvironment]
 
 
 def take_snapshot(workspace: Workspace) -> Snapshot:
-    """Reads the environments; for a thread."""
+    """Return a snapshot with the current environments. Call it in a thread."""
     agents = {entry.agent.folder: entry.agent for entry in workspace.evalsets if entry.agent is not None}
     return Snapshot(workspace, {folder: agent_environment(folder, os.environ) for folder in agents})

@@ -1,6 +1,6 @@
-"""Files that cannot be used as they stand, and evalsets that lost their agent: their cases wait, as they are.
+"""Unusable files, and evalsets whose agent is gone. Their cases wait.
 
-A file may be half written, no valid Python or JSON, or wrong as an evalset or a config.
+A file may be half written, invalid Python or JSON, or a wrong evalset or config.
 """
 
 import json
@@ -22,8 +22,7 @@ _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
 
 @dataclass(frozen=True)
 class FileFault:
-    """Why a file cannot be used, and where: a Python source that does not compile, an evalset or a config that is
-    wrong. `line` 0: the whole file."""
+    """The reason why a Python source, an evalset or a config cannot be used. `line` 0 means the whole file."""
 
     path: Path
     line: int
@@ -31,11 +30,11 @@ class FileFault:
 
 
 def looks_unfinished(path: Path) -> bool:
-    """Whether what stands there now may be half of what is to come: nothing at all, or what does not parse."""
+    """Return whether a file may be half written, because it is empty or cannot be parsed."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
-        return True  # Deleted, or just about to be renamed into its place.
+        return True  # Deleted, or about to be replaced by a rename.
     except OSError:
         return False
     if not content.strip():
@@ -48,7 +47,7 @@ def looks_unfinished(path: Path) -> bool:
 
 
 def syntax_fault(path: Path, content: bytes) -> FileFault | None:
-    """What is wrong with a Python source; None if it compiles."""
+    """Return the syntax error of a Python source, or None if it compiles."""
     try:
         parse_source(content, str(path))
     except SyntaxError as error:
@@ -59,7 +58,7 @@ def syntax_fault(path: Path, content: bytes) -> FileFault | None:
 
 
 def _is_json(content: bytes) -> bool:
-    """For a large file only whether it is closed again: reading all of it takes longer than waiting."""
+    """Return whether a text is JSON. Of a large text, only the last character is checked, to save time."""
     if len(content) > _PARSED_UP_TO:
         text = content.strip().removeprefix(b"\xef\xbb\xbf")
         return _OPENERS.get(text[0]) == text[-1]
@@ -70,39 +69,38 @@ def _is_json(content: bytes) -> bool:
     return True
 
 
-def is_refused(config: CriteriaConfig) -> bool:
-    """Whether no run would start with these criteria."""
+def is_invalid(config: CriteriaConfig) -> bool:
+    """Return whether no case can run with these criteria."""
     return config.broken or any(fault.severity == "error" for fault in check_criteria(config))
 
 
-def with_sound(now: EvalsetEntry, sound: EvalsetEntry | None) -> EvalsetEntry:
-    """`now`; where its file cannot be read, with the cases that it had when it could (`sound`): what else is saved in
-    the meantime concerns those."""
-    if sound is None or not now.document.broken:
+def with_last_valid(now: EvalsetEntry, last_valid: EvalsetEntry | None) -> EvalsetEntry:
+    """Return `now`, with the cases of its last valid version (`last_valid`) if its file cannot be read."""
+    if last_valid is None or not now.document.broken:
         return now
-    return replace(now, document=sound.document)
+    return replace(now, document=last_valid.document)
 
 
-def has_lost(entry: EvalsetEntry) -> bool:
-    """Whether the agent of an evalset is gone."""
+def has_lost_agent(entry: EvalsetEntry) -> bool:
+    """Return whether the agent of an evalset is gone."""
     return entry.agent is None and bool(entry.owned.lost)
 
 
-def waiting_cases(entries: Iterable[EvalsetEntry], sound: Mapping[str, EvalsetEntry]) -> set[CaseName]:
-    """The cases that cannot be run or scored before their evalset, their agent or their criteria are mended."""
+def waiting_cases(entries: Iterable[EvalsetEntry], last_valid: Mapping[str, EvalsetEntry]) -> set[CaseName]:
+    """Return the cases that cannot run until their evalset, agent or criteria are fixed."""
     return {
         name
         for entry in entries
-        if entry.document.broken or has_lost(entry) or is_refused(entry.criteria.config)
-        for name in with_sound(entry, sound.get(entry.relative)).case_names
+        if entry.document.broken or has_lost_agent(entry) or is_invalid(entry.criteria.config)
+        for name in with_last_valid(entry, last_valid.get(entry.relative)).case_names
     }
 
 
 def faults_of(entries: Iterable[EvalsetEntry]) -> list[FileFault]:
-    """The first fault of each evalset and config that cannot be used."""
+    """Return the first fault of each unusable evalset and config."""
     found: dict[object, FileFault] = {}
     for entry in entries:
-        if has_lost(entry):
+        if has_lost_agent(entry):
             found.setdefault(entry.file, FileFault(entry.file, 0, entry.agent_reason))
         config = entry.criteria.config
         for fault in (*_first(entry.document.faults), *_first((*config.faults, *check_criteria(config)))):

@@ -1,4 +1,4 @@
-"""From files that change to what is to be done: the watch over one workspace."""
+"""The watch over one workspace, which turns file changes into their impact on cases."""
 
 import asyncio
 import itertools
@@ -15,22 +15,32 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Links, Moment, without_twins
-from workbench.engine.watch.impact import Impact, Saves, impact, others_of, owner_change
+from workbench.engine.watch.impact import Impact, Saves, impact, other_dependencies, owner_change
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Snapshot, take_snapshot
-from workbench.engine.watch.unusable import FileFault, faults_of, has_lost, is_refused, syntax_fault, waiting_cases
+from workbench.engine.watch.unusable import (
+    FileFault,
+    faults_of,
+    has_lost_agent,
+    is_invalid,
+    syntax_fault,
+    waiting_cases,
+)
 from workbench.events import CaseName
 from workbench.regular_file import read_regular
 
-_DEEPEST_KEPT = 20_000
-"""Files whose contents are read when the watch is armed."""
+_MOST_FILES = 20_000
+"""Limit of files whose contents are read when the watch starts."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a save (or several at once) means. `blocked` are cases whose agent cannot be imported now, or whose evalset
-    or config is wrong, `faults` why; `trouble` why the folder cannot be read. `moment` are the files as they are now.
-    `environments`: an agent's `.env` says something else."""
+    """One or more saves and their impact.
+
+    `blocked` are cases that cannot run because of their agent, evalset or config, and `faults` are the reasons.
+    `trouble` says why the folder cannot be read. `moment` is the current state of the files. `environments` tells
+    whether an agent's `.env` changed.
+    """
 
     snapshot: Snapshot
     changed: frozenset[Path]
@@ -43,9 +53,11 @@ class Saved:
 
 
 class Watcher:
-    """Watches what the cases of a workspace depend on. `reopen` reads the workspace again, in a thread; `touched` tells
-    what agents were seen to read, list and write so far, by their folders; `screen_files` are the user's settings and
-    themes."""
+    """The watch over all files on which the cases of a workspace depend.
+
+    `reopen` reads the workspace again, in a thread. `touched` returns the files that agents used so far, by the folder
+    of the agent. `screen_files` are the user's settings and themes.
+    """
 
     def __init__(
         self,
@@ -64,50 +76,50 @@ class Watcher:
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._known_folders: frozenset[Path] = frozenset()
         self.ignored: set[Path] = set()
-        """Files that count as not changed, whatever they hold."""
+        """Files whose changes are ignored."""
         self._broken: dict[Path, FileFault] = {}
         self._gone = False
         self._faults: tuple[FileFault, ...] = ()
-        self._sound: dict[str, EvalsetEntry] = {}
-        self._keep_sound()
+        self._last_valid: dict[str, EvalsetEntry] = {}
+        self._store_valid()
         self.changes = Changes(workspace.root, self._folders)
 
     @property
     def snapshot(self) -> Snapshot:
-        """What the folder was when it was looked at last."""
+        """The project at the last check."""
         return self._snapshot
 
     @property
     def broken(self) -> tuple[FileFault, ...]:
-        """The sources that do not compile, the evalsets and the configs that are wrong, at the last save."""
+        """Faults in sources, evalsets and configs at the last save."""
         return self._faults
 
     def close(self) -> None:
-        """Ends `saves`."""
+        """End `saves`."""
         self.changes.close()
 
-    def learn(self) -> None:
-        """Takes in what runs have told since: more files to be watched. For a thread: it reads them."""
-        self._learn()
-        self.changes.look_again()
+    def update_files(self) -> None:
+        """Watch the files that runs have used since the last call. Call it in a thread, because it reads them."""
+        self._update_files()
+        self.changes.refresh_folders()
 
-    def _learn(self) -> None:
-        news = self._dependencies() - self.contents.known()
-        self.contents.take(news)
-        self._links.take(news)
+    def _update_files(self) -> None:
+        new_files = self._dependencies() - self.contents.known()
+        self.contents.take(new_files)
+        self._links.take(new_files)
         known = {path.parent for path in self.contents.known()} | self._links.folders() | {*self._snapshot.environments}
         self._known_folders = without_twins(self._walked, known - self._walked)
 
     async def saves(self) -> AsyncIterator[Saved]:
-        """What each save means, until `close`."""
-        await asyncio.to_thread(self.learn)
+        """Yield each save with its impact, until `close`."""
+        await asyncio.to_thread(self.update_files)
         async for batch in self.changes.batches():
-            saved = await asyncio.to_thread(self.look, batch)
+            saved = await asyncio.to_thread(self.check, batch)
             if saved is not None:
                 yield saved
 
     def adopt_owners(self, workspace: Workspace) -> None:
-        """Take over the agents that the user chose for evalsets. All else is compared with what it was."""
+        """Use the agents that the user chose for evalsets. All other changes are still compared."""
         now = {entry.relative: entry for entry in workspace.evalsets}
         entries = tuple(
             replace(entry, agent=chosen.agent, agent_reason=chosen.agent_reason, owned=chosen.owned)
@@ -116,25 +128,25 @@ class Watcher:
             for entry in self._snapshot.workspace.evalsets
         )
         self._snapshot = take_snapshot(replace(self._snapshot.workspace, evalsets=entries))
-        self._keep_sound()
+        self._store_valid()
 
-    def look(self, batch: Batch) -> Saved | None:
-        """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
-        asked = batch.paths | self._links.names(batch.paths)
+    def check(self, batch: Batch) -> Saved | None:
+        """Return the impact of a batch, or None if no file really changed. Call it in a thread: it reads files."""
+        paths = batch.paths | self._links.names(batch.paths)
         root, was_gone = self._snapshot.workspace.root, self._gone
         self._gone = not root.is_dir()
         if self._gone:
-            # What its files hold stays known: when it is back, most of them are what they were.
-            return None if was_gone else Saved(self._snapshot, frozenset(), trouble=f"{root} is not there")
+            # Keep the known contents, because most files will be unchanged when the folder comes back.
+            return None if was_gone else Saved(self._snapshot, frozenset(), trouble=f"{root} does not exist")
         if batch.all_files or was_gone:
-            asked = asked | self.contents.known() | self._dependencies()
-        folders = {path for path in asked if path.is_dir()}
-        # With a folder come the files in it, of which nobody tells.
-        asked = asked | set(files_in(folders))
-        were_there = {path for path in asked if self.contents.hash(path)}
-        changed = self.contents.take(path for path in asked if path not in folders) - self.ignored
-        # Also a link that leads elsewhere now, to what says the same.
-        self._links.take(path for path in asked if self.contents.hash(path))
+            paths = paths | self.contents.known() | self._dependencies()
+        folders = {path for path in paths if path.is_dir()}
+        # There are no events for the files of a new folder.
+        paths = paths | set(files_in(folders))
+        were_there = {path for path in paths if self.contents.hash(path)}
+        changed = self.contents.take(path for path in paths if path not in folders) - self.ignored
+        # A link may lead elsewhere now, even to the same content.
+        self._links.take(path for path in paths if self.contents.hash(path))
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
             self._walked = _folders_of(self._snapshot.workspace)
         own = {path for path in changed if atomic.last_written(path) == self.contents.hash(path) != ABSENT}
@@ -147,18 +159,18 @@ class Watcher:
             return Saved(old, frozenset(changed), trouble=str(error), moment=self.contents.moment)
         new = self._snapshot = take_snapshot(workspace)
         if workspace is not old.workspace:
-            self._learn()
+            self._update_files()
         self._note_faults(changed)
-        # What was broken for a while is compared with what it was before that.
-        sound = tuple(self._sound.get(entry.relative, entry) for entry in old.workspace.evalsets)
-        before = _without(replace(old, workspace=replace(old.workspace, evalsets=sound)), new, own)
-        self._keep_sound()
+        # Compare files that were broken with their last valid version.
+        last_valid = tuple(self._last_valid.get(entry.relative, entry) for entry in old.workspace.evalsets)
+        before = _without(replace(old, workspace=replace(old.workspace, evalsets=last_valid)), new, own)
+        self._store_valid()
         saves = self._saves(changed - own, were_there)
         found = impact(before, new, saves)
         for key in _newly_lost(old.workspace, new.workspace):
             found.add(key, [owner_change()])
         broken = impact(new, new, replace(saves, changed=frozenset(self._broken))) if self._broken else Impact()
-        blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._sound))
+        blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._last_valid))
         faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
         return Saved(
             new,
@@ -182,31 +194,31 @@ class Watcher:
         )
 
     def watched(self) -> dict[str, list[tuple[Path, str]]]:
-        """What is watched and why, by agent: each file with its reason."""
+        """Return the watched files with the reason for each, by agent."""
         listed: dict[str, list[tuple[Path, str]]] = {}
         touched = self._touched()
         for entry in self._snapshot.workspace.evalsets:
             name = entry.agent.name if entry.agent is not None else "(belongs to no agent)"
             mine = listed.setdefault(name, [])
             begun = bool(mine)
-            mine.append((entry.file, "its evalset"))
+            mine.append((entry.file, "evalset"))
             if entry.criteria.config.path is not None:
                 mine.append((entry.criteria.config.path, "criteria"))
-            for kind, files in others_of(entry, self._snapshot.workspace).items():
-                mine += [(path, f"its {kind}") for path in files]
+            for kind, files in other_dependencies(entry, self._snapshot.workspace).items():
+                mine += [(path, kind) for path in files]
             if entry.agent is None or begun:
                 continue
             environment = self._snapshot.environments.get(entry.agent.folder)
             if environment is not None and environment.file is not None:
-                mine.append((environment.file, "its environment"))
+                mine.append((environment.file, "environment"))
             read = sorted(touched.get(entry.agent.folder, Touched()).files)
-            mine += [(path, "it was seen to read it") for path in read]
-            mine.append((entry.agent.folder, "modules of its folder" if read else "its folder: it has not run yet"))
+            mine += [(path, "read by the agent") for path in read]
+            mine.append((entry.agent.folder, "modules in its folder" if read else "all files: it has not run yet"))
         return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
 
     def files_of(self, entry: EvalsetEntry) -> list[Path]:
-        """The files that the verdicts of an evalset depend on, as far as that is known."""
-        others = others_of(entry, self._snapshot.workspace).values()
+        """Return the files on which an evalset's verdicts depend, as far as they are known."""
+        others = other_dependencies(entry, self._snapshot.workspace).values()
         files = {entry.file, entry.criteria.config.path, *itertools.chain.from_iterable(others)}
         if entry.agent is not None:
             environment = self._snapshot.environments.get(entry.agent.folder)
@@ -219,16 +231,16 @@ class Watcher:
             }
         return sorted(path for path in files if path is not None)
 
-    def _keep_sound(self) -> None:
-        """Each evalset, its agent and its criteria as they were when they could be used last."""
+    def _store_valid(self) -> None:
+        """Store the last usable version of each evalset, its agent and its criteria."""
         for entry in self._snapshot.workspace.evalsets:
-            earlier = self._sound.get(entry.relative, entry)
-            owner = earlier if has_lost(entry) else entry
-            self._sound[entry.relative] = replace(
+            previous = self._last_valid.get(entry.relative, entry)
+            owner = previous if has_lost_agent(entry) else entry
+            self._last_valid[entry.relative] = replace(
                 entry,
                 agent=owner.agent,
-                document=earlier.document if entry.document.broken else entry.document,
-                criteria=earlier.criteria if is_refused(entry.criteria.config) else entry.criteria,
+                document=previous.document if entry.document.broken else entry.document,
+                criteria=previous.criteria if is_invalid(entry.criteria.config) else entry.criteria,
             )
 
     def _note_faults(self, changed: Iterable[Path]) -> None:
@@ -243,21 +255,21 @@ class Watcher:
                     self._broken[path] = fault
 
     def _dependencies(self) -> set[Path]:
-        """Every file that is known to matter."""
+        """Return all files that are known to matter."""
         workspace = self._snapshot.workspace
         files = {entry.file for entry in workspace.evalsets}
         files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
-        others = (others_of(entry, workspace).values() for entry in workspace.evalsets)
+        others = (other_dependencies(entry, workspace).values() for entry in workspace.evalsets)
         files.update(*itertools.chain.from_iterable(others))
         files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
         files |= {path for touched in self._touched().values() for path in touched.files}
         files |= self._screen_files
         agents = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
         for folder in self._walked:
-            if len(files) > _DEEPEST_KEPT:
+            if len(files) > _MOST_FILES:
                 break
             inside = any(folder.is_relative_to(agent) for agent in agents)
-            # Of other folders those that would make agents or evalsets of them: what is not known here has come since.
+            # In other folders, only names of agents, evalsets and configs matter. An unknown file counts as new later.
             files.update(path for path in files_in([folder]) if inside or _is_found_by_name(path))
         return files
 
@@ -266,7 +278,7 @@ class Watcher:
 
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:
-    """The folders of the project, or where nothing marks one, of its agents and evalsets."""
+    """Return the folders of the project, or of its agents and evalsets if nothing marks a project."""
     if is_project(workspace.root):
         bases = {workspace.root, workspace.target if workspace.target.is_dir() else workspace.target.parent}
     else:
@@ -276,10 +288,10 @@ def _folders_of(workspace: Workspace) -> frozenset[Path]:
 
 
 def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
-    """The cases whose agent was there and is gone."""
-    lost_before = {entry.relative for entry in old.evalsets if has_lost(entry)}
+    """Yield the cases whose agent has disappeared."""
+    lost_before = {entry.relative for entry in old.evalsets if has_lost_agent(entry)}
     for entry in new.evalsets:
-        if has_lost(entry) and entry.relative not in lost_before:
+        if has_lost_agent(entry) and entry.relative not in lost_before:
             yield from entry.case_names
 
 
@@ -288,7 +300,7 @@ def _is_found_by_name(path: Path) -> bool:
 
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
-    """`old` with the files that the workbench itself wrote as they are now: whoever wrote them knows."""
+    """Return `old` with the current version of files that the workbench itself wrote, which need no action."""
     if not own:
         return old
     now = {entry.relative: entry for entry in new.workspace.evalsets}

@@ -1,4 +1,4 @@
-"""How changes of files become known: the system tells of them, or where it cannot, by looking again and again."""
+"""Detection of file changes: by events of the system, or by polling if there are none."""
 
 import asyncio
 import errno
@@ -11,34 +11,35 @@ from time import monotonic
 from typing import TypeAlias
 
 STEP = 5
-"""Milliseconds without a change that end a batch: the latency of everything."""
+"""Milliseconds without a change that end a batch. This is the latency of the watch."""
 TICK = 3000
-"""Milliseconds after which nothing is told, so that somebody looks whether all is as it should be."""
+"""Milliseconds between two empty results, which let the caller check its state."""
 _DEBOUNCE = 100
 _HELD_UP = 2.0
 _LOST_FROM = 2000
-"""Files at once from which some may have been lost: the system keeps 16,384 events, about five for each file."""
+"""Number of files at once above which events may be lost: the system keeps 16,384 events, about five for each file."""
 
 
-class NoNoticeError(Exception):
-    """The system cannot tell of changes; the text says why, and the way out."""
+class NoEventsError(Exception):
+    """A failure of the system's events. The text says why, and how to fix it."""
 
 
-async def notified(
+async def native_changes(
     folders: Collection[Path], stop: asyncio.Event, armed: asyncio.Event
 ) -> AsyncIterator[tuple[set[Path], bool]]:
-    """What changed in the folders (not below them), each time something did, and nothing now and then; until `stop`.
-    True with it: there may have been more than was told, because this process stood still, or because it was too much.
+    """Yield changed paths directly in the folders, regularly also none, until `stop`.
+
+    True means that some changes may be missing, because this process was stopped or there were too many changes.
 
     Raises:
-        NoNoticeError: there is no more to be had from the system.
-        FileNotFoundError: a folder went just now.
+        NoEventsError: the system cannot report changes.
+        FileNotFoundError: a folder was just deleted.
     """
     from watchfiles import awatch
 
     watching = awatch(
         *folders,
-        # Nothing is filtered here: whatever comes shows that this process does not stand still.
+        # No filter, because any event shows that this process is not stopped.
         watch_filter=None,
         debounce=_DEBOUNCE,
         step=STEP,
@@ -46,55 +47,55 @@ async def notified(
         rust_timeout=TICK,
         yield_on_timeout=True,
         recursive=False,
-        # Who asked for it, and who needs it, is polled by ourselves.
+        # We poll ourselves if it is requested or necessary.
         force_polling=False,
-        # It would pass over the end of the system's watches as well.
+        # True would also hide the end of the system's watches.
         ignore_permission_denied=False,
     )
     armed.set()
-    looked = monotonic()
+    checked = monotonic()
     try:
         async for changes in watching:
-            held_up = monotonic() - looked > TICK / 1000 + _HELD_UP
-            yield {Path(path) for _, path in changes}, held_up or len(changes) >= _LOST_FROM
-            looked = monotonic()
+            was_stopped = monotonic() - checked > TICK / 1000 + _HELD_UP
+            yield {Path(path) for _, path in changes}, was_stopped or len(changes) >= _LOST_FROM
+            checked = monotonic()
     except FileNotFoundError:
         raise
-    except (OSError, RuntimeError) as error:  # `watchfiles` has a RuntimeError for whatever it does not know.
-        raise NoNoticeError(_why(error)) from error
+    except (OSError, RuntimeError) as error:  # `watchfiles` raises RuntimeError for unknown errors.
+        raise NoEventsError(_why(error)) from error
 
 
 def _why(error: Exception) -> str:
-    said = str(error)
-    if "watch limit" in said:
-        return "the system has no more file watches to give; more: sysctl fs.inotify.max_user_watches=524288"
-    if os.strerror(errno.EMFILE) in said:
-        return "the system watches for too many programs already; more: sysctl fs.inotify.max_user_instances=512"
-    return f"the system does not tell of changes: {said}"
+    text = str(error)
+    if "watch limit" in text:
+        return "the system has no free file watches (allow more: sysctl fs.inotify.max_user_watches=524288)"
+    if os.strerror(errno.EMFILE) in text:
+        return "too many programs watch files (allow more: sysctl fs.inotify.max_user_instances=512)"
+    return f"the system does not report changes: {text}"
 
 
 INTERVAL = 0.3
 _SHARE = 0.1
-"""Of a processor, at most so much is spent looking."""
+"""Limit of processor time for polling, as a share of one processor."""
 
-Looked: TypeAlias = dict[str, tuple[int, int, int]]
+Listing: TypeAlias = dict[str, tuple[int, int, int]]
 """Path → time in nanoseconds, size, inode."""
 
 
-def forced() -> bool:
-    """Whether the user asks for polling, as `watchfiles` does it."""
+def polling_forced() -> bool:
+    """Return whether the user requests polling, by the same variable as for `watchfiles`."""
     return os.environ.get("WATCHFILES_FORCE_POLLING", "").lower() not in ("", "0", "false", "disable", "disabled")
 
 
-def _look(folders: Collection[Path]) -> tuple[Looked, float]:
-    """What is there, and the seconds of a processor that it took to see it."""
+def _timed_scan(folders: Collection[Path]) -> tuple[Listing, float]:
+    """Return the entries of the folders, and the seconds of processor time for reading them."""
     began = time.thread_time()
-    return look(folders), time.thread_time() - began
+    return scan(folders), time.thread_time() - began
 
 
-def look(folders: Collection[Path]) -> Looked:
-    """What is in these folders, not in those below."""
-    found: Looked = {}
+def scan(folders: Collection[Path]) -> Listing:
+    """Return the direct entries of the folders."""
+    found: Listing = {}
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
@@ -102,7 +103,7 @@ def look(folders: Collection[Path]) -> Looked:
                     try:
                         status = entry.stat()
                     except OSError:
-                        continue  # Gone between the two.
+                        continue  # Deleted since the listing.
                     folder_like = entry.is_dir()
                     found[entry.path] = (
                         (0, 0, status.st_ino) if folder_like else (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -112,15 +113,14 @@ def look(folders: Collection[Path]) -> Looked:
     return found
 
 
-async def poll(folders: Collection[Path], stop: asyncio.Event, before: Looked) -> AsyncIterator[set[Path]]:
-    """The paths that came, went or changed, each time some did, else nothing now and then; until `stop`. `before` is
-    what was there when somebody looked last."""
+async def poll(folders: Collection[Path], stop: asyncio.Event, before: Listing) -> AsyncIterator[set[Path]]:
+    """Yield created, deleted and changed paths, regularly also none, until `stop`. `before` is the last scan."""
     while not stop.is_set():
         began = time.monotonic()
-        now, spent = await asyncio.to_thread(_look, folders)
+        now, spent = await asyncio.to_thread(_timed_scan, folders)
         yield {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
         before = now
-        # Where a server is slow to answer, it is not asked more than half of the time.
+        # A slow file server is used at most half of the time.
         pause = max(INTERVAL, spent / _SHARE, time.monotonic() - began)
         try:
             await asyncio.wait_for(stop.wait(), pause)
@@ -145,18 +145,17 @@ _SERVERS = (
     "gpfs",
 )
 _HOSTS = ("9p", "drvfs", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "osxfs", "grpcfuse")
-"""What a virtual machine shares with its host: 9p is also WSL's /mnt, virtiofs also Docker Desktop's."""
+"""File systems that a virtual machine shares with its host: 9p is also WSL's /mnt, virtiofs also Docker Desktop's."""
 _REMOTE = frozenset((*_SERVERS, *_HOSTS))
 _LOCAL_FUSE = frozenset(
     ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.encfs", "fuse.cryfs")
 )
-"""Programs that show a disk of this machine, through which everybody goes who writes to it: the kernel knows."""
+"""FUSE file systems on a local disk. All writes go through them, so that the kernel reports the changes."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def remote_kind(folders: Collection[Path], mounts: Path = _MOUNTS) -> str:
-    """The kind of the file system (`nfs4`) of the first of the folders of whose changes nobody may tell; "" if there is
-    none, as far as the system says."""
+    """Return the kind (such as `nfs4`) of the first folder's file system that may not report changes, or ""."""
     found = _mounted(mounts)
     if not any(_is_remote(kind) for kind in found.values()):
         return ""
@@ -168,12 +167,12 @@ def remote_kind(folders: Collection[Path], mounts: Path = _MOUNTS) -> str:
 
 
 def _is_remote(kind: str) -> bool:
-    # Who is behind a program's file system, and who else writes there, its name mostly does not tell.
+    # The name of a FUSE file system usually does not tell whether other machines write to it.
     return kind in _REMOTE or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
 
 
 def _mounted(mounts: Path) -> dict[str, str]:
-    """Where file systems are mounted → their kind; of several at one place the last, which hides the others."""
+    """Return mount point → kind of file system. The last one at a mount point hides the others."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -188,7 +187,7 @@ def _mounted(mounts: Path) -> dict[str, str]:
 
 
 def _kind_of(folder: str, mounted: dict[str, str]) -> str:
-    """The kind of what is mounted at the folder, or nearest above it."""
+    """Return the kind of the file system at the folder, or at the nearest mount point above it."""
     while folder not in mounted:
         above = os.path.dirname(folder)  # noqa: PTH120 (a string, for each of many folders)
         if above == folder:
