@@ -139,8 +139,8 @@ def test_record_that_was_kept_as_json_is_the_same(parts: "list[tuple[Input, dict
 
 
 @pytest.mark.parametrize("data", [None, 3, [], ["f"], ["f", []], [1, 2, 3]])
-def test_what_is_no_bundle_is_refused(data: object) -> None:
-    with pytest.raises(ValueError, match="no bundle"):
+def test_invalid_bundle_is_refused(data: object) -> None:
+    with pytest.raises(ValueError, match="not a bundle"):
         Bundle.from_json(data)
 
 

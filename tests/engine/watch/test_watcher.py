@@ -189,7 +189,7 @@ def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, t
     shop.root.rename(away)
     saved = watch.check("desk/agent.py", "desk/talk.evalset.json", all_files=True)
     assert saved is not None
-    assert "not there" in saved.trouble
+    assert "does not exist" in saved.trouble
     away.rename(shop.root)
     back = watch.check(all_files=True)
     assert back is not None
