@@ -43,9 +43,10 @@ def _commands(block: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample agents after two runs of some cases; the first is the baseline and in two reports."""
+    """The sample agent that the pages name, after two runs. The first is the baseline; each has written a report."""
     folder = tmp_path_factory.mktemp("docs") / "sample_agents"
-    shutil.copytree(_ROOT / "sample_agents", folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    unused = shutil.ignore_patterns("__pycache__", ".*", "customers")
+    shutil.copytree(_ROOT / "sample_agents/order_desk", folder / "order_desk", ignore=unused)
     (folder / ".git").mkdir()
     (folder / "strict.json").write_text('{"criteria": {"response_match_score": 0.95}}', "utf-8")
     old = '[{"query": "hello", "expected_tool_use": [], "reference": "Hello"}]'
