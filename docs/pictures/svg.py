@@ -69,17 +69,6 @@ def _document(shots: Sequence[Shot], title: str, resting: int, *, caption: float
         name = f' id="f{number}" class="f"' if len(shots) > 1 else ""
         body.append(f"<g{name}>{uses}{text}</g>")
     drawn = [f'<g id="{name}">{_line(line, paper, classes)}</g>' for line, name in lines.names.items()]
-    dots = "".join(
-        f'<circle cx="{22 + 22 * number}" cy="19" r="7" fill="{color}"/>'
-        for number, color in enumerate(("#ff5f57", "#febc2e", "#28c840"))
-    )
-    head = f'<text x="{_number(width / 2)}" y="25" text-anchor="middle" fill="#919bad">{escape(title)}</text>'
-    window = (
-        f'<rect x=".5" y=".5" width="{_number(width - 1)}" height="{_number(height + caption - 1)}" rx="9" '
-        f'fill="{paper}" stroke="#4b5263"/>'
-    )
-    if caption:
-        window += f'<path d="M1 {_number(height)}H{_number(width - 1)}" stroke="#4b5263"/>'
     box = f"{width:.0f}", f"{height + caption:.0f}"
     size = f'width="{box[0]}" height="{box[1]}" viewBox="0 0 {box[0]} {box[1]}"'
     return "\n".join(
@@ -93,12 +82,28 @@ def _document(shots: Sequence[Shot], title: str, resting: int, *, caption: float
             "<defs>",
             *drawn,
             "</defs>",
-            window + dots + head,
+            _window(width, height, caption, paper, title),
             f'<g transform="translate({_number(_EDGE)},{_number(_BAR)})">',
             *body,
             "</g></svg>\n",
         ]
     )
+
+
+def _window(width: float, height: float, caption: float, paper: str, title: str) -> str:
+    """Draw a window with its title, and a line above the caption if there is one."""
+    dots = "".join(
+        f'<circle cx="{22 + 22 * number}" cy="19" r="7" fill="{color}"/>'
+        for number, color in enumerate(("#ff5f57", "#febc2e", "#28c840"))
+    )
+    head = f'<text x="{_number(width / 2)}" y="25" text-anchor="middle" fill="#919bad">{escape(title)}</text>'
+    border = (
+        f'<rect x=".5" y=".5" width="{_number(width - 1)}" height="{_number(height + caption - 1)}" rx="9" '
+        f'fill="{paper}" stroke="#4b5263"/>'
+    )
+    if caption:
+        border += f'<path d="M1 {_number(height)}H{_number(width - 1)}" stroke="#4b5263"/>'
+    return border + dots + head
 
 
 def _timing(shots: Sequence[Shot], resting: int) -> Iterable[str]:
