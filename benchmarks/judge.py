@@ -104,7 +104,7 @@ async def workbench(pool: JudgePool, url: str, named: list[str], rounds: int) ->
     criterion = Criterion(METRIC, 0.5, 0.5, {})
     requests = [ScoreRequest(criterion, (turn(text),), (turn(text),)) for text in named]
     started, cpu = time.perf_counter(), time.process_time()
-    scored = await asyncio.gather(*map(registry.score_asking, requests, benches))
+    scored = await asyncio.gather(*map(registry.score_with_bench, requests, benches))
     wall, cpu = time.perf_counter() - started, time.process_time() - cpu
     assert all(each.result.score == 1.0 for each in scored), scored[0].result
     return Figures(wall, cpu, sum(bench.tally.calls for bench in benches), rounds)

@@ -34,7 +34,7 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.summary import summarize_events
-from workbench.repeats.change import rate_of
+from workbench.repeats.outcome_change import rate_of
 from workbench.store import CaseRecord, Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")

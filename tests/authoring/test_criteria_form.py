@@ -35,7 +35,7 @@ from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, pr
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.value_edit import moved
 from workbench.judge.model_options import JudgeModelOptions
-from workbench.metrics.registry import check_criteria, known
+from workbench.metrics.registry import check_criteria, descriptions
 from workbench.model.criteria import parse_config
 from workbench.model.criteria_schema import SIMULATORS
 from workbench.model.json_edit import EditError
@@ -73,7 +73,7 @@ def after(text: str, *changes: tuple[str, str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    "info", [info for info in known().values() if not info.informational], ids=lambda info: str(info.name)
+    "info", [info for info in descriptions().values() if not info.informational], ids=lambda info: str(info.name)
 )
 def test_form_has_every_field_of_a_criterion(info: Any) -> None:
     rows = rows_of({"criteria": {info.name: 0.5}})
@@ -255,13 +255,15 @@ def test_preset_keeps_existing_criteria() -> None:
 
 
 def test_cost_and_needs_of_criteria_are_described() -> None:
-    assert cost(known()["response_match_score"]) == "no calls"
-    assert cost(known()["final_response_match_v2"], 3) == "up to 3 judge calls per turn"
-    assert "service" in cost(known()["safety_v1"])
-    assert "reference" in needs(known()["final_response_match_v2"])
-    assert "scenario" in needs(known()["per_turn_user_simulator_quality_v1"])
-    assert cost(known()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service per conversation"
-    assert "Not supported yet" in guide(replace(known()["safety_v1"], score=""))
+    assert cost(descriptions()["response_match_score"]) == "no calls"
+    assert cost(descriptions()["final_response_match_v2"], 3) == "up to 3 judge calls per turn"
+    assert "service" in cost(descriptions()["safety_v1"])
+    assert "reference" in needs(descriptions()["final_response_match_v2"])
+    assert "scenario" in needs(descriptions()["per_turn_user_simulator_quality_v1"])
+    assert (
+        cost(descriptions()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service per conversation"
+    )
+    assert "Not supported yet" in guide(replace(descriptions()["safety_v1"], score=""))
 
 
 def test_two_versions_are_merged_by_criterion() -> None:
@@ -358,7 +360,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=12,
 )
-NAMES = st.sampled_from([*known(), "mine"])
+NAMES = st.sampled_from([*descriptions(), "mine"])
 KEYS = st.sampled_from(["threshold", "rubrics", "judge_model_options", "judgeModelOptions", "match_type", "odd"])
 CONFIGS = st.fixed_dictionaries(
     {}, optional={"criteria": st.dictionaries(NAMES, JSON | st.dictionaries(KEYS, JSON)) | JSON, "x": JSON}

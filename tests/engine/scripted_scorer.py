@@ -94,7 +94,7 @@ SCRIPT = {
 }
 
 
-async def score_asking(request: ScoreRequest, bench: Any) -> Scored:
+async def score_with_bench(request: ScoreRequest, bench: Any) -> Scored:
     await SCRIPT.get(request.criterion.options["do"], act)(request, bench)
     if request.criterion.options["do"] == "nothing":
         return None  # type: ignore[return-value]
@@ -140,5 +140,5 @@ if __name__ == "__main__":
     vars(async_scorer)["JudgePool"] = ScriptedPool
     async_scorer.HANDLERS = HANDLERS
     async_scorer._ALIVE_EVERY = 0.02
-    registry.score_asking = score_asking
+    registry.score_with_bench = score_with_bench
     scorer.main()

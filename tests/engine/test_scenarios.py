@@ -445,7 +445,7 @@ async def test_without_a_key_nobody_is_asked_and_no_agent_runs(
     ("simulator", "status", "words"),
     [
         ({"model": "heuristic"}, "not_evaluated", "rules without a model cannot play a user"),
-        ({"model": "gpt"}, "not_evaluated", "no judge that is known here"),
+        ({"model": "gpt"}, "not_evaluated", "is not a known judge"),
         ({"type": "llm_audio"}, "not_evaluated", "llm_audio"),
         (
             {"custom_instructions": "{{ stop_signal }}{{ conversation_plan }}{{ conversation_history }}"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.judge.model_names import meant
+from workbench.judge.model_names import suggested_name
 
 _IN_USE = """
 gemini-2.5-flash gemini-2.5-flash-lite-preview-06-17 gemini-2.0-flash-001 gemini-3-pro-preview gemini-flash-latest
@@ -19,7 +19,7 @@ projects/p/locations/us/endpoints/123 models/gemini-2.5-flash my-model scripted-
 
 @pytest.mark.parametrize("model", _IN_USE.split())
 def test_a_name_that_is_used_is_not_doubted(model: str) -> None:
-    assert meant(model) is None
+    assert suggested_name(model) is None
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_a_name_that_is_used_is_not_doubted(model: str) -> None:
     ],
 )
 def test_a_word_that_is_nearly_known_is_corrected(model: str, better: str) -> None:
-    assert meant(model) == better
+    assert suggested_name(model) == better

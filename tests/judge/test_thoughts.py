@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.judge.thoughts import spoken
+from workbench.judge.thoughts import without_thoughts
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from workbench.judge.thoughts import spoken
     ],
 )
 def test_what_is_spoken(text: str, said: str) -> None:
-    assert spoken(text) == said
+    assert without_thoughts(text) == said

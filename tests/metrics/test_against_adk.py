@@ -13,7 +13,7 @@ import pytest
 
 from tests.model.invocations import normalise_invocation
 from workbench.metrics.base import ScoreRequest
-from workbench.metrics.registry import asks, known, score
+from workbench.metrics.registry import descriptions, needs_bench, score
 from workbench.model.criteria import Criterion
 
 
@@ -80,7 +80,7 @@ def _case(dice: random.Random, metric: str) -> Case:
     if metric == "tool_trajectory_avg_score":
         options = {"match_type": dice.choice(["EXACT", "in order", 2]), "ignore_args": dice.random() < 0.3}
         criterion = {**(criterion or {}), **options}
-    if known()[metric].informational:
+    if descriptions()[metric].informational:
         criterion = None
     return {"metric": metric, "criterion": criterion, "expected": expected, "actual": actual}
 
@@ -88,7 +88,7 @@ def _case(dice: random.Random, metric: str) -> Case:
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
     dice = random.Random(20)
-    metrics = [info.name for info in known().values() if info.supported and not asks(info.name)]
+    metrics = [info.name for info in descriptions().values() if info.supported and not needs_bench(info.name)]
     return [_case(dice, metric) for metric in metrics for _ in range(150)]
 
 
@@ -108,7 +108,7 @@ def adk(repository: Path, cases: list[Case]) -> list[dict[str, Any]]:
 
 
 def test_the_names_are_adks(adk: list[dict[str, Any]]) -> None:
-    assert adk[0]["names"] == sorted(known())
+    assert adk[0]["names"] == sorted(descriptions())
 
 
 def test_scores_statuses_and_breakdowns_are_adks(cases: list[Case], adk: list[dict[str, Any]]) -> None:

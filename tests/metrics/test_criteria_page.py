@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from workbench.metrics.criteria_page import page, schema
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 
 
 def test_the_committed_page_is_what_the_registry_says(repository: Path) -> None:
@@ -17,10 +17,10 @@ def test_the_committed_page_is_what_the_registry_says(repository: Path) -> None:
 def test_each_criterion_has_its_section() -> None:
     text = page()
     words = " ".join(text.split())
-    for name, info in known().items():
+    for name, info in descriptions().items():
         assert f"\n## {name}\n" in text
         assert info.how_to_read in words
-    assert text.count("Not supported yet") == sum(not info.supported for info in known().values())
+    assert text.count("Not supported yet") == sum(not info.supported for info in descriptions().values())
 
 
 def test_the_committed_schema_is_what_the_descriptions_say(repository: Path) -> None:

@@ -11,13 +11,13 @@ from workbench.metrics.description import (
     Options,
     Part,
     Shown,
-    default_words,
-    extra_of,
+    default_text,
+    field_extra,
     option_breaches,
     read_options,
 )
 from workbench.metrics.judged.descriptions import AnswerRubricOptions, SimulatorOptions
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.metrics.trajectory import TrajectoryOptions
 from workbench.model.criteria import Criterion
 from workbench.plugins import OWN, resolve
@@ -57,10 +57,10 @@ def test_defaults_that_are_made_each_time_are_shown_like_others() -> None:
         flag: bool = Field(False, description="Flag.")
         name: str = Field("a b", description="Name.")
 
-    told = {name: default_words(field) for name, field in Lists.model_fields.items()}
+    told = {name: default_text(field) for name, field in Lists.model_fields.items()}
     assert told == {"words": '["sorry"]', "none": "none", "most": "0.5", "flag": "false", "name": "a b"}
     judge = AnswerRubricOptions.model_fields["judge_model_options"]
-    assert default_words(judge) == ""
+    assert default_text(judge) == ""
 
 
 @pytest.mark.parametrize(("value", "flag"), [(True, True), ("Yes", True), (1.0, True), ("off", False), (0, False)])
@@ -89,7 +89,7 @@ def test_other_values_must_have_their_type(model: Any, name: str, value: Any, wa
 
 @pytest.mark.parametrize("name", OWN["criteria"])
 def test_every_row_names_a_complete_description(name: str) -> None:
-    info = known()[name]
+    info = descriptions()[name]
     assert isinstance(info, CriterionDescription)
     assert info.name == name
     assert callable(resolve(info.score))
@@ -99,21 +99,21 @@ def test_every_row_names_a_complete_description(name: str) -> None:
     for option, field in info.options.model_fields.items():
         assert field.description, f"{option} needs a description"
         assert not field.is_required(), f"{option} needs a default"
-        assert extra_of(field, "effect") in ("", "decide")
+        assert field_extra(field, "effect") in ("", "decide")
 
 
 @pytest.mark.parametrize("name", OWN["criteria"])
 def test_only_what_asks_nobody_can_decide_without_a_new_score(name: str) -> None:
-    info = known()[name]
+    info = descriptions()[name]
     assert info.effect_of("threshold") == "decide"
     assert info.effect_of("no_such_option") == "score"
     assert info.rescore or info.asks is None or not info.deciding
 
 
 def test_options_of_how_calls_are_compared_decide() -> None:
-    info = known()["tool_trajectory_avg_score"]
+    info = descriptions()["tool_trajectory_avg_score"]
     assert {name: info.effect_of(name) for name in info.option_names} == {
         "match_type": "decide",
         "ignore_args": "decide",
     }
-    assert known()["final_response_match_v2"].effect_of("judge_model_options") == "score"
+    assert descriptions()["final_response_match_v2"].effect_of("judge_model_options") == "score"

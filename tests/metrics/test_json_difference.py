@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
-from workbench.metrics.json_difference import ABSENT, describe, differences, frozen, sentence, shown
+from workbench.metrics.json_difference import ABSENT, describe, differences, hashable, sentence, shown
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False, width=16) | st.text("ab1 ", max_size=3),
@@ -23,7 +23,7 @@ def _first(expected: Any, actual: Any) -> str:
 
 @given(values, values)
 def test_frozen_is_pythons_equality(one: Any, other: Any) -> None:
-    assert (frozen(one) == frozen(other)) == (one == other)
+    assert (hashable(one) == hashable(other)) == (one == other)
 
 
 @given(values, values)
@@ -39,7 +39,7 @@ def test_a_copy_has_no_differences(value: Any) -> None:
 def test_nan_equals_nothing_even_where_json_gives_the_same_object() -> None:
     one, other = json.loads('[{"a": NaN}, {"a": NaN}]')
     assert one == other, "Python compares by identity first"
-    assert frozen(one) != frozen(other)
+    assert hashable(one) != hashable(other)
     assert _first(one, other) == "args.a: number NaN, got number NaN"
 
 

@@ -11,7 +11,14 @@ import pytest
 from workbench.judge.base import Judge, JudgeOptions, NotAvailableError
 from workbench.metrics import registry
 from workbench.metrics.base import Functions, ScoreRequest, Service
-from workbench.metrics.registry import asks, check_criteria, known, score, score_asking, with_informational
+from workbench.metrics.registry import (
+    check_criteria,
+    descriptions,
+    needs_bench,
+    score,
+    score_with_bench,
+    with_informational,
+)
 from workbench.model.criteria import CriteriaConfig, Criterion, default_config, read_config
 from workbench.model.faults import Fault
 from workbench.plugins import OWN
@@ -39,12 +46,12 @@ def _said(faults: tuple[Fault, ...]) -> list[str]:
 
 
 def test_every_criterion_has_a_row_that_a_user_can_read() -> None:
-    assert list(known()) == list(OWN["criteria"])
-    for info in known().values():
+    assert list(descriptions()) == list(OWN["criteria"])
+    for info in descriptions().values():
         for text in (info.measures, info.when_to_use, info.how_to_read):
             assert text.endswith(".")
         assert 0 < len(info.title) <= 32
-    assert all(info.supported for info in known().values())
+    assert all(info.supported for info in descriptions().values())
 
 
 def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) -> None:
@@ -261,36 +268,36 @@ class _Nobody:
 async def test_what_is_not_supported_is_named(turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch) -> None:
     """A criterion of a newer ADK, for which no module is there yet."""
     name = "safety_v1"
-    monkeypatch.setattr(registry, "CRITERIA", {name: replace(known()[name], score="")})
-    result = (await score_asking(_request(name, turn("a", text="yes")), _Nobody())).result
+    monkeypatch.setattr(registry, "CRITERIA", {name: replace(descriptions()[name], score="")})
+    result = (await score_with_bench(_request(name, turn("a", text="yes")), _Nobody())).result
     assert (result.status, result.reason) == ("not_evaluated", "safety_v1 is not supported yet")
 
 
 async def test_what_asks_nobody_needs_no_bench(turn: Callable[..., Turn]) -> None:
-    for name in known():
-        if not asks(name):
+    for name in descriptions():
+        if not needs_bench(name):
             request = _request(name, turn("a", text="yes"))
-            assert await score_asking(request, _Nobody()) == score(request)
+            assert await score_with_bench(request, _Nobody()) == score(request)
 
 
 async def test_without_a_judge_the_line_that_would_enable_it_is_said(turn: Callable[..., Turn]) -> None:
-    scored = await score_asking(_request("final_response_match_v2", turn(text="yes")), _Nobody())
+    scored = await score_with_bench(_request("final_response_match_v2", turn(text="yes")), _Nobody())
     assert (scored.result.status, scored.result.score, scored.turns) == ("not_evaluated", None, ())
     assert scored.result.reason == "gemini-2.5-flash needs a key: set GOOGLE_API_KEY in agent/.env"
 
 
 def test_what_asks_has_another_door(turn: Callable[..., Turn]) -> None:
-    assert asks("final_response_match_v2")
-    assert asks("mine", custom=True)
-    assert asks("response_match_score", custom=True)
-    with pytest.raises(ValueError, match="score_asking"):
+    assert needs_bench("final_response_match_v2")
+    assert needs_bench("mine", custom=True)
+    assert needs_bench("response_match_score", custom=True)
+    with pytest.raises(ValueError, match="score_with_bench"):
         score(_request("final_response_match_v2", turn(text="yes")))
-    with pytest.raises(ValueError, match="score_asking"):
+    with pytest.raises(ValueError, match="score_with_bench"):
         score(replace(_request("response_match_score", turn(text="yes")), custom=True))
 
 
 def test_a_name_that_nobody_knows_is_no_crash(turn: Callable[..., Turn]) -> None:
-    assert not asks("mine")
+    assert not needs_bench("mine")
     assert score(_request("mine", turn())).result.reason == "mine is not a criterion"
 
 

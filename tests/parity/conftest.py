@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 
 OUTCOMES = ("equal", "differ as documented", "wrong")
 _PROPERTY = "parity"
@@ -31,7 +31,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         by_metric[vector["metric"]].append(vector)
     parameters = []
     for metric, vectors in by_metric.items():
-        info = known().get(metric)
+        info = descriptions().get(metric)
         if info is None or not info.supported:
             reason = f"{metric} is not supported yet ({len(vectors)} vectors)"
             parameters.append(pytest.param(vectors[0], id=metric, marks=pytest.mark.skip(reason=reason)))

@@ -12,7 +12,7 @@ from tests.parity.oracles import BY_METRIC
 from tests.parity.scripted import ScriptedBench
 from workbench.events import MetricResult
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
-from workbench.metrics.registry import asks, check_criteria, score_asking
+from workbench.metrics.registry import check_criteria, needs_bench, score_with_bench
 from workbench.model.criteria import read_config
 from workbench.model.validation import validate_case
 
@@ -44,7 +44,7 @@ class RefusedError(ValueError):
 
 async def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -> None:
     scored = await _scored(vector, tmp_path, all_votes=False)
-    if asks(vector["metric"]):
+    if needs_bench(vector["metric"]):
         with_all_votes = await _scored(vector, tmp_path, all_votes=True)
         assert _verdicts(scored) == _verdicts(with_all_votes), "asking no further than needed changed a verdict"
     wrong = _differences(vector["result"], scored)
@@ -63,7 +63,7 @@ async def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -
 async def _scored(vector: Vector, folder: Path, *, all_votes: bool) -> Scored | ValueError:
     """What came out, or the refusal."""
     try:
-        return await score_asking(_request(vector, folder), ScriptedBench(vector, all_votes=all_votes))
+        return await score_with_bench(_request(vector, folder), ScriptedBench(vector, all_votes=all_votes))
     except (RefusedError, NotScorableError) as refusal:
         return refusal
 

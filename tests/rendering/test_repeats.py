@@ -11,7 +11,7 @@ from workbench.rendering.panes import panes_of
 from workbench.rendering.repeats import bar, build
 from workbench.rendering.rows import View
 from workbench.rendering.title import summary, title, verdict
-from workbench.repeats.account import account
+from workbench.repeats.summary import summarize
 from workbench.store import CaseRecord, CaseState, Turn
 
 CALLS = "tool_trajectory_avg_score"
@@ -44,7 +44,7 @@ def flaky(text: str = "sent") -> list[CaseRecord]:
 
 
 def seen(records: list[CaseRecord], width: int = 80, until: float | None = None) -> list[str]:
-    subject = Subject(records[0], repeats=account(records, until))
+    subject = Subject(records[0], repeats=summarize(records, until))
     return [text_of(line).rstrip() for line in build(subject, View(width)).lines]
 
 
@@ -70,7 +70,7 @@ def test_what_it_says_of_others() -> None:
 @pytest.mark.parametrize("width", [24, 48, 76, 134])
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_it_fits_whatever_is_in_it(text: str, width: int) -> None:
-    subject = Subject(flaky(text)[0], repeats=account(flaky(text), 0.9))
+    subject = Subject(flaky(text)[0], repeats=summarize(flaky(text), 0.9))
     for full in (False, True):
         for line in build(subject, View(width, full=full)).lines:
             assert width_of(line) <= width
@@ -80,7 +80,7 @@ def test_it_fits_whatever_is_in_it(text: str, width: int) -> None:
 @pytest.mark.parametrize(("states", "places"), [("pp", (1.0,)), ("ff", (0.0,)), ("pf", (0.5,))])
 def test_the_rate_stands_in_its_interval(states: str, places: tuple[float, ...]) -> None:
     names: dict[str, CaseState] = {"p": "passed", "f": "failed"}
-    case = account([execution(number, names[state]) for number, state in enumerate(states, 1)])
+    case = summarize([execution(number, names[state]) for number, state in enumerate(states, 1)])
     drawn = text_of(bar(case, 41))
     assert cell_len(drawn) == 41
     assert drawn.index("●") == places[0] * 40
@@ -89,7 +89,7 @@ def test_the_rate_stands_in_its_interval(states: str, places: tuple[float, ...])
 
 def test_the_head_says_flaky_and_which_execution_the_other_panes_show() -> None:
     records = flaky()
-    subject = Subject(records[1], repeats=account(records))
+    subject = Subject(records[1], repeats=summarize(records))
     assert text_of(verdict(subject)) == "∿ FLAKY"
     assert title(subject, 80) == "desk › refunds › parcel"
     assert text_of(summary(subject, 80)).startswith("#2 ✗ ")

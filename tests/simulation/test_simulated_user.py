@@ -10,7 +10,7 @@ from workbench.judge.base import JudgeFault, Question, Reply
 from workbench.simulation.config import SimulatorConfig
 from workbench.simulation.personas import Behavior, Persona
 from workbench.simulation.scenario import Scenario
-from workbench.simulation.simulated_user import Ended, Failed, Said, SimulatedUser, Step
+from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, SimulatedUser, Step
 
 SCENARIO = Scenario("A boat, please", "Buy the red one")
 
@@ -24,7 +24,7 @@ async def play(
     player = Player(answer)
     user = SimulatedUser(scenario, SimulatorConfig(**config), player)
     for made in turns:
-        user.hear(made)
+        user.add_turn(made)
     return await user.next(), player
 
 
@@ -34,7 +34,7 @@ def never(question: Question) -> str:
 
 async def test_the_starting_prompt_comes_first_as_it_is() -> None:
     step, _ = await play(never, [], Scenario("  A boat,\nplease ", "p"))
-    assert step == Said("  A boat,\nplease ")
+    assert step == SimulatedMessage("  A boat,\nplease ")
 
 
 async def test_a_starting_prompt_with_the_signal_is_not_sent() -> None:
@@ -44,7 +44,7 @@ async def test_a_starting_prompt_with_the_signal_is_not_sent() -> None:
 
 async def test_the_next_message_comes_from_the_judge() -> None:
     step, player = await play(lambda question: "  The red one\n", [turn("A boat, please", "Which one?")])
-    assert isinstance(step, Said)
+    assert isinstance(step, SimulatedMessage)
     assert step.text == "The red one"
     (question,) = player.asked
     assert step.question["prompt"] == question.prompt
@@ -55,7 +55,7 @@ async def test_the_next_message_comes_from_the_judge() -> None:
 async def test_what_it_thinks_is_no_message_and_ends_nothing() -> None:
     reply = "<think>It is too early for </finished>.</think>\nThe red one"
     step, _ = await play(lambda question: reply, [turn("A boat, please", "Which one?")])
-    assert isinstance(step, Said)
+    assert isinstance(step, SimulatedMessage)
     assert step.text == "The red one"
 
 

@@ -10,7 +10,7 @@ from workbench.authoring.turn_steps import Said, Shape, Step, new_step, new_text
 from workbench.authoring.value_edit import free_name
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
 from workbench.metrics.call_rows import call_rows
-from workbench.metrics.json_difference import ABSENT, frozen
+from workbench.metrics.json_difference import ABSENT, hashable
 from workbench.model.invocation import content_text
 from workbench.model.spelling import drop, get, put
 
@@ -92,12 +92,12 @@ class TurnComparison:
         old, new = _args(call), _args(self._theirs.calls[theirs])
         where = {"own": own, "theirs": theirs}
         if not isinstance(old, dict) or not isinstance(new, dict):
-            if frozen(old) != frozen(new):
+            if hashable(old) != hashable(new):
                 yield self._hunk("arguments", what=f"{call.name}: all arguments", old=old, new=new, **where)
             return
         for name in [*old, *(name for name in new if name not in old)]:
             one, other = old.get(name, ABSENT), new.get(name, ABSENT)
-            if frozen(one) != frozen(other):
+            if hashable(one) != hashable(other):
                 verb = "add" if one is ABSENT else "remove" if other is ABSENT else "change"
                 what = f"{call.name}: {verb} {name}"
                 yield self._hunk("argument", what=what, old=one, new=other, argument=name, **where)
@@ -112,7 +112,7 @@ class TurnComparison:
         if one is None or other is None:
             return
         old, new = get(one.value, "response"), get(other.value, "response")
-        if frozen(old) != frozen(new):
+        if hashable(old) != hashable(new):
             yield self._hunk("result", what=f"{one.name}: change the result", old=old, new=new, own=own, theirs=theirs)
 
     def _text_hunks(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:

@@ -13,7 +13,7 @@ from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.value_edit import value_at
 from workbench.json_values import mapping
 from workbench.metrics.description import RUBRICS
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.config_rules import number_of
 from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, put
@@ -70,7 +70,7 @@ def stepped(row: FormRow, step: float) -> float | int:
 
 
 def _top(criterion: str) -> float:
-    info = known().get(criterion)
+    info = descriptions().get(criterion)
     return info.highest if info else math.inf
 
 
@@ -148,15 +148,15 @@ def with_rubric(content: Content, criterion: str, after: int | None = None) -> t
     rubric: Content = {}
     put(rubric, "rubric_id", next(one for one in numbered if one not in taken), camel=camel)
     put(rubric, "rubric_content", {"textProperty" if camel else "text_property": ""}, camel=camel)
-    if criterion in known() and known()[criterion].rubric_type:
-        rubric["type"] = known()[criterion].rubric_type
+    if criterion in descriptions() and descriptions()[criterion].rubric_type:
+        rubric["type"] = descriptions()[criterion].rubric_type
     place = (*above, len(rubrics) if after is None else after + 1)
     return value_edit.with_item(content, place, rubric), place
 
 
 def first_threshold(name: str) -> float:
     """Return the threshold of a newly added criterion."""
-    info = known().get(name)
+    info = descriptions().get(name)
     return info.first_threshold if info is not None else _DEFAULT_THRESHOLD
 
 
@@ -205,5 +205,5 @@ def merged(base: Content, theirs: Content, mine: Content) -> Content:
 
 def has_rubrics(criterion: str) -> bool:
     """Return whether a criterion takes rubrics."""
-    info = known().get(criterion)
+    info = descriptions().get(criterion)
     return info is not None and RUBRICS in info.option_names

@@ -20,9 +20,9 @@ from workbench.metrics.description import (
     CriterionDescription,
     IntermediateOptions,
     choices_of,
-    default_words,
+    default_text,
 )
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
 from workbench.model.places import Location
@@ -99,7 +99,7 @@ def field_of(name: str, info: FieldInfo) -> Field:
         kind = "text"
     least = next((float(str(rule.ge)) for rule in info.metadata if isinstance(rule, Ge)), -math.inf)
     read_as = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
-    return Field(name, kind, info.description or "", default_words(info), choices, read_as, least)
+    return Field(name, kind, info.description or "", default_text(info), choices, read_as, least)
 
 
 _RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
@@ -152,7 +152,7 @@ def _criterion(name: str, value: Any, *, custom: bool) -> Iterator[FormRow]:
     yield FormRow(here, THRESHOLD, threshold, True, place, 0, name)
     options = value if isinstance(value, dict) else {}
     # Only the function of a custom metric knows its options.
-    info = None if custom else known().get(name)
+    info = None if custom else descriptions().get(name)
     shown = {"threshold"}
     for row in _fields(place, info, options) if info else ():
         shown.add(str(row.location[2]))

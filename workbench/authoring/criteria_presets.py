@@ -15,7 +15,7 @@ from workbench.counting import counted
 from workbench.json_values import mapping
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.description import CriterionDescription
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.spelling import key_in
 
 
@@ -30,12 +30,12 @@ class Preset:
     @property
     def criteria(self) -> dict[str, Any]:
         """The criteria and their values."""
-        return {name: info.presets[self.name] for name, info in known().items() if self.name in info.presets}
+        return {name: info.presets[self.name] for name, info in descriptions().items() if self.name in info.presets}
 
     @property
     def cost(self) -> str:
         """Calls per turn, as text."""
-        infos = [known()[name] for name in self.criteria]
+        infos = [descriptions()[name] for name in self.criteria]
         return "; ".join(f"{info.title}: {cost(info)}" for info in infos if info.asks is not None) or cost(infos[0])
 
 
@@ -129,7 +129,7 @@ def presets_list() -> str:
     """Return the presets as a Markdown list: who is asked, and the criteria with threshold and match type."""
     lines = []
     for preset in PRESETS:
-        who = {info.asks.who: None for name in preset.criteria if (info := known()[name]).asks is not None}
+        who = {info.asks.who: None for name in preset.criteria if (info := descriptions()[name]).asks is not None}
         answered_by = [_ANSWERED_BY[one] for one in who]
         items = [_in_words(name, value) for name, value in preset.criteria.items()]
         if preset.simulator is not None:

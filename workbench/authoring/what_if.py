@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 from workbench.engine.scoring.verdict import case_status
 from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.metrics.base import NotScorableError, ScoreRequest
-from workbench.metrics.description import CriterionDescription, Options, choices_of, extra_of, read_options
-from workbench.metrics.registry import CRITERIA, known, score
+from workbench.metrics.description import CriterionDescription, Options, choices_of, field_extra, read_options
+from workbench.metrics.registry import CRITERIA, descriptions, score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.plugins import resolve
 from workbench.store import CaseRecord
@@ -142,14 +142,14 @@ class WhatIf:
         return MetricResult(criterion.name, status, value, criterion.threshold)
 
     def _score(self, record: CaseRecord, name: str, options: Options) -> float | None:
-        values = tuple(getattr(options, option) for option in known()[name].deciding)
+        values = tuple(getattr(options, option) for option in descriptions()[name].deciding)
         key = (record.ref, name, values)
         if key not in self._scores:
-            self._scores[key] = _score_again(record, known()[name], options)
+            self._scores[key] = _score_again(record, descriptions()[name], options)
         return self._scores[key]
 
     def _options_changed(self, record: CaseRecord, criterion: Criterion) -> bool:
-        info = known().get(criterion.name)
+        info = descriptions().get(criterion.name)
         if record.ref not in self._options:
             then = stored_config(record.criteria, {}, None).criteria
             self._options[record.ref] = {one.name: one.options for one in then}
@@ -181,7 +181,7 @@ def _score_again(record: CaseRecord, info: CriterionDescription, options: Option
 
 def _deciding(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
     """Return the criterion and its options, if it has valid deciding options."""
-    info = known().get(criterion.name)
+    info = descriptions().get(criterion.name)
     if info is None or not info.deciding:
         return None
     try:
@@ -194,7 +194,7 @@ def _ways(info: CriterionDescription, options: Options) -> Iterator[tuple[str, O
     """Yield each choice of the deciding options, with the options: `IN_ORDER`; `EXACT by names only`."""
     chosen = ""
     for name, option in info.deciding.items():
-        way, now = extra_of(option, "way"), getattr(options, name)
+        way, now = field_extra(option, "way"), getattr(options, name)
         if not way:
             chosen = str(now)
             yield from ((str(value), options.model_copy(update={name: value})) for value in choices_of(option))

@@ -25,7 +25,7 @@ from workbench.project.watching import Start
 from workbench.rendering.faces import COUNTED
 from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
-from workbench.repeats.change import Outcome, differs, outcome
+from workbench.repeats.outcome_change import Outcome, differs, outcome
 from workbench.store import CaseRecord
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]

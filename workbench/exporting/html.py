@@ -23,7 +23,7 @@ from workbench.rendering.plain_lines import label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
 from workbench.rendering.trace.pane import trace_lines
-from workbench.repeats.wording import cells
+from workbench.repeats.repeat_texts import cells
 from workbench.scores import cut_score
 from workbench.store import CaseRecord, Store
 

@@ -15,8 +15,8 @@ from workbench.exporting.exporter import Exporter
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.rendering.judged import is_heuristic
 from workbench.rendering.plain_case import plain_case
-from workbench.repeats.account import accounts
-from workbench.repeats.wording import sentence
+from workbench.repeats.repeat_texts import sentence
+from workbench.repeats.summary import summarize_all
 from workbench.store import CaseRecord, RunSummary, Store
 from workbench.text import one_line, plain
 
@@ -51,7 +51,7 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
     Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
     for note in matched_by_location(records):
         Tree.SubElement(properties, "property", {"name": "agent", "value": _line(note)})
-    for case in accounts(records, run.until_sure):
+    for case in summarize_all(records, run.until_sure):
         repeats = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
         Tree.SubElement(properties, "property", repeats)
     parts = itertools.chain((properties,), map(_case, records))

@@ -32,7 +32,7 @@ from workbench.exporting.report_shape import (
 )
 from workbench.history.judge_details import judged_by
 from workbench.prices import Prices, case_cost, criterion_cost, total
-from workbench.repeats.account import CaseRepeats, accounts
+from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
@@ -54,7 +54,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
             costs.append(case.usage.judge_cost)
             yield case
 
-    repeats = map(_repeats, accounts(store.current_records(), store.run.until_sure))
+    repeats = map(_repeats, summarize_all(store.current_records(), store.run.until_sure))
     lists: dict[str, Iterable[BaseModel]] = {"cases": cases(), "repeats": repeats}
     before = b"{"
     for name, value in _fields(_frame(store, prices)).items():

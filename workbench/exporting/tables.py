@@ -15,7 +15,7 @@ from workbench.rendering.explain import matched_by_location, other_criteria, rea
 from workbench.rendering.plain_lines import label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
-from workbench.repeats.wording import cells
+from workbench.repeats.repeat_texts import cells
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 

@@ -19,7 +19,7 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def checked(name: str, address: str) -> str:
+def checked_address(name: str, address: str) -> str:
     """Return `address`, from the variable `name`, without a trailing slash. "" stays.
 
     Raises:
@@ -36,13 +36,13 @@ def checked(name: str, address: str) -> str:
         usable = False
     if not usable:
         raise NotAvailableError(
-            f"{name} is {shown(address)}, but keys are sent only over https or to this machine",
+            f"{name} is {shown_address(address)}, but keys are sent only over https or to this machine",
             f"set {name} to an https address, or remove it",
         )
     return address
 
 
-def shown(address: str) -> str:
+def shown_address(address: str) -> str:
     """Return `address` without user, password and query; "" if it is empty or one of Google's own."""
     if not address:
         return ""

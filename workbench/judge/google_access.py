@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.home import expanded
-from workbench.judge.addresses import checked, is_loopback
+from workbench.judge.addresses import checked_address, is_loopback
 from workbench.judge.base import NotAvailableError
 
 _TRUE = ("true", "1")
@@ -62,7 +62,7 @@ def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
     """
     key = (values.get("GOOGLE_API_KEY") or values.get("GEMINI_API_KEY") or "").strip()
     if not uses_vertex(values):
-        address = checked("GOOGLE_GEMINI_BASE_URL", values.get("GOOGLE_GEMINI_BASE_URL", ""))
+        address = checked_address("GOOGLE_GEMINI_BASE_URL", values.get("GOOGLE_GEMINI_BASE_URL", ""))
         if key:
             return GoogleAccess(False, key, base_url=address)
         raise NotAvailableError(
@@ -70,7 +70,7 @@ def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
             "set GOOGLE_API_KEY (or GOOGLE_GENAI_USE_VERTEXAI=true with GOOGLE_CLOUD_PROJECT and "
             'GOOGLE_CLOUD_LOCATION) in <agent>/.env, or `"judge_model": "heuristic"` for rules without a model',
         )
-    address = checked("GOOGLE_VERTEX_BASE_URL", values.get("GOOGLE_VERTEX_BASE_URL", ""))
+    address = checked_address("GOOGLE_VERTEX_BASE_URL", values.get("GOOGLE_VERTEX_BASE_URL", ""))
     project = values.get("GOOGLE_CLOUD_PROJECT", "").strip()
     location = values.get("GOOGLE_CLOUD_LOCATION", "").strip() or "global"
     if project:

@@ -29,7 +29,7 @@ _SHORTEST = 3
 _LIKENESS = 0.74
 
 
-def meant(model: str) -> str | None:
+def suggested_name(model: str) -> str | None:
     """Return the name that `model` probably stands for if a word in it looks misspelt, else None.
 
     Blanks around a name and capitals in one of Google's count as misspelt: the service does not know it.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from workbench.agents.function_source import function_file
 from workbench.judge import heuristic
-from workbench.judge.addresses import checked, shown
+from workbench.judge.addresses import checked_address, shown_address
 from workbench.judge.base import JudgeIdentity, NotAvailableError, Question
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import gemini_access, uses_vertex
@@ -42,11 +42,11 @@ def _gemini(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
         raise NotAvailableError(
             f"{model} is a model on Vertex", "set GOOGLE_GENAI_USE_VERTEXAI=true in <agent>/.env, or use its short name"
         )
-    return JudgeIdentity(model, "gemini", base_url=shown(gemini_access(model, values).base_url))
+    return JudgeIdentity(model, "gemini", base_url=shown_address(gemini_access(model, values).base_url))
 
 
 def _litellm(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
-    return JudgeIdentity(model, "litellm", base_url=shown(_litellm_address(model, environment.values)))
+    return JudgeIdentity(model, "litellm", base_url=shown_address(_litellm_address(model, environment.values)))
 
 
 def _litellm_address(model: str, values: Mapping[str, str]) -> str:
@@ -65,7 +65,7 @@ def _litellm_address(model: str, values: Mapping[str, str]) -> str:
     )
     # Without a key, as for most local servers, any address is safe.
     sent = key or values.get(f"{named}_API_KEY")
-    address = "" if given is None else checked(*given) if sent else given[1].strip().rstrip("/")
+    address = "" if given is None else checked_address(*given) if sent else given[1].strip().rstrip("/")
     if key and not values.get(key) and not any(values.get(name) for name in addresses):
         raise NotAvailableError(f"{model} needs a key", f"set {key} in <agent>/.env")
     return address

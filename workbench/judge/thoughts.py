@@ -7,7 +7,7 @@ _THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", r
 """Closing tag at the edge of a line, where no string of JSON can contain it."""
 
 
-def spoken(text: str) -> str:
+def without_thoughts(text: str) -> str:
     """Return `text` without thoughts: they hold neither a verdict nor a message.
 
     If the thoughts were cut off, nothing is left. Some servers send only the closing tag.

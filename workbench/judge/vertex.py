@@ -7,7 +7,7 @@ client ignores `GOOGLE_VERTEX_BASE_URL`; this module reads it and passes it on.
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judge.addresses import checked
+from workbench.judge.addresses import checked_address
 from workbench.judge.answering import Rating, Scrub
 from workbench.judge.base import NotAvailableError
 from workbench.judge.child import ClientChild, require
@@ -32,7 +32,7 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
     """
     for package in _PACKAGES:
         require(package, "Google's evaluation client (google-cloud-aiplatform)", "vertex")
-    address = checked("GOOGLE_VERTEX_BASE_URL", values.get("GOOGLE_VERTEX_BASE_URL", ""))
+    address = checked_address("GOOGLE_VERTEX_BASE_URL", values.get("GOOGLE_VERTEX_BASE_URL", ""))
     key = values.get("GOOGLE_API_KEY", "").strip()
     if key:
         return GoogleAccess(True, key, base_url=address)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
-from workbench.metrics.json_difference import ABSENT, brief, describe, differences, frozen
+from workbench.metrics.json_difference import ABSENT, brief, describe, differences, hashable
 from workbench.model.invocation import ToolCall
 
 MAX_DIFFERENCES = 50
@@ -22,7 +22,7 @@ MAX_ARGUMENTS = 200
 
 def call_keys(calls: Sequence[ToolCall], *, ignore_args: bool) -> list[Hashable]:
     """Return one hashable key per call. ADK's equality holds between keys: a call without args differs from {}."""
-    return [call.name if ignore_args else (call.name, frozen(call.args)) for call in calls]
+    return [call.name if ignore_args else (call.name, hashable(call.args)) for call in calls]
 
 
 def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignore_args: bool) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ class _Similarity:
         place = (is_expected, index)
         if place not in self._arguments:
             args = (self.expected if is_expected else self.actual)[index].args or {}
-            self._arguments[place] = {key: frozen(value) for key, value in args.items()}
+            self._arguments[place] = {key: hashable(value) for key, value in args.items()}
         return self._arguments[place]
 
 

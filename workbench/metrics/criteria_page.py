@@ -13,8 +13,8 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from workbench.judge.model_options import JudgeModelOptions
-from workbench.metrics.description import CriterionDescription, default_words, extra_of
-from workbench.metrics.registry import known
+from workbench.metrics.description import CriterionDescription, default_text, field_extra
+from workbench.metrics.registry import descriptions
 
 _HEAD = """\
 # Criteria
@@ -51,7 +51,7 @@ _WIDTH = 100
 
 def page() -> str:
     """Return the page as Markdown."""
-    criteria = known().values()
+    criteria = descriptions().values()
     judge = _JUDGE + "\n".join(_options(JudgeModelOptions.model_fields.items())) + "\n"
     return _HEAD + "".join(map(_table_row, criteria)) + "".join(map(_section, criteria)) + judge
 
@@ -59,7 +59,7 @@ def page() -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a config's criteria, for editors that complete and check JSON files."""
     definitions: dict[str, Any] = {}
-    criteria = {info.name: _value(info, definitions) for info in known().values() if not info.informational}
+    criteria = {info.name: _value(info, definitions) for info in descriptions().values() if not info.informational}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "test_config.json",
@@ -106,7 +106,7 @@ def _section(info: CriterionDescription) -> str:
 
 def _options(fields: Iterable[tuple[str, FieldInfo]]) -> Iterable[str]:
     for name, field in fields:
-        free = " You can change it without new calls." if extra_of(field, "effect") == "decide" else ""
+        free = " You can change it without new calls." if field_extra(field, "effect") == "decide" else ""
         yield _item(f"`{name}`{_default(field)}: {field.description}{free}")
 
 
@@ -121,7 +121,7 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    words = default_words(field)
+    words = default_text(field)
     return f" (default: {words})" if words else ""
 
 

@@ -76,16 +76,16 @@ def decides(default: Any, description: str, *, way: str = "") -> Any:
     return Field(default, description=description, json_schema_extra={"effect": "decide", "way": way})
 
 
-def extra_of(field: FieldInfo, key: str) -> str:
+def field_extra(field: FieldInfo, key: str) -> str:
     """Return the value stored under `key` beside a field's description; "" if there is none."""
     extra = field.json_schema_extra
     return str(extra.get(key, "")) if isinstance(extra, dict) else ""
 
 
-def default_words(field: FieldInfo) -> str:
+def default_text(field: FieldInfo) -> str:
     """Return the default of an option in words."""
     default = field.get_default(call_default_factory=True)
-    if words := extra_of(field, "none"):
+    if words := field_extra(field, "none"):
         return words
     if isinstance(default, BaseModel):
         return ""  # Its own options have defaults.
@@ -218,10 +218,10 @@ class CriterionDescription:
         values = ((name, option.get_default(call_default_factory=True)) for name, option in fields.items())
         return {name: value for name, value in values if not isinstance(value, BaseModel)}
 
-    def useless(self, options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    def useless_options(self, options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """Yield each option whose value makes the criterion useless: its name, this value, and one that works."""
         for name, option in self.options.model_fields.items():
-            only, value = extra_of(option, "only"), options.get(name)
+            only, value = field_extra(option, "only"), options.get(name)
             if only and isinstance(value, str) and value != only:
                 yield name, value, only
 
@@ -238,7 +238,7 @@ class CriterionDescription:
     def deciding(self) -> Mapping[str, FieldInfo]:
         """Options that can be changed without scoring again."""
         fields = self.options.model_fields.items()
-        return {name: option for name, option in fields if extra_of(option, "effect") == "decide"}
+        return {name: option for name, option in fields if field_extra(option, "effect") == "decide"}
 
 
 def option_breaches(model: type[Options], name: str, value: Any) -> list[Breach]:

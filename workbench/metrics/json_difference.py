@@ -26,12 +26,12 @@ _UNSEEN = ("Cf", "Mn", "Me", "Zs", "Co", "Cn")
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
-def frozen(value: Any) -> Hashable:
+def hashable(value: Any) -> Hashable:
     """Return a hashable form of a JSON value. Two forms are equal exactly if the values are."""
     if isinstance(value, dict):
-        return "{}", frozenset((key, frozen(item)) for key, item in value.items())
+        return "{}", frozenset((key, hashable(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
-        return "[]", tuple(frozen(item) for item in value)
+        return "[]", tuple(hashable(item) for item in value)
     if isinstance(value, float) and value != value:
         # json.loads always returns the same NaN object, and containers treat identical objects as equal.
         return object()
@@ -52,7 +52,7 @@ def differences(expected: Any, actual: Any, path: str) -> Iterator[tuple[str, An
             wanted = expected[index] if index < len(expected) else ABSENT
             got = actual[index] if index < len(actual) else ABSENT
             yield from differences(wanted, got, f"{path}[{index}]")
-    elif frozen(expected) != frozen(actual):
+    elif hashable(expected) != hashable(actual):
         yield path, expected, actual
 
 

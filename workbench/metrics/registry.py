@@ -29,26 +29,26 @@ from workbench.plugins import BrokenExtensionError, ExtensionPoint, resolve
 CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
 
 
-def known() -> Mapping[str, CriterionDescription]:
+def descriptions() -> Mapping[str, CriterionDescription]:
     """Return all descriptions by name: ADK's criteria in the order of its documentation, then those of plugins."""
     return CRITERIA
 
 
 def effect_of(criterion: str, option: str) -> Effect:
     """Return what a change of `threshold` or an option of a criterion requires."""
-    info = known().get(criterion)
+    info = descriptions().get(criterion)
     return info.effect_of(option) if info is not None else "decide" if option == "threshold" else "score"
 
 
 def rubric_types() -> Mapping[str, str]:
     """Return the rubric type of each criterion that reads rubrics, by criterion name."""
-    return {name: info.rubric_type for name, info in known().items() if info.rubric_type}
+    return {name: info.rubric_type for name, info in descriptions().items() if info.rubric_type}
 
 
-def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDescription]]:
+def described_criteria(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDescription]]:
     """Yield the known criteria of a config with their descriptions. Custom metrics are skipped."""
     for criterion in config.criteria:
-        info = known().get(criterion.name)
+        info = descriptions().get(criterion.name)
         if info is not None and criterion.name not in config.custom_metrics:
             yield criterion, info
 
@@ -61,10 +61,10 @@ def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
 
 @cache
 def _informational() -> tuple[Criterion, ...]:
-    return tuple(Criterion(info.name, 0.0, None, {}) for info in known().values() if info.informational)
+    return tuple(Criterion(info.name, 0.0, None, {}) for info in descriptions().values() if info.informational)
 
 
-def asks(name: str, *, custom: bool = False) -> bool:
+def needs_bench(name: str, *, custom: bool = False) -> bool:
     """Return whether a criterion needs a `Bench`, so that `score_asking` must score it.
 
     It does if it uses a judge or a service, or, with `custom`, if it is the user's own function.
@@ -87,12 +87,12 @@ def score(request: ScoreRequest) -> Scored:
     if unscored is not None:
         return unscored
     name = request.criterion.name
-    if asks(name, custom=request.custom):
-        raise ValueError(f"{name} needs a bench: score it with score_asking")
+    if needs_bench(name, custom=request.custom):
+        raise ValueError(f"{name} needs a bench: score it with score_with_bench")
     return _checked(name, resolve(CRITERIA[name].score)(request))
 
 
-async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
+async def score_with_bench(request: ScoreRequest, bench: Bench) -> Scored:
     """Judge one case by any criterion; `bench` provides judges, services and functions.
 
     If none of them is available, the result is `not_evaluated` and its reason ends with the line that would enable it.
@@ -101,7 +101,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
         NotScorableError: No transcript could satisfy the request.
     """
     criterion = request.criterion
-    if not asks(criterion.name, custom=request.custom):
+    if not needs_bench(criterion.name, custom=request.custom):
         return score(request)
     unscored = _unscored(request)
     if unscored is not None:

@@ -23,8 +23,8 @@ from workbench.events import MetricResult
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
 from workbench.metrics.description import CriterionDescription
+from workbench.metrics.rouge_words import Word, words, words_with_offsets
 from workbench.metrics.stemmer import stemmer
-from workbench.metrics.words import Word, placed_words, words
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 from workbench.text import one_line
@@ -116,7 +116,7 @@ def explain(expected: str, actual: str) -> dict[str, Any]:
             "actual_marks": [],
             "unexplained": note,
         }
-    wanted, got = placed_words(expected), placed_words(actual)
+    wanted, got = words_with_offsets(expected), words_with_offsets(actual)
     rows, columns = _matches([_STEMS[word.text] for word in wanted], [_STEMS[word.text] for word in got])
     return {
         "matched": [expected[word.start : word.end] for index, word in enumerate(wanted) if index in rows],

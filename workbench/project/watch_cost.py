@@ -79,14 +79,14 @@ def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) ->
     """What judges will be asked by criteria by which the case was never judged: as many calls as it may be."""
     from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
     from workbench.judge.kinds import judges_by_rules
-    from workbench.metrics.registry import asks
+    from workbench.metrics.registry import needs_bench
 
     calls = 0
     for criterion in () if config is None else config.criteria:
         judged = record.metrics.get(criterion.name)
         options = options_of(criterion)
         is_new = judged is None or "tally" not in judged.details
-        if is_new and asks(criterion.name) and not judges_by_rules(options):
+        if is_new and needs_bench(criterion.name) and not judges_by_rules(options):
             turns = CallRange(len(record.turns), len(record.turns))
             calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
     return replace(cost, calls=cost.calls + calls, money=None) if calls else cost

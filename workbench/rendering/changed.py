@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.events import CaseRef, Event, RunStarted
 from workbench.rendering.faces import FACES
-from workbench.repeats.change import differs, outcome, rate_of
+from workbench.repeats.outcome_change import differs, outcome, rate_of
 from workbench.store import CaseRecord, Store
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from workbench.prices import Prices
 from workbench.rendering.changed import Change
 from workbench.rendering.late import Late
 from workbench.rendering.lines import Line
-from workbench.repeats.account import CaseRepeats
+from workbench.repeats.summary import CaseRepeats
 from workbench.store import CaseRecord
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from itertools import groupby
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.json_values import mapping, string
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import SPLIT, VERDICTS
 from workbench.rendering.judge_words import (
@@ -103,7 +103,7 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
 
 def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
     """Whether somebody was asked for this criterion, or would have been."""
-    info = known().get(result.name)
+    info = descriptions().get(result.name)
     if info is not None and (info.needs_judge or info.needs_service):
         return True
     if judge_of(result) or any(True for _ in all_asked(record, result.name)):
@@ -114,7 +114,7 @@ def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
     """Whether a case has such a pane."""
     record = subject.record
-    rows = known()
+    rows = descriptions()
     if any(name in rows and (rows[name].needs_judge or rows[name].needs_service) for name in criteria):
         return True
     return record is not None and any(_was_asked(record, result) for result in record.metrics.values())

@@ -24,9 +24,9 @@ _NO_VOTES = frozenset({"unread", "missing", "unclear"})
 def is_shown_in(criterion: str, where: "Shown") -> bool:
     """Whether the description of a criterion says that its details are shown there."""
     # A usage error that loads this module does not wait for the descriptions.
-    from workbench.metrics.registry import known
+    from workbench.metrics.registry import descriptions
 
-    info = known().get(criterion)
+    info = descriptions().get(criterion)
     return info is not None and where in info.shown_in
 
 

@@ -57,9 +57,9 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
 
 def _is_computed(record: CaseRecord, criterion: str) -> bool:
     # A usage error that loads this module does not wait for the criteria.
-    from workbench.metrics.registry import asks, known
+    from workbench.metrics.registry import descriptions, needs_bench
 
-    return criterion in known() and not asks(criterion, custom=criterion in record.custom_metrics)
+    return criterion in descriptions() and not needs_bench(criterion, custom=criterion in record.custom_metrics)
 
 
 def _cause(record: CaseRecord) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from workbench.rendering.plain_lines import label
-from workbench.repeats.account import CaseRepeats, accounts
-from workbench.repeats.wording import sentence
+from workbench.repeats.repeat_texts import sentence
+from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import Store
 
 _NAMED = 20
@@ -12,7 +12,7 @@ _NAMED = 20
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
     """The cases of the newest run that were executed more than once, in the order of its plan."""
-    return list(accounts(store.current_records(), store.run.until_sure))
+    return list(summarize_all(store.current_records(), store.run.until_sure))
 
 
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:

@@ -8,8 +8,8 @@ from workbench.rendering.faces import FACES, FLAKY
 from workbench.rendering.lines import Line, Segment, cut_line, flow, fold, hang, hang_text, wrap
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, glyph
-from workbench.repeats.account import CaseRepeats, CriterionRepeats, Path
-from workbench.repeats.wording import CAUSES, interval, percent, share, spread, sureness
+from workbench.repeats.repeat_texts import CAUSES, interval, percent, share, spread, sureness
+from workbench.repeats.summary import CaseRepeats, CriterionRepeats, Path
 from workbench.store import CaseRecord
 from workbench.text import one_line
 

@@ -7,7 +7,7 @@ from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.history.case_rows import PastRun
 from workbench.json_values import mapping, string
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.rendering.calls import match_type_words
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, OTHER_CRITERIA, Status
@@ -109,7 +109,7 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
 
 def _about(result: MetricResult, view: View, explained: bool) -> Iterator[Line]:
     """What the criterion is, how it compares, and what its details say over the whole case."""
-    info = known().get(result.name) if explained else None
+    info = descriptions().get(result.name) if explained else None
     if info is not None:
         yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
     if match_type_words(result):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from workbench.judge.base import Judge, JudgeFault, Question, Reply, record, reply_record
-from workbench.judge.thoughts import spoken
+from workbench.judge.thoughts import without_thoughts
 from workbench.model.template_names import TemplateFaultError
 from workbench.simulation.config import SimulatorConfig
 from workbench.simulation.history import Line, history
@@ -16,7 +16,7 @@ End: TypeAlias = Literal["stop_signal", "turn_limit"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SimulatedMessage:
     """The next message. `question` records how it was made (`workbench.judge.base.record`); {} without a question."""
 
     text: str
@@ -45,10 +45,10 @@ class Failed:
     limited: bool = False
 
 
-Step: TypeAlias = Said | Ended | Failed
+Step: TypeAlias = SimulatedMessage | Ended | Failed
 
 
-def without_asking(scenario: Scenario, config: SimulatorConfig, made: int) -> Step | None:
+def step_without_judge(scenario: Scenario, config: SimulatorConfig, made: int) -> Step | None:
     """Return the step after `made` turns if no judge is needed for it; None otherwise.
 
     That is so for the first message and at the limit of turns.
@@ -56,7 +56,7 @@ def without_asking(scenario: Scenario, config: SimulatorConfig, made: int) -> St
     if config.turn_limit is not None and made >= config.turn_limit:
         return Ended("turn_limit")
     if made == 0:
-        return Ended("stop_signal") if stops(scenario.starting_prompt) else Said(scenario.starting_prompt)
+        return Ended("stop_signal") if stops(scenario.starting_prompt) else SimulatedMessage(scenario.starting_prompt)
     return None
 
 
@@ -70,14 +70,14 @@ class SimulatedUser:
         self._lines: list[Line] = []
         self._made = 0
 
-    def hear(self, turn: Mapping[str, Any]) -> None:
+    def add_turn(self, turn: Mapping[str, Any]) -> None:
         """Add the turn that followed the last message, an ADK invocation."""
         self._lines += history([turn], function_calls=self._config.include_function_calls)
         self._made += 1
 
     async def next(self) -> Step:
         """Return the user's next step after the turns so far. Only cancellation raises."""
-        known = without_asking(self._scenario, self._config, self._made)
+        known = step_without_judge(self._scenario, self._config, self._made)
         if known is not None:
             return known
         try:
@@ -88,7 +88,7 @@ class SimulatedUser:
         return self._step(question, await self._judge.ask(question))
 
     def _step(self, question: Question, reply: Reply) -> Step:
-        text = "" if _is_cut(reply) else spoken(reply.text or "").strip()
+        text = "" if _is_cut(reply) else without_thoughts(reply.text or "").strip()
         ended = bool(text) and stops(text)
         unread = "" if text else _why_no_message(reply)
         verdict = "ended" if ended else "said" if text else None
@@ -96,7 +96,7 @@ class SimulatedUser:
         if ended:
             return Ended("stop_signal", recorded)
         if text:
-            return Said(text, recorded)
+            return SimulatedMessage(text, recorded)
         limited = reply.fault is not None and reply.fault.kind == "limit"
         return Failed(f"the simulated user sent no message: {unread}", _hint(reply.fault), recorded, limited)
 

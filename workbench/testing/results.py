@@ -14,8 +14,8 @@ from workbench.rendering.explain import criteria_and_source, reasons, way_out
 from workbench.rendering.faces import FACES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
-from workbench.repeats.account import CaseRepeats, accounts
-from workbench.repeats.wording import sentence
+from workbench.repeats.repeat_texts import sentence
+from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store, Turn
 from workbench.text import one_line, plain
 
@@ -166,7 +166,7 @@ class Evaluation:
 
 def evaluation(store: Store, notices: tuple[str, ...]) -> Evaluation:
     """Return the outcome of the store's newest run."""
-    return Evaluation(outcomes(store), notices, tuple(accounts(store.current_records(), store.run.until_sure)))
+    return Evaluation(outcomes(store), notices, tuple(summarize_all(store.current_records(), store.run.until_sure)))
 
 
 def outcomes(store: Store) -> tuple[CaseOutcome, ...]:

@@ -108,14 +108,14 @@ def _in_words(before: Content, after: Content) -> Iterator[str]:
 
 
 def _criterion_in_words(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    from workbench.metrics.registry import known
+    from workbench.metrics.registry import descriptions
 
     told = [f"{name} ≥ {_shown(after.get('threshold'))}"]
     if before is None:
         told[0] = f"added {told[0]}"
     elif before.get("threshold") != after.get("threshold"):
         told[0] += f" instead of {_shown(before.get('threshold'))}"
-    info = known().get(name)
+    info = descriptions().get(name)
     defaults = info.defaults() if info is not None else {}
     then = {**defaults, **(before or {})}
     for key in {**then, **after}:

@@ -28,7 +28,7 @@ async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
     """A scorer with a scripted desk (tests/engine/scripted_scorer.py)."""
     monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.scripted_scorer")
     for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):
-        monkeypatch.setattr(f"workbench.engine.{module}.asks", lambda name, custom=False: name.startswith("ask"))
+        monkeypatch.setattr(f"workbench.engine.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
         warm.scorer.begin_run(in_flight=1, max_calls=None, use_cache=True, cache_dir=None, on_wait=lambda *wait: None)
         yield warm

@@ -33,7 +33,7 @@ ENVIRONMENT: dict[str, Any] = {
 async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
     monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.scripted_scorer")
     for module in ("scoring.client", "scoring.conversation"):
-        monkeypatch.setattr(f"workbench.engine.{module}.asks", lambda name, custom=False: name.startswith("ask"))
+        monkeypatch.setattr(f"workbench.engine.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
         limit(warm)
         yield warm
@@ -126,7 +126,7 @@ async def test_a_criterion_that_raises_is_its_own_error(do: str, reason: str, ch
     scored = await children.scorer.score(conversation(ask(do), ask(name="ask_2")), lambda one: None)
     assert summary(scored) == [("ask", "error"), ("ask_2", "passed")]
     assert reason in scored[0].result.reason
-    assert "score_asking" in scored[0].result.details["traceback"]
+    assert "score_with_bench" in scored[0].result.details["traceback"]
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import pytest
 from tests.metrics.judged.scripts import Bench, event, request, said, samples, turn, verdicts
 from workbench.judge.base import Reply
 from workbench.metrics.base import NotScorableError
-from workbench.metrics.registry import score_asking
+from workbench.metrics.registry import score_with_bench
 
 NAME = "final_response_match_v2"
 
 
 async def test_three_of_five_decide_and_everything_is_kept() -> None:
     bench = Bench(verdicts("valid", "valid", "valid"))
-    scored = await score_asking(request(NAME, turn("Paris", user="capital?")), bench)
+    scored = await score_with_bench(request(NAME, turn("Paris", user="capital?")), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 1.0)
     assert scored.result.details["judge"]["model"] == "scripted"
     details = scored.turns[0].details
@@ -27,7 +27,7 @@ async def test_three_of_five_decide_and_everything_is_kept() -> None:
 
 async def test_all_votes_asks_all_and_a_split_is_marked() -> None:
     bench = Bench(verdicts("valid", "invalid", "valid", "valid", "invalid"), all_votes=True)
-    scored = await score_asking(request(NAME, turn()), bench)
+    scored = await score_with_bench(request(NAME, turn()), bench)
     assert len(bench.asked) == 5
     assert scored.turns[0].details["split"]
     assert scored.turns[0].reason.startswith("valid by 3 of 5 votes (5 samples)")
@@ -37,7 +37,7 @@ async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() 
     def answer(question: Any, sample: int) -> Any:
         return "no idea" if question.data["user"] == "second" else {"verdict": "valid"}
 
-    scored = await score_asking(request(NAME, turn(), turn(user="second"), options=samples(3)), Bench(answer))
+    scored = await score_with_bench(request(NAME, turn(), turn(user="second"), options=samples(3)), Bench(answer))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert scored.result.reason == "turn 2: no verdict (3 samples): the reply has no verdict"
     assert [each.status for each in scored.turns] == ["passed", "error"]
@@ -46,7 +46,9 @@ async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() 
 
 
 async def test_failed_calls_do_not_void_a_turn() -> None:
-    scored = await score_asking(request(NAME, turn()), Bench(verdicts("fault", "valid", "valid", "garbage", "valid")))
+    scored = await score_with_bench(
+        request(NAME, turn()), Bench(verdicts("fault", "valid", "valid", "garbage", "valid"))
+    )
     assert (scored.result.status, scored.turns[0].details["votes"]["unread"]) == ("passed", 2)
     assert scored.turns[0].details["asked"] == 4
 
@@ -60,7 +62,7 @@ async def test_what_was_said_on_the_way_belongs_to_both_answers_if_so_wished() -
     }
     for options, answers in (({}, ("B", "Y")), ({"include_intermediate_responses_in_final": True}, ("A\nB", "X\nY"))):
         bench = Bench(verdicts("valid", "valid", "valid"))
-        await score_asking(request(NAME, actual, expected=[expected], options=options), bench)
+        await score_with_bench(request(NAME, actual, expected=[expected], options=options), bench)
         data = bench.asked[0][0].data
         assert (data["response"], data["reference"]) == answers
         assert data["user"] == "expected user"
@@ -68,7 +70,7 @@ async def test_what_was_said_on_the_way_belongs_to_both_answers_if_so_wished() -
 
 async def test_an_empty_answer_is_asked_about() -> None:
     bench = Bench(verdicts("invalid", "invalid", "invalid"))
-    scored = await score_asking(request(NAME, turn(None)), bench)
+    scored = await score_with_bench(request(NAME, turn(None)), bench)
     assert (scored.result.status, bench.asked[0][0].data["response"]) == ("failed", "")
 
 
@@ -82,13 +84,13 @@ async def test_an_empty_answer_is_asked_about() -> None:
 )
 async def test_wrong_options_are_refused(options: Any) -> None:
     with pytest.raises(NotScorableError, match=NAME):
-        await score_asking(request(NAME, turn(), options=options), Bench(verdicts()))
+        await score_with_bench(request(NAME, turn(), options=options), Bench(verdicts()))
 
 
 async def test_the_judge_gets_the_options_of_the_criterion() -> None:
     options = {"judge_model_options": {"judge_model": "m", "num_samples": 1, "parallelism_limit": 7}}
     bench = Bench(verdicts("valid"))
-    await score_asking(request(NAME, turn(), options=options), bench)
+    await score_with_bench(request(NAME, turn(), options=options), bench)
     assert (bench.options.model, bench.options.samples, bench.options.parallel) == ("m", 1, 7)
 
 
@@ -106,7 +108,7 @@ async def test_all_turns_are_asked_at_once() -> None:
     bench = Slow(verdicts("valid", "valid", "valid"))
     turns = [turn(user=str(number)) for number in range(4)]
     async with asyncio.timeout(5):
-        scored = await score_asking(request(NAME, *turns), bench)
+        scored = await score_with_bench(request(NAME, *turns), bench)
     assert (scored.result.score, len(bench.asked)) == (1.0, 12)
 
 
@@ -121,7 +123,7 @@ async def test_what_is_cancelled_ends_at_once() -> None:
                 gone.append(sample)
             raise AssertionError
 
-    task = asyncio.create_task(score_asking(request(NAME, turn(), turn()), Stuck(verdicts())))
+    task = asyncio.create_task(score_with_bench(request(NAME, turn(), turn()), Stuck(verdicts())))
     for _ in range(5):
         await asyncio.sleep(0)
     task.cancel()

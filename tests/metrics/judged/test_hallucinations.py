@@ -4,7 +4,7 @@ import pytest
 
 from tests.metrics.judged.scripts import FAULT, Bench, call, event, request, result, said, turn
 from workbench.metrics.judged.context import Sources, context_of
-from workbench.metrics.registry import score_asking
+from workbench.metrics.registry import score_with_bench
 
 NAME = "hallucinations_v1"
 DESK = {"name": "desk", "instructions": "Refunds take 5 days.", "tool_declarations": [{"name": "find"}]}
@@ -42,7 +42,7 @@ async def test_each_sentence_with_its_label_and_where_the_evidence_comes_from() 
         "The parcel is late": {"label": "supported", "rationale": "says so", "supporting_excerpt": '"state": "late"'},
         "You get 12.50 EUR": {"label": "contradictory", "contradicting_excerpt": "refunds TAKE … 5 days"},
     }
-    scored = await score_asking(request(NAME, ACTED, expected=None), Bench(_judge(labels)))
+    scored = await score_with_bench(request(NAME, ACTED, expected=None), Bench(_judge(labels)))
     assert (scored.result.status, scored.result.score) == ("passed", 0.5)
     assert (scored.result.details["share"], scored.result.details["of_sentences"]) == (0.5, 2)
     (text,) = scored.turns[0].details["texts"]
@@ -67,7 +67,7 @@ async def test_texts_on_the_way_are_judged_by_what_happened_before_them() -> Non
     )
     acted = {**ACTED, "final_response": {"parts": [{"text": "The parcel is late."}]}}
     options = {"evaluate_intermediate_nl_responses": "true"}
-    scored = await score_asking(request(NAME, acted, expected=None, options=options), bench)
+    scored = await score_with_bench(request(NAME, acted, expected=None, options=options), bench)
     assert [(text["author"], text["step"], text["score"]) for text in scored.turns[0].details["texts"]] == [
         ("desk", 0, 1.0),
         ("clerk", 2, 0.0),
@@ -91,7 +91,7 @@ async def test_texts_on_the_way_are_judged_by_what_happened_before_them() -> Non
 async def test_a_sentence_without_a_label_makes_an_error_and_keeps_the_score_of_the_rest() -> None:
     labels = {"The parcel is late": "supported"}
     bench = Bench(_judge(labels))
-    scored = await score_asking(request(NAME, ACTED, expected=None), bench)
+    scored = await score_with_bench(request(NAME, ACTED, expected=None), bench)
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert bench.forgotten == [("claims", 1)], "the next run asks for the labels again, not for the sentences"
     assert scored.result.reason == "turn 1: 1 of 2 sentences have no label"
@@ -116,7 +116,7 @@ def _cut(*sentences: str, **labels: str) -> Any:
 
 async def test_passages_that_the_judge_drops_are_labelled_marked_and_counted() -> None:
     bench = Bench(_cut("The parcel is late.", You="contradictory", It="unsupported"))
-    scored = await score_asking(request(NAME, THREE, expected=None), bench)
+    scored = await score_with_bench(request(NAME, THREE, expected=None), bench)
     assert scored.result.status == "failed"
     assert scored.result.score == pytest.approx(1 / 3)
     assert len(bench.asked) == 2, "the dropped passages are asked about together with the sentences"
@@ -134,27 +134,27 @@ async def test_passages_that_the_judge_drops_are_labelled_marked_and_counted() -
 
 
 async def test_dropped_passages_that_hold_are_told_with_adks_figure() -> None:
-    scored = await score_asking(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.")))
+    scored = await score_with_bench(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.")))
     assert (scored.result.status, scored.result.score) == ("passed", 1.0)
     assert scored.result.reason.startswith("the judge left out 2 passages (ADK's score: 1.00); all sentences")
 
 
 async def test_a_dropped_passage_without_a_label_is_an_error() -> None:
-    scored = await score_asking(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.", It="")))
+    scored = await score_with_bench(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.", It="")))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
 
 
 async def test_a_dropped_passage_that_claims_nothing_does_not_raise_the_score() -> None:
     acted = turn("Hello there! Gladly. You get 900 EUR.")
     answer = _cut("You get 900 EUR.", **{"You": "unsupported", "Hello": "not_applicable", "Gladly.": "not_applicable"})
-    scored = await score_asking(request(NAME, acted, expected=None), Bench(answer))
+    scored = await score_with_bench(request(NAME, acted, expected=None), Bench(answer))
     assert (scored.result.score, scored.result.details["of_sentences"]) == (0.0, 1)
     assert [each["counts"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [True, False, False]
 
 
 async def test_a_reworded_sentence_is_labelled_once_in_the_words_of_the_text() -> None:
     cut = ("The parcel's delayed, it is late.", "You get 90 EUR.", "By ship it comes.")
-    scored = await score_asking(request(NAME, THREE, expected=None), Bench(_cut(*cut, You="contradictory")))
+    scored = await score_with_bench(request(NAME, THREE, expected=None), Bench(_cut(*cut, You="contradictory")))
     sentences = scored.turns[0].details["texts"][0]["sentences"]
     assert {each["origin"] for each in sentences} == {"reworded"}
     assert [each["text"] for each in sentences] == ["The parcel is late.", "You get 900 EUR.", "It comes by ship."]
@@ -163,7 +163,9 @@ async def test_a_reworded_sentence_is_labelled_once_in_the_words_of_the_text() -
 
 async def test_a_long_answer_is_labelled_in_all_its_parts() -> None:
     acted = turn("The parcel is late. " * 3_000 + "You get 900 EUR.")
-    scored = await score_asking(request(NAME, acted, expected=None), Bench(_cut("The parcel is late.", You="disputed")))
+    scored = await score_with_bench(
+        request(NAME, acted, expected=None), Bench(_cut("The parcel is late.", You="disputed"))
+    )
     assert scored.result.score == 0.5
     assert [each["text"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [
         "The parcel is late.",
@@ -180,7 +182,7 @@ async def test_a_judge_that_finds_no_sentence_in_an_answer_does_not_hide_it() ->
     def answer(question: Any, sample: int) -> Any:
         return (hiding if "900" in question.data["text"] else usual)(question, sample)
 
-    scored = await score_asking(request(NAME, acted, expected=None, options=options), Bench(answer))
+    scored = await score_with_bench(request(NAME, acted, expected=None, options=options), Bench(answer))
     assert (scored.result.score, scored.result.details["adk_score"]) == (0.5, 1.0)
 
 
@@ -202,7 +204,7 @@ async def test_an_answer_that_talks_the_judge_into_dropping_sentences_still_fail
         found = ["unsupported" if "900" in each else "not_applicable" for each in question.data["sentences"]]
         return {"claims": [{"number": number, "label": label} for number, label in enumerate(found, 1)]}
 
-    scored = await score_asking(request(NAME, turn(text), expected=None, threshold=0.8), Bench(answer))
+    scored = await score_with_bench(request(NAME, turn(text), expected=None, threshold=0.8), Bench(answer))
     assert scored.result.status == "failed"
 
 
@@ -214,7 +216,7 @@ async def test_a_text_that_could_not_be_judged_is_an_error(broken: str) -> None:
         lost = question.kind == broken and question.data["text"] == "Lost."
         return FAULT if lost else usual(question, sample)
 
-    scored = await score_asking(request(NAME, turn("Fine."), turn("Lost."), expected=None), Bench(answer))
+    scored = await score_with_bench(request(NAME, turn("Fine."), turn("Lost."), expected=None), Bench(answer))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert scored.result.reason == "turn 2: too many requests"
     labels = [each["label"] for each in scored.turns[1].details["texts"][0]["sentences"]]
@@ -223,15 +225,15 @@ async def test_a_text_that_could_not_be_judged_is_an_error(broken: str) -> None:
 
 async def test_what_says_nothing_is_not_judged() -> None:
     bench = Bench(_judge({"Fine": "supported"}))
-    scored = await score_asking(request(NAME, turn(None), turn("Fine."), expected=None), bench)
+    scored = await score_with_bench(request(NAME, turn(None), turn("Fine."), expected=None), bench)
     assert [each.status for each in scored.turns] == ["not_applicable", "passed"]
     assert scored.result.score == 1.0
-    silent = await score_asking(request(NAME, turn(None), expected=None), bench)
+    silent = await score_with_bench(request(NAME, turn(None), expected=None), bench)
     assert (silent.result.status, len(bench.asked)) == ("not_applicable", 2)
 
 
 async def test_a_turn_in_which_the_judge_finds_no_sentence_is_an_error() -> None:
-    scored = await score_asking(request(NAME, turn("..."), expected=None), Bench(_judge({})))
+    scored = await score_with_bench(request(NAME, turn("..."), expected=None), Bench(_judge({})))
     assert (scored.result.status, scored.turns[0].status, scored.result.score) == ("error", "error", None)
 
 
@@ -241,7 +243,7 @@ async def test_sentences_that_the_judge_adds_count_and_are_marked() -> None:
             return {"sentences": ["One."]}
         return {"claims": [{"number": 1, "label": "supported"}, {"number": 2, "sentence": "Two.", "label": "disputed"}]}
 
-    scored = await score_asking(request(NAME, turn("One."), expected=None), Bench(answer))
+    scored = await score_with_bench(request(NAME, turn("One."), expected=None), Bench(answer))
     assert scored.result.score == 0.5
     assert [each["added"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [False, True]
     assert scored.result.reason.startswith("the judge added 1 sentence (score without: 1.00); ")

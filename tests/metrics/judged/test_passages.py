@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.metrics.judged.passages import Origin, Passage, passages
-from workbench.metrics.words import words
+from workbench.metrics.rouge_words import words
 
 TEXT = "It is late. You get 12.50 EUR back, by the way.\n\n1. Call us!\n"
 WORDS = st.text(alphabet="ab İß1.!-#*[]\n", max_size=14)

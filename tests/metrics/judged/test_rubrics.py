@@ -4,7 +4,7 @@ import pytest
 
 from tests.metrics.judged.scripts import Bench, Turn, call, event, request, result, rubric, said, samples, turn
 from workbench.metrics.base import NotScorableError
-from workbench.metrics.registry import score_asking
+from workbench.metrics.registry import score_with_bench
 
 ANSWER = "rubric_based_final_response_quality_v1"
 TOOLS = "rubric_based_tool_use_quality_v1"
@@ -27,7 +27,7 @@ def _says(*by_sample: dict[str, str]) -> Any:
 
 async def test_each_rubric_has_its_votes_and_the_winners_reason() -> None:
     bench = Bench(_says({"a": "yes", "b": "yes"}, {"a": "yes", "b": "no"}, {"a": "yes", "b": "no"}, {"b": "no"}))
-    scored = await score_asking(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
+    scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 0.5)
     a, b = scored.turns[0].details["rubrics"]
     assert (a["verdict"], a["score"], a["votes"]) == (
@@ -47,7 +47,7 @@ async def test_each_rubric_has_its_votes_and_the_winners_reason() -> None:
 
 async def test_a_rubric_without_a_verdict_makes_an_error_with_the_score_of_the_rest() -> None:
     bench = Bench(_says({"a": "yes", "b": "unclear"}))
-    scored = await score_asking(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
+    scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
     assert (scored.result.status, scored.result.score, len(bench.asked)) == ("error", 1.0, 5)
     assert (scored.turns[0].status, scored.turns[0].score) == ("error", 1.0)
     assert scored.result.reason == "turn 1: the judge gave no verdict on b (5 samples): b unclear"
@@ -55,7 +55,7 @@ async def test_a_rubric_without_a_verdict_makes_an_error_with_the_score_of_the_r
 
 
 async def test_unreadable_replies_are_named() -> None:
-    scored = await score_asking(request(ANSWER, turn(), options=_options(rubric("a"))), Bench(lambda *_: "hm"))
+    scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"))), Bench(lambda *_: "hm"))
     assert scored.result.reason == "turn 1: no verdict (5 samples): the reply has no verdicts"
     assert scored.turns[0].details["rubrics"][0]["votes"]["unread"] == 5
 
@@ -69,7 +69,7 @@ async def test_replies_that_leave_a_rubric_without_a_verdict_are_asked_afresh_ne
         ((unclear, unclear, unclear), []),
     ):
         bench = Bench(_says(*replies))
-        await score_asking(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"), number=3)), bench)
+        await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"), number=3)), bench)
         assert [sample for _, sample in bench.forgotten] == forgotten
 
 
@@ -78,7 +78,7 @@ async def test_each_turn_has_its_own_rubrics_from_everywhere() -> None:
     first = turn(rubrics=[rubric("own", kind), rubric("other", "TOOL_USE_QUALITY"), rubric("plain")])
     expected = [turn(), turn(rubrics=[rubric("expected", kind)])]
     bench = Bench(_says({"config": "yes", "own": "yes", "case": "yes", "expected": "no"}))
-    scored = await score_asking(
+    scored = await score_with_bench(
         request(
             ANSWER,
             first,
@@ -103,7 +103,7 @@ async def test_the_mean_is_over_rubrics_not_over_turns() -> None:
     kind = "FINAL_RESPONSE_QUALITY"
     turns = (turn(rubrics=[rubric(each, kind) for each in "abc"]), turn(user="two", rubrics=[rubric("d", kind)]))
     bench = Bench(_says({"a": "yes", "b": "yes", "c": "yes", "d": "no"}))
-    scored = await score_asking(request(ANSWER, *turns, expected=None), bench)
+    scored = await score_with_bench(request(ANSWER, *turns, expected=None), bench)
     assert (scored.turns[0].score, scored.turns[1].score, scored.result.score) == (1.0, 0.0, 0.75)
 
 
@@ -118,21 +118,21 @@ async def test_the_mean_is_over_rubrics_not_over_turns() -> None:
 )
 async def test_wrong_rubrics_are_refused(options: Turn, rubrics: Any, said: str) -> None:
     with pytest.raises(NotScorableError, match=said):
-        await score_asking(request(ANSWER, turn(), rubrics=rubrics, options=options), Bench(_says({})))
+        await score_with_bench(request(ANSWER, turn(), rubrics=rubrics, options=options), Bench(_says({})))
 
 
 async def test_without_rubrics_there_is_nothing_to_judge_and_nobody_is_asked() -> None:
     bench = Bench(_says({}))
-    scored = await score_asking(request(ANSWER, turn()), bench)
+    scored = await score_with_bench(request(ANSWER, turn()), bench)
     assert (scored.result.status, bench.asked) == ("not_applicable", [])
-    scored = await score_asking(request(ANSWER, turn(), rubrics=(rubric("a"),)), bench)
+    scored = await score_with_bench(request(ANSWER, turn(), rubrics=(rubric("a"),)), bench)
     assert scored.result.reason == 'no rubrics: a lacks "type": "FINAL_RESPONSE_QUALITY"'
 
 
 async def test_a_turn_without_rubrics_beside_others_is_refused_as_in_adk() -> None:
     turns = (turn(rubrics=[rubric("a", "FINAL_RESPONSE_QUALITY")]), turn(user="two"))
     with pytest.raises(NotScorableError, match="turn 2 has no rubrics of type FINAL_RESPONSE_QUALITY"):
-        await score_asking(request(ANSWER, *turns, expected=None), Bench(_says({})))
+        await score_with_bench(request(ANSWER, *turns, expected=None), Bench(_says({})))
 
 
 DESK = {"name": "desk", "instructions": "Be kind.", "tool_declarations": [{"name": "find"}]}
@@ -149,7 +149,7 @@ ACTED = turn(
 async def test_what_a_judge_of_answers_sees() -> None:
     bench = Bench(_says({"a": "yes"}))
     options = {**_options(rubric("a")), "include_intermediate_responses_in_final": True}
-    await score_asking(request(ANSWER, ACTED, options=options), bench)
+    await score_with_bench(request(ANSWER, ACTED, options=options), bench)
     data = bench.asked[0][0].data
     assert data["answer"] == "Let me see.\nFound.\nIt is 5."
     assert data["instructions"] == "Agent desk:\nBe kind."
@@ -163,7 +163,7 @@ async def test_what_a_judge_of_answers_sees() -> None:
 
 async def test_what_a_judge_of_tool_calls_sees() -> None:
     bench = Bench(_says({"a": "yes"}))
-    await score_asking(request(TOOLS, ACTED, options=_options(rubric("a"))), bench)
+    await score_with_bench(request(TOOLS, ACTED, options=_options(rubric("a"))), bench)
     question = bench.asked[0][0]
     assert (question.data["answer"], question.data["instructions"], len(question.data["steps"])) == (None, "", 2)
     assert "It is 5." not in question.prompt
@@ -176,7 +176,7 @@ async def test_calls_without_ids_are_answered_in_order() -> None:
         "tool_responses": [{"name": "f", "response": {"n": 1}}, {"name": "f", "response": {"n": 2}}],
     }
     bench = Bench(_says({"a": "yes"}))
-    await score_asking(request(TOOLS, turn(intermediate_data=data), options=_options(rubric("a"))), bench)
+    await score_with_bench(request(TOOLS, turn(intermediate_data=data), options=_options(rubric("a"))), bench)
     assert [step["response"] for step in bench.asked[0][0].data["steps"]] == [{"n": 1}, None, {"n": 2}, None]
 
 
@@ -184,7 +184,7 @@ async def test_a_conversation_is_judged_once_after_its_last_turn() -> None:
     kind = "TRAJECTORY_QUALITY"
     first = turn("Which one?", user="a price", rubrics=[rubric("lost", kind)])
     bench = Bench(_says({"case": "yes", "a": "no"}))
-    scored = await score_asking(
+    scored = await score_with_bench(
         request(WHOLE, first, ACTED, expected=None, rubrics=(rubric("case", kind),), options=_options(rubric("a"))),
         bench,
     )
@@ -201,6 +201,6 @@ async def test_a_conversation_is_judged_once_after_its_last_turn() -> None:
 async def test_asking_ends_when_all_rubrics_are_decided_and_not_before() -> None:
     given = [{"a": "yes", "b": word} for word in ("yes", "no", "yes", "no", "no")]
     bench = Bench(_says(*given))
-    scored = await score_asking(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
+    scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
     assert len(bench.asked) == 5
     assert [row["score"] for row in scored.turns[0].details["rubrics"]] == [1.0, 0.0]

@@ -17,9 +17,9 @@ from workbench.judge.scrub import Scrubber
 from workbench.judge.vertex import Vertex
 from workbench.metrics.base import NotScorableError
 from workbench.metrics.judged.service_conversation import conversation_sent
-from workbench.metrics.registry import known, score_asking
+from workbench.metrics.registry import descriptions, score_with_bench
 
-NAMES = [name for name in known() if name.startswith("multi_turn_")]
+NAMES = [name for name in descriptions() if name.startswith("multi_turn_")]
 DESK = {
     "name": "desk",
     "instructions": "Be kind.",
@@ -55,7 +55,9 @@ def bench(rating: dict[str, Any], sent: list[Any] | None = None) -> Bench:
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_conversation_is_rated_once_and_its_score_stands_at_the_last_turn(name: str) -> None:
     sent: list[Any] = []
-    scored = await score_asking(request(name, *TURNS, expected=None), bench({"score": 0.5, "rubrics": RUBRICS}, sent))
+    scored = await score_with_bench(
+        request(name, *TURNS, expected=None), bench({"score": 0.5, "rubrics": RUBRICS}, sent)
+    )
     assert [metric for metric, _ in sent] == [name]
     assert (scored.result.status, scored.result.score) == ("passed", 0.5)
     assert [(each.status, each.score) for each in scored.turns] == [("not_applicable", None), ("passed", 0.5)]
@@ -70,14 +72,14 @@ async def test_a_conversation_is_rated_once_and_its_score_stands_at_the_last_tur
 
 async def test_a_scenario_is_rated_too_and_a_conversation_without_turns_is_not() -> None:
     scenario = {"starting_prompt": "Where is it?", "conversation_plan": "Find it."}
-    scored = await score_asking(request(NAMES[0], *TURNS, expected=None, scenario=scenario), bench({"score": 1.0}))
+    scored = await score_with_bench(request(NAMES[0], *TURNS, expected=None, scenario=scenario), bench({"score": 1.0}))
     assert scored.result.status == "passed"
-    assert (await score_asking(request(NAMES[0], expected=None), bench({}))).result.status == "not_applicable"
+    assert (await score_with_bench(request(NAMES[0], expected=None), bench({}))).result.status == "not_applicable"
 
 
 async def test_a_reference_of_another_length_is_refused() -> None:
     with pytest.raises(NotScorableError, match="expected 1 turn, got 2"):
-        await score_asking(request(NAMES[0], *TURNS, expected=TURNS[:1]), bench({"score": 1.0}))
+        await score_with_bench(request(NAMES[0], *TURNS, expected=TURNS[:1]), bench({"score": 1.0}))
 
 
 FAILED = {"score": None, "error": {"kind": "http", "code": "500", "message": "it broke"}}
@@ -85,13 +87,13 @@ FAILED = {"score": None, "error": {"kind": "http", "code": "500", "message": "it
 
 @pytest.mark.parametrize("rating", [FAILED, {"score": None, "rubrics": RUBRICS}, {"score": float("nan")}])
 async def test_without_a_score_it_is_an_error_that_keeps_the_rubrics(rating: dict[str, Any]) -> None:
-    scored = await score_asking(request(NAMES[0], *TURNS, expected=None), bench(rating))
+    scored = await score_with_bench(request(NAMES[0], *TURNS, expected=None), bench(rating))
     assert (scored.result.status, scored.result.score) == ("error", None)
     assert len(scored.result.details["rubrics"]) == len(rating.get("rubrics", ()))
 
 
 async def test_without_a_project_it_is_not_evaluated() -> None:
-    scored = await score_asking(request(NAMES[0], *TURNS, expected=None), Bench(verdicts()))
+    scored = await score_with_bench(request(NAMES[0], *TURNS, expected=None), Bench(verdicts()))
     assert (scored.result.status, scored.turns) == ("not_evaluated", ())
 
 

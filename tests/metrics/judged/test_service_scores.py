@@ -4,7 +4,7 @@ import pytest
 
 from tests.metrics.judged.scripts import Bench, request, turn, verdicts
 from workbench.metrics.base import NotScorableError
-from workbench.metrics.registry import score_asking
+from workbench.metrics.registry import score_with_bench
 
 FAILED = {"error": {"kind": "http", "code": "500", "message": "it broke"}}
 
@@ -16,7 +16,7 @@ def _bench(*ratings: Any) -> Bench:
 
 async def test_the_mean_of_the_turns_with_what_the_service_says() -> None:
     bench = _bench({"score": 1, "explanation": "harmless"}, {"score": 0.0, "explanation": "rude"})
-    scored = await score_asking(request("safety_v1", turn(), turn(), expected=None), bench)
+    scored = await score_with_bench(request("safety_v1", turn(), turn(), expected=None), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 0.5)
     assert [each.score for each in scored.turns] == [1.0, 0.0]
     assert scored.turns[1].details == {
@@ -37,8 +37,8 @@ async def test_what_is_sent() -> None:
         return {"score": 4.0}
 
     bench = Bench(verdicts(), ratings=rate)
-    await score_asking(request("safety_v1", turn("b", user="a"), expected=None), bench)
-    await score_asking(request("response_evaluation_score", turn("b", user="a"), expected=[turn("c")]), bench)
+    await score_with_bench(request("safety_v1", turn("b", user="a"), expected=None), bench)
+    await score_with_bench(request("response_evaluation_score", turn("b", user="a"), expected=[turn("c")]), bench)
     assert sent == [
         ("safety_v1", {"prompt": "a", "response": "b", "reference": None}),
         ("response_evaluation_score", {"prompt": "a", "response": "b", "reference": "c"}),
@@ -47,13 +47,13 @@ async def test_what_is_sent() -> None:
 
 @pytest.mark.parametrize("rating", [FAILED, {"score": None}, {"score": True}, {"score": "1"}, {"score": float("nan")}])
 async def test_a_turn_without_a_score_makes_an_error_and_the_rest_keeps_its_score(rating: Any) -> None:
-    scored = await score_asking(request("safety_v1", turn(), turn(), expected=None), _bench({"score": 1.0}, rating))
+    scored = await score_with_bench(request("safety_v1", turn(), turn(), expected=None), _bench({"score": 1.0}, rating))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert [each.status for each in scored.turns] == ["passed", "error"]
 
 
 async def test_without_a_project_nothing_is_made_up() -> None:
-    scored = await score_asking(request("safety_v1", turn()), Bench(verdicts()))
+    scored = await score_with_bench(request("safety_v1", turn()), Bench(verdicts()))
     assert (scored.result.status, scored.result.score, scored.turns) == ("not_evaluated", None, ())
     assert scored.result.reason == "no project: set GOOGLE_CLOUD_PROJECT"
 
@@ -61,4 +61,4 @@ async def test_without_a_project_nothing_is_made_up() -> None:
 async def test_a_reference_of_another_length_is_refused() -> None:
     for name in ("safety_v1", "response_evaluation_score"):
         with pytest.raises(NotScorableError):
-            await score_asking(request(name, turn(), expected=[turn(), turn()]), _bench())
+            await score_with_bench(request(name, turn(), expected=[turn(), turn()]), _bench())

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.metrics.judged.scripts import Bench, request, samples, turn
-from workbench.metrics.registry import score_asking
+from workbench.metrics.registry import score_with_bench
 
 NAME = "per_turn_user_simulator_quality_v1"
 SCENARIO = {"starting_prompt": "I need a flight.", "conversation_plan": "Book one, to Rome.", "user_persona": None}
@@ -27,7 +27,7 @@ def _request(*turns: Any, **others: Any) -> Any:
 
 async def test_every_message_and_the_stop_is_judged() -> None:
     bench = Bench(_judge(message="valid", stop="valid"))
-    scored = await score_asking(_request(), bench)
+    scored = await score_with_bench(_request(), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 1.0)
     first, second = scored.turns
     assert first.details == {"compared": True, "message": " I need a flight.\n"}
@@ -48,7 +48,7 @@ async def test_every_message_and_the_stop_is_judged() -> None:
 async def test_stopping_wrongly_costs_the_last_turn_whatever_the_threshold() -> None:
     for threshold in (0.0, 0.5, 1.0):
         bench = Bench(_judge(message="valid", stop="invalid"))
-        scored = await score_asking(_request(threshold=threshold), bench)
+        scored = await score_with_bench(_request(threshold=threshold), bench)
         assert [each.score for each in scored.turns] == [1.0, 0.0]
         assert scored.result.score == 0.5
         assert scored.result.reason.startswith("turn 2: stopping after the last turn: invalid by 3 of 3 votes")
@@ -57,7 +57,7 @@ async def test_stopping_wrongly_costs_the_last_turn_whatever_the_threshold() -> 
 @pytest.mark.parametrize(("lost", "scores"), [("message", [1.0, None]), ("stop", [1.0, 1.0])])
 async def test_what_could_not_be_judged_makes_an_error(lost: str, scores: list[float | None]) -> None:
     words = {"message": "valid", "stop": "valid", lost: "who knows"}
-    scored = await score_asking(_request(), Bench(_judge(**words)))
+    scored = await score_with_bench(_request(), Bench(_judge(**words)))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert [each.score for each in scored.turns] == scores
     assert scored.result.details["stop"]["verdict"] == ("unread" if lost == "stop" else "valid")
@@ -65,10 +65,10 @@ async def test_what_could_not_be_judged_makes_an_error(lost: str, scores: list[f
 
 async def test_another_first_message_is_a_fault() -> None:
     bench = Bench(_judge(stop="valid"))
-    scored = await score_asking(_request(turn(user="A flight!"), options=samples(1)), bench)
+    scored = await score_with_bench(_request(turn(user="A flight!"), options=samples(1)), bench)
     assert (scored.result.status, scored.result.score, len(bench.asked)) == ("failed", 0.0, 1)
     assert scored.result.reason == "turn 1: the first message is not the starting prompt"
-    nothing = await score_asking(_request({"user_content": {"role": "user"}}), bench)
+    nothing = await score_with_bench(_request({"user_content": {"role": "user"}}), bench)
     assert (nothing.result.status, nothing.result.score) == ("error", None)
 
 
@@ -76,7 +76,7 @@ async def test_the_persona_and_the_stop_signal_are_the_cases_and_the_configs() -
     persona = {"id": "GRUMPY", "description": "Grumbles.", "behaviors": []}
     bench = Bench(_judge(message="valid", stop="valid"))
     scenario = {**SCENARIO, "user_persona": persona}
-    await score_asking(_request(scenario=scenario, options={"stop_signal": "BYE"}), bench)
+    await score_with_bench(_request(scenario=scenario, options={"stop_signal": "BYE"}), bench)
     question = bench.asked[0][0]
     assert question.data["persona"] == persona
     assert "Grumbles." in question.prompt
@@ -84,7 +84,7 @@ async def test_the_persona_and_the_stop_signal_are_the_cases_and_the_configs() -
 
 
 async def test_only_for_simulated_users() -> None:
-    scored = await score_asking(request(NAME, turn()), Bench(_judge()))
+    scored = await score_with_bench(request(NAME, turn()), Bench(_judge()))
     assert scored.result.status == "not_applicable"
-    scored = await score_asking(request(NAME, expected=[turn()], scenario=SCENARIO), Bench(_judge()))
+    scored = await score_with_bench(request(NAME, expected=[turn()], scenario=SCENARIO), Bench(_judge()))
     assert scored.result.status == "not_applicable"

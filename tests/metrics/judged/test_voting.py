@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from tests.metrics.judged.scripts import Bench, verdicts
 from workbench.judge.base import JudgeOptions, Question
 from workbench.metrics.judged.verdicts import Verdict, open_votes, read_verdict, verdict_of
-from workbench.metrics.judged.voting import Asked, ask, ask_once, majority, still_needed
+from workbench.metrics.judged.voting import SampledQuestion, ask, ask_once, majority, still_needed
 
 QUESTION = Question("final_response_match", "which?")
 
 
-async def _asked(*words: str, all_votes: bool = False) -> Asked[Verdict]:
+async def _asked(*words: str, all_votes: bool = False) -> SampledQuestion[Verdict]:
     bench = Bench(verdicts(*words))
     bench.options = JudgeOptions(samples=len(words))
     return await ask(bench, QUESTION, read_verdict, open_votes, all_votes=all_votes)

@@ -13,7 +13,7 @@ from workbench.authoring.config_file import edit_of, open_config
 from workbench.authoring.criteria_change import read_typed, stepped
 from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.judge.base import DEFAULT_SAMPLES
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.criteria import read_config
 from workbench.ui.criteria.adding import Chosen
 from workbench.ui.criteria.changes import FormChanges
@@ -32,7 +32,7 @@ def row(changes: FormChanges, field: str, name: str = NAME) -> FormRow:
     return next(one for one in rows_of(changes.content) if (one.criterion, one.field.name) == (name, field))
 
 
-@pytest.mark.parametrize("name", [name for name, info in known().items() if info.needs_judge])
+@pytest.mark.parametrize("name", [name for name, info in descriptions().items() if info.needs_judge])
 def test_the_default_judge_is_that_of_adk(tmp_path: Path, name: str) -> None:
     changes = changes_of(tmp_path, 0.5, name)
     assert row(changes, "judge_model", name).field.default == "gemini-2.5-flash"
@@ -99,7 +99,7 @@ def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_p
     changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
     changes.put(row(changes, "num_samples"), 2)
     assert changes.result["criteria"][NAME] == {
-        "threshold": known()[NAME].first_threshold,
+        "threshold": descriptions()[NAME].first_threshold,
         "judge_model_options": {"num_samples": 2},
     }
 

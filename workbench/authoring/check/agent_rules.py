@@ -15,7 +15,7 @@ from workbench.agents.workspace import Workspace
 from workbench.authoring.check.problem import Problem
 from workbench.judge.base import NotAvailableError
 from workbench.judge.google_access import gemini_access
-from workbench.judge.model_names import meant
+from workbench.judge.model_names import suggested_name
 from workbench.model.breaches import nearest
 from workbench.model.faults import Fault
 from workbench.regular_file import read_regular
@@ -36,7 +36,7 @@ def agent_problems(agent: AgentFolder, models: Iterable[str], environment: Agent
         hint = "Each line is NAME=value or a comment that starts with #"
         yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
     for model in sorted(filter(None, models)):
-        if _KNOWN.match(model) and (better := meant(model)) is not None:
+        if _KNOWN.match(model) and (better := suggested_name(model)) is not None:
             message = f"the model `{model}` of the agent {agent.name} looks misspelled"
             yield Problem("model", Fault(*_named(agent, model), "", message, f"Did you mean `{better}`?", "warning"))
         if model.startswith("gemini-"):

@@ -10,7 +10,7 @@ from workbench.counting import counted
 from workbench.engine.plan.scenario_case import Obstacle, Rubrics, obstacle
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.json_difference import shown
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.breaches import Breach, nearest_hint
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase, EvalsetDocument
@@ -27,7 +27,7 @@ def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: Declared
     yield from _references(case.turns or (), names)
     yield from turn_problems(case)
     yield from rubric_problems(case, names)
-    if any(name in known() and known()[name].compares_calls for name in names):
+    if any(name in descriptions() and descriptions()[name].compares_calls for name in names):
         for number, turn in enumerate(case.turns or ()):
             yield from _calls(number, turn, tools)
     app = (case.session_input or {}).get("app_name")
@@ -38,7 +38,7 @@ def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: Declared
 
 
 def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
-    compared = sorted(name for name in names if name in known() and known()[name].compares_answers)
+    compared = sorted(name for name in names if name in descriptions() and descriptions()[name].compares_answers)
     if not compared:
         return
     for number, turn in enumerate(turns):

@@ -11,12 +11,12 @@ from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import identify_judge, is_own, kind_of
-from workbench.judge.model_names import meant
+from workbench.judge.model_names import suggested_name
 from workbench.judge.model_options import read_judge_options
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.custom import function_path
 from workbench.metrics.description import JUDGE, RUBRICS
-from workbench.metrics.registry import of_config
+from workbench.metrics.registry import described_criteria
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
@@ -53,7 +53,7 @@ def judged_in(case: EvalCase) -> Judged:
 
 def criteria_problems(config: CriteriaConfig) -> Found:
     """Yield the problems that do not depend on cases. Locations are in the config file."""
-    for criterion, info in of_config(config):
+    for criterion, info in described_criteria(config):
         place: Location = ("criteria", criterion.name)
         yield from empty_rubrics(placed_rubrics((*place, RUBRICS), criterion.options.get(RUBRICS)))
         yield from _misspelt_judge(place, criterion)
@@ -61,7 +61,7 @@ def criteria_problems(config: CriteriaConfig) -> Found:
             message = f"the threshold {criterion.threshold:g} is above the highest score {info.highest:g}"
             hint = f"Scores go from {info.range}: choose a threshold in this range"
             yield "never-passes", Breach(place, message, hint, "warning")
-        for option, value, only in info.useless(criterion.options):
+        for option, value, only in info.useless_options(criterion.options):
             message = f"the simulated user ends with `{only}`, but this criterion waits for `{value}`"
             yield "stop-signal", Breach((*place, option), message, f"Remove `{option}`", "warning")
 
@@ -69,7 +69,7 @@ def criteria_problems(config: CriteriaConfig) -> Found:
 def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
     options = criterion.options.get(JUDGE)
     model = get(options, "judge_model")
-    better = meant(model) if isinstance(model, str) and not _of_a_plugin(model) else None
+    better = suggested_name(model) if isinstance(model, str) and not _of_a_plugin(model) else None
     if better is not None:
         message = f"the judge model `{model}` looks misspelled"
         found = (*place, JUDGE, key_for(options, "judge_model", camel=False))
@@ -86,7 +86,7 @@ def _of_a_plugin(model: str) -> bool:
 
 def use_problems(config: CriteriaConfig, judged: Judged) -> Found:
     """Yield criteria that do not apply to any case."""
-    for criterion, info in of_config(config):
+    for criterion, info in described_criteria(config):
         if judged.scenarios and not judged.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
             hint = "Remove it, or move its cases to another folder"
@@ -114,7 +114,7 @@ def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
     """Yield criteria that would not be evaluated because no judge is available."""
-    for criterion, info in of_config(config):
+    for criterion, info in described_criteria(config):
         if not info.supported:
             continue
         if info.needs_service:

@@ -11,7 +11,7 @@ from workbench.engine.scoring.conversation import Conversation, JudgeAccess
 from workbench.engine.scoring.verdict import case_status, metric_error
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
 from workbench.metrics.base import Scored
-from workbench.metrics.registry import asks, with_informational
+from workbench.metrics.registry import needs_bench, with_informational
 from workbench.model.criteria import CriteriaConfig
 
 
@@ -116,7 +116,7 @@ class CaseScoring:
         return replace(self._only_computed(conversation), expected=expected, actual=actual)
 
     def _asks(self, name: str) -> bool:
-        return asks(name, custom=name in self._config.custom_metrics)
+        return needs_bench(name, custom=name in self._config.custom_metrics)
 
     def _asking(self) -> JudgeAccess | None:
         """Return the settings for this case's judges, or None if no criterion asks a judge."""

@@ -11,7 +11,7 @@ from workbench.engine.scoring.client import Scorer, ScorerChannel
 from workbench.events import CaseError, CaseStatus, Usage
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import read_scenario
-from workbench.simulation.simulated_user import Ended, Failed, Said, Step, without_asking
+from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, Step, step_without_judge
 
 _ATTEMPTS = 2
 """Number of attempts at a message if the scorer dies."""
@@ -65,7 +65,7 @@ class ScenarioUser:
 
     def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
         """Return the next move, or an awaitable of it if a model decides."""
-        known = without_asking(self._scenario, self._config, len(turns))
+        known = step_without_judge(self._scenario, self._config, len(turns))
         return self._ask(turns) if known is None else _move(known)
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class ScenarioUser:
 
 def _move(step: Step) -> Move:
     match step:
-        case Said():
+        case SimulatedMessage():
             return NextMessage({"role": "user", "parts": [{"text": step.text}]}, question=step.question)
         case Ended():
             return ConversationEnd(step.how, step.question)
@@ -128,7 +128,7 @@ def _move_of(frame: Frame) -> Move:
     question = frame.get("question") or {}
     match frame["op"]:
         case "said":
-            return _move(Said(frame["text"], question))
+            return _move(SimulatedMessage(frame["text"], question))
         case "ended":
             return _move(Ended(frame["how"], question))
         case "silent":

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.judge.base import DEFAULT_SAMPLES, JudgeOptions
 from workbench.judge.model_options import read_judge_options
 from workbench.metrics.description import JUDGE, RUBRICS
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.criteria import Criterion
 from workbench.simulation.config import SimulatorConfig
 
@@ -63,7 +63,7 @@ def criterion_calls(
 
     Each question is asked up to `samples` times. `rubrics` are those of the case and its turns.
     """
-    asks = known()[criterion.name].asks
+    asks = descriptions()[criterion.name].asks
     if asks is None or lacks_rubrics(criterion, rubrics):
         return CallRange()
     if asks.once:
@@ -80,7 +80,7 @@ def criterion_calls(
 
 def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
-    info = known().get(criterion.name)
+    info = descriptions().get(criterion.name)
     wanted = info.rubric_type if info is not None else ""
     own = criterion.options.get(RUBRICS)
     return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)

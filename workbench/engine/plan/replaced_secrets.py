@@ -11,7 +11,7 @@ from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.metrics.description import Part
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.invocation import Invocation, content_text, tool_calls
 
@@ -49,7 +49,7 @@ _REASON = "a secret was removed from the stored transcript, so the agent's words
 
 
 def _is_shown_secrets(name: str, turns: Sequence[Invocation]) -> bool:
-    info = known().get(name)
+    info = descriptions().get(name)
     if info is None or info.asks is not None or not info.looks_at:
         return True  # The criterion sees the whole conversation, which has a replaced secret.
     return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])

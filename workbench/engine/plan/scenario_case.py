@@ -9,12 +9,12 @@ from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, Met
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import identify_judge
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.template_names import instruction_faults
 from workbench.simulation.config import SimulatorConfig, read_simulator
 from workbench.simulation.scenario import read_scenario
-from workbench.simulation.simulated_user import Said, without_asking
+from workbench.simulation.simulated_user import SimulatedMessage, step_without_judge
 
 NO_REFERENCE = "the user is simulated, so there is no reference to compare with"
 Rubrics: TypeAlias = Sequence[Mapping[str, Any]]
@@ -61,7 +61,7 @@ def obstacle(
         cause = "a simulated user that speaks (llm_audio) is not supported yet"
         return Obstacle("not_evaluated", "simulator", cause, "Use `llm_backed`, which writes its messages")
     told = read_scenario(scenario)
-    if not isinstance(without_asking(told, simulator, 0), Said):
+    if not isinstance(step_without_judge(told, simulator, 0), SimulatedMessage):
         return None
     if simulator.custom_instructions is not None:
         faults = instruction_faults(simulator.custom_instructions, with_persona=told.persona is not None)
@@ -78,13 +78,13 @@ def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -
     """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
     if criterion.name in config.custom_metrics:
         return True
-    info = known().get(criterion.name)
+    info = descriptions().get(criterion.name)
     return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
 
 
 def scenario_criteria() -> list[str]:
     """Return the criteria that can judge a conversation with a simulated user."""
-    return [name for name, info in known().items() if info.suits_scenarios]
+    return [name for name, info in descriptions().items() if info.suits_scenarios]
 
 
 def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
@@ -119,7 +119,7 @@ def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResul
 
 
 def _unplayed(name: str, threshold: float, config: CriteriaConfig, why: CaseError) -> MetricResult:
-    info = known().get(name)
+    info = descriptions().get(name)
     status: MetricStatus = "not_evaluated"
     reason = f"{why.message}: {why.hint}" if why.hint else why.message
     if info is not None and name not in config.custom_metrics and info.scenarios == "no":

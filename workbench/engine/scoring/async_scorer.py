@@ -191,7 +191,7 @@ class AsyncScorer:
         request = case.request(criterion)
         bench = self._pool.bench(self._environments[case.environment], case.repeat, case.all_votes)
         try:
-            scored = only_limited(await registry.score_asking(request, bench))
+            scored = only_limited(await registry.score_with_bench(request, bench))
         except NotAvailableError as error:
             reason = f"{error}: {error.hint}" if error.hint else str(error)
             name, threshold = request.criterion.name, request.criterion.threshold

@@ -15,7 +15,7 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.scoring.conversation import ATTEMPTS, Conversation, OnScored, Request, blame_crash, frames_of
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
-from workbench.metrics.registry import asks
+from workbench.metrics.registry import needs_bench
 
 MODULE = "workbench.engine.scoring.scorer"
 _ANSWER_WITHIN = 300.0
@@ -71,7 +71,7 @@ class Scorer:
 
     def warm(self, criteria: Iterable[str]) -> None:
         """Start the process and let it import what these criteria need, without waiting."""
-        computed = sorted(name for name in set(criteria) if not asks(name))
+        computed = sorted(name for name in set(criteria) if not needs_bench(name))
         self._running().channel.send({"op": "warm", "criteria": computed})
 
     def begin_run(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
-from workbench.metrics.registry import asks
+from workbench.metrics.registry import needs_bench
 from workbench.model.criteria import Criterion
 
 ATTEMPTS = 2
@@ -45,7 +45,7 @@ class Conversation:
     def asks(self, index: int) -> bool:
         """Return whether a criterion waits for an answer of a judge, a service or a function."""
         name = self.criteria[index].name
-        return asks(name, custom=name in self.custom)
+        return needs_bench(name, custom=name in self.custom)
 
 
 @dataclass

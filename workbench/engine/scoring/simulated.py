@@ -20,7 +20,7 @@ from workbench.judge.base import NotAvailableError
 from workbench.judge.judge_pool import JudgeEnvironment, JudgePool
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import read_scenario
-from workbench.simulation.simulated_user import Ended, Failed, Said, SimulatedUser, Step
+from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, SimulatedUser, Step
 
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message], None]
@@ -47,7 +47,7 @@ async def simulate(message: Message, send: Send, pool: JudgePool, environments: 
         user = SimulatedUser(read_scenario(message["scenario"]), config, judge)
         while True:
             turn = await queue.get()
-            user.hear(turn["turn"])
+            user.add_turn(turn["turn"])
             if turn["answer"]:
                 step = await user.next()
                 _answer(send, number, step, dataclasses.asdict(bench.tally))
@@ -76,7 +76,7 @@ def _answer(send: Send, number: int, step: Step, tally: Mapping[str, Any]) -> No
 
 def _words(step: Step) -> Message:
     match step:
-        case Said():
+        case SimulatedMessage():
             return {"op": "said", "text": step.text}
         case Ended():
             return {"op": "ended", "how": step.how}

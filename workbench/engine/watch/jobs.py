@@ -17,7 +17,7 @@ from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseName, CaseRef, MetricResult
 from workbench.metrics.base import Scored, status_of
-from workbench.metrics.registry import asks
+from workbench.metrics.registry import needs_bench
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalCase, case_or_none
 
@@ -119,7 +119,7 @@ def _still_valid(scored: Scored, changes: Iterable[Change], config: CriteriaConf
         return None
     if name in config.custom_metrics:
         return scored
-    return _decided(scored, criterion.threshold) if asks(name) else None
+    return _decided(scored, criterion.threshold) if needs_bench(name) else None
 
 
 def _decided(scored: Scored, threshold: float) -> Scored:

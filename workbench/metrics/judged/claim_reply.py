@@ -5,20 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.judge.thoughts import spoken
+from workbench.judge.thoughts import without_thoughts
 from workbench.metrics.judged.passages import Origin
 from workbench.metrics.judged.prompts.claims import LABELS, POSITIVE
 from workbench.metrics.judged.reply_text import (
     MAX_LENGTH,
     UnreadableError,
     as_text,
-    bare,
-    beside_json,
-    first_of,
+    first_present,
     first_word,
     json_objects,
     json_values,
     line_objects,
+    normalised,
+    values_outside_json,
 )
 
 UNLABELLED = "unlabelled"
@@ -77,7 +77,7 @@ def read_sentences(text: str) -> list[str]:
         if len(lists) > 1:
             raise UnreadableError("the reply holds several lists of sentences")
         return [sentence for item in lists[0] or () if (sentence := as_text(_sentence(item)))]
-    tagged = [sentence.strip() for sentence in _TAGGED.findall(spoken(text[:MAX_LENGTH]))]
+    tagged = [sentence.strip() for sentence in _TAGGED.findall(without_thoughts(text[:MAX_LENGTH]))]
     if not tagged:
         raise UnreadableError("the reply holds no list of sentences")
     return [sentence for sentence in tagged if sentence]
@@ -93,23 +93,23 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
         UnreadableError: The reply holds no claim at all, or labels beside those in its JSON.
     """
     entries = _labelled(json_objects(text, ("claims", "sentences", "results")))
-    if entries and any(first_word(value) in LABELS for value in beside_json(text, _LABEL)):
+    if entries and any(first_word(value) in LABELS for value in values_outside_json(text, _LABEL)):
         raise UnreadableError("the reply has labels inside and outside its JSON, and one may be a quotation")
     entries = entries or _labelled(line_objects(text, _LINE_KEYS))
     if not entries:
         raise UnreadableError("the reply has no labels")
     claims = [Claim(sentence) for sentence in sentences]
-    places = {bare(sentence): index for index, sentence in reversed(list(enumerate(sentences)))}
+    places = {normalised(sentence): index for index, sentence in reversed(list(enumerate(sentences)))}
     added = []
     for entry in entries:
-        label = _label(first_of(entry, _LABEL))
+        label = _label(first_present(entry, _LABEL))
         place = _place(entry, places, len(sentences))
         if label == UNLABELLED:
             if place is not None and claims[place].label == UNLABELLED:
                 claims[place] = _claim(sentences[place], label, entry)
             continue
         if place is None:
-            sentence = as_text(first_of(entry, _SENTENCE)) or "(not a sentence of the text)"
+            sentence = as_text(first_present(entry, _SENTENCE)) or "(not a sentence of the text)"
             added.append(_claim(sentence, label, entry, "added"))
         elif claims[place].label == UNLABELLED or claims[place].positive:
             claims[place] = _claim(sentences[place], label, entry)
@@ -117,26 +117,26 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
 
 
 def _labelled(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [entry for entry in entries if first_of(entry, _LABEL) is not None]
+    return [entry for entry in entries if first_present(entry, _LABEL) is not None]
 
 
 def _sentence(item: Any) -> Any:
-    return first_of(item, _SENTENCE) if isinstance(item, dict) else item
+    return first_present(item, _SENTENCE) if isinstance(item, dict) else item
 
 
 def _label(value: Any) -> str:
-    word = re.sub(r"[\s-]+", "_", bare(value)) if isinstance(value, str) else ""
+    word = re.sub(r"[\s-]+", "_", normalised(value)) if isinstance(value, str) else ""
     return word if word in LABELS else UNLABELLED
 
 
 def _place(entry: dict[str, Any], places: Mapping[str, int], count: int) -> int | None:
     """Return the index of the sentence that an entry means: by its number, else by its words."""
-    number = first_of(entry, _NUMBER)
+    number = first_present(entry, _NUMBER)
     if isinstance(number, str):
         number = int(number.strip(" .#")) if re.fullmatch(r"\s*#?[0-9]{1,6}\.?\s*", number) else None
     if isinstance(number, int) and not isinstance(number, bool):
         return number - 1 if 1 <= number <= count else None
-    words = bare(as_text(first_of(entry, _SENTENCE)))
+    words = normalised(as_text(first_present(entry, _SENTENCE)))
     return places.get(words) if words else None
 
 
@@ -144,9 +144,9 @@ def _claim(sentence: str, label: str, entry: dict[str, Any], origin: Origin = "j
     return Claim(
         sentence,
         label,
-        as_text(first_of(entry, _REASONS)),
-        _excerpt(first_of(entry, _SUPPORTING)),
-        _excerpt(first_of(entry, _CONTRADICTING)),
+        as_text(first_present(entry, _REASONS)),
+        _excerpt(first_present(entry, _SUPPORTING)),
+        _excerpt(first_present(entry, _CONTRADICTING)),
         origin,
     )
 

@@ -15,7 +15,7 @@ from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, turn_pairs
 from workbench.metrics.description import read_options
 from workbench.metrics.judged.descriptions import AnswerOptions
-from workbench.metrics.judged.outcome import first_below, over_case, turn_result
+from workbench.metrics.judged.outcome import case_result, first_failure, turn_result
 from workbench.metrics.judged.prompts import final_response_match as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.verdicts import (
@@ -26,7 +26,7 @@ from workbench.metrics.judged.verdicts import (
     verdict_of,
     verdict_reason,
 )
-from workbench.metrics.judged.voting import Asked, ask
+from workbench.metrics.judged.voting import SampledQuestion, ask
 from workbench.model.criteria import Criterion
 
 
@@ -51,16 +51,16 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         )
         for expected, actual in pairs
     ]
-    asked = await asyncio.gather(
+    sampled = await asyncio.gather(
         *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
     )
-    turns = [_turn(criterion, judge, each) for each in asked]
+    turns = [_turn(criterion, judge, each) for each in sampled]
     overall = mean(turn.score for turn in turns)
     fine = "every answer means the same as the expected one"
-    return over_case(criterion, turns, overall, first_below(turns, fine), {"judge": judge.identity.as_json()})
+    return case_result(criterion, turns, overall, first_failure(turns, fine), {"judge": judge.identity.as_json()})
 
 
-def _turn(criterion: Criterion, judge: Judge, asked: Asked[Verdict]) -> MetricResult:
-    verdict = verdict_of(asked)
-    reason = verdict_reason(asked, verdict)
-    return turn_result(criterion, None if verdict is None else float(verdict), reason, verdict_details(asked, judge))
+def _turn(criterion: Criterion, judge: Judge, sampled: SampledQuestion[Verdict]) -> MetricResult:
+    verdict = verdict_of(sampled)
+    reason = verdict_reason(sampled, verdict)
+    return turn_result(criterion, None if verdict is None else float(verdict), reason, verdict_details(sampled, judge))

@@ -32,10 +32,10 @@ from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims,
 from workbench.metrics.judged.context import Piece, Sources, context_of
 from workbench.metrics.judged.descriptions import HallucinationOptions
 from workbench.metrics.judged.outcome import (
+    case_result,
     exact_mean,
-    first_below,
-    nothing_in_turn,
-    over_case,
+    first_failure,
+    not_applicable_turn,
     turn_result,
 )
 from workbench.metrics.judged.passages import Passage, passages
@@ -94,7 +94,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     intermediate = options.evaluate_intermediate_nl_responses
     texts = [_texts(turn, intermediate=intermediate) for turn in request.actual]
     if not any(texts):
-        return over_case(criterion, [_turn_without_text(criterion)] * len(texts), None, "", {})
+        return case_result(criterion, [_turn_without_text(criterion)] * len(texts), None, "", {})
     judge = bench.judge(options.judge_model_options.as_judge_options())
     judged = await asyncio.gather(
         *(
@@ -112,8 +112,8 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         "of_sentences": sum(claim.counts for claim in claims),
     }
     overall = exact_mean([turn.score for turn in turns])
-    reason = _remark(claims, adk_score) + first_below(turns, "all sentences are supported, or need no support")
-    return over_case(criterion, turns, overall, reason, details)
+    reason = _remark(claims, adk_score) + first_failure(turns, "all sentences are supported, or need no support")
+    return case_result(criterion, turns, overall, reason, details)
 
 
 def _texts(turn: Invocation, *, intermediate: bool) -> list[_Text]:
@@ -182,7 +182,7 @@ def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
 
 
 def _turn_without_text(criterion: Criterion) -> MetricResult:
-    return nothing_in_turn(criterion, "the agent said nothing")
+    return not_applicable_turn(criterion, "the agent said nothing")
 
 
 def _reason(claims: Sequence[Claim]) -> str:

@@ -24,12 +24,12 @@ def turn_result(
     return MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
 
 
-def nothing_in_turn(criterion: Criterion, reason: str) -> MetricResult:
+def not_applicable_turn(criterion: Criterion, reason: str) -> MetricResult:
     """Return the result of a turn that has nothing to judge."""
     return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, {})
 
 
-def over_case(
+def case_result(
     criterion: Criterion,
     turns: Sequence[MetricResult],
     score: float | None,
@@ -55,7 +55,7 @@ def over_case(
     return Scored(result, tuple(turns))
 
 
-def first_below(turns: Sequence[MetricResult], otherwise: str) -> str:
+def first_failure(turns: Sequence[MetricResult], otherwise: str) -> str:
     """Return the reason of the first turn without the full score, with its number; `otherwise` if there is none."""
     return next(
         (

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from workbench.metrics.words import Word, placed_words, words
+from workbench.metrics.rouge_words import Word, words, words_with_offsets
 
 Origin = Literal["judge", "reworded", "invented", "dropped", "added"]
 """Origin of a passage.
@@ -54,7 +54,7 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
 
     A sentence that the judge returns more often than the text contains it is returned as often as the text contains it.
     """
-    coverage = _Coverage(placed_words(_without_markup(text)))
+    coverage = _Coverage(words_with_offsets(_without_markup(text)))
     cut = [(sentence, _key(sentence)) for sentence in sentences]
     found = [coverage.cover(key) if key else _found_sign(text, sentence) for sentence, key in cut]
     known = {key for _, key in cut}

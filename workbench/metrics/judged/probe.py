@@ -69,15 +69,15 @@ def items(kind: str) -> list[Item]:
 
 async def run_probes(judge: Judge, kinds: Sequence[str] = ()) -> list[ProbeResult]:
     """Send every item of these kinds at once; without kinds, of all kinds."""
-    asked = [(kind, item) for kind in kinds or KINDS for item in items(kind)]
-    return list(await asyncio.gather(*(_ask(judge, kind, item) for kind, item in asked)))
+    sent = [(kind, item) for kind in kinds or KINDS for item in items(kind)]
+    return list(await asyncio.gather(*(_ask(judge, kind, item) for kind, item in sent)))
 
 
 async def _ask(judge: Judge, kind: str, item: Item) -> ProbeResult:
     rules = KINDS[kind]
-    asked = await ask_once(judge, rules.question(item), lambda text: rules.read(text, item))
-    got = asked.answers[0] if asked.answers else None
-    return ProbeResult(kind, item["id"], item["about"], item["right"], got, asked.unread)
+    sampled = await ask_once(judge, rules.question(item), lambda text: rules.read(text, item))
+    got = sampled.answers[0] if sampled.answers else None
+    return ProbeResult(kind, item["id"], item["about"], item["right"], got, sampled.unread)
 
 
 def _match(item: Item) -> Question:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from workbench.counting import counted
-from workbench.judge.thoughts import spoken
+from workbench.judge.thoughts import without_thoughts
 
 MAX_LENGTH = 1_000_000
 """Maximum characters of a reply that are read."""
@@ -38,15 +38,15 @@ def json_values(text: str) -> list[Any]:
         raise UnreadableError(
             f"the reply has {counted(len(text), 'character')}, more than the {MAX_LENGTH:,} that are read"
         )
-    return [value for _, _, value in _decoded(spoken(text))]
+    return [value for _, _, value in _decoded(without_thoughts(text))]
 
 
-def beside_json(text: str, keys: Collection[str]) -> list[Any]:
+def values_outside_json(text: str, keys: Collection[str]) -> list[Any]:
     """Return what follows `key:` outside of the values that `json_values` finds, up to the end of the line.
 
     If quotes are not escaped, a quotation may be the only valid JSON in a reply. The judge's own answer is then here.
     """
-    text = spoken(text)
+    text = without_thoughts(text)
     pieces, reached = [], 0
     for start, end, _ in _decoded(text):
         pieces.append(text[reached:start])
@@ -92,7 +92,7 @@ def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
     Keys are compared in lower case with `_` for blanks. Decoration is dropped.
     """
     found: list[dict[str, Any]] = []
-    for line in spoken(text[:MAX_LENGTH]).splitlines():
+    for line in without_thoughts(text[:MAX_LENGTH]).splitlines():
         match = _LINE.match(line[:10_000])
         key = re.sub(r"[ -]+", "_", match[1].strip().lower()) if match else ""
         if match is None or key not in keys:
@@ -103,7 +103,7 @@ def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
     return found
 
 
-def first_of(item: dict[str, Any], keys: Collection[str]) -> Any:
+def first_present(item: dict[str, Any], keys: Collection[str]) -> Any:
     """Return the value of the first key that is present; None if none is."""
     return next((item[key] for key in keys if item.get(key) is not None), None)
 
@@ -113,7 +113,7 @@ def as_text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def bare(text: str) -> str:
+def normalised(text: str) -> str:
     """Return text in lower case with blanks collapsed, without quotes, bullets and emphasis around it."""
     return " ".join(text.strip(_DECORATION).lower().split())
 

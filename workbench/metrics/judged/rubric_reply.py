@@ -7,12 +7,12 @@ from typing import Any, Literal, TypeAlias
 from workbench.metrics.judged.reply_text import (
     UnreadableError,
     as_text,
-    bare,
-    beside_json,
-    first_of,
+    first_present,
     first_word,
     json_objects,
     line_objects,
+    normalised,
+    values_outside_json,
 )
 from workbench.metrics.judged.rubric_sources import Rubric
 
@@ -42,18 +42,18 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
         UnreadableError: The reply holds no entry at all, or verdicts beside those in its JSON.
     """
     entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
-    if not any(first_of(entry, _VERDICT) is not None for entry in entries):
+    if not any(first_present(entry, _VERDICT) is not None for entry in entries):
         # JSON without a verdict may be a quotation in a reply that is written as lines.
         entries = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT)) or entries
-    elif any(first_word(value) in _WORDS for value in beside_json(text, _VERDICT)):
+    elif any(first_word(value) in _WORDS for value in values_outside_json(text, _VERDICT)):
         raise UnreadableError("the reply has verdicts inside and outside its JSON, and one may be a quotation")
     if not entries:
         raise UnreadableError("the reply has no verdicts")
     given: dict[str, list[RubricVote]] = {}
     for entry in entries:
-        rubric, verdict = _which(entry, rubrics), first_of(entry, _VERDICT)
+        rubric, verdict = _which(entry, rubrics), first_present(entry, _VERDICT)
         if rubric is not None and verdict is not None:
-            vote = RubricVote(_WORDS.get(first_word(verdict), "unclear"), as_text(first_of(entry, _REASONS)))
+            vote = RubricVote(_WORDS.get(first_word(verdict), "unclear"), as_text(first_present(entry, _REASONS)))
             given.setdefault(rubric.id, []).append(vote)
     return {rubric.id: _one(given[rubric.id]) for rubric in rubrics if rubric.id in given}
 
@@ -63,7 +63,7 @@ def _spread(entries: list[dict[str, Any]], rubrics: Sequence[Rubric]) -> list[di
     ids = {rubric.id for rubric in rubrics}
     spread = []
     for entry in entries:
-        if first_of(entry, _VERDICT) is not None or not ids & entry.keys():
+        if first_present(entry, _VERDICT) is not None or not ids & entry.keys():
             spread.append(entry)
             continue
         for key in ids & entry.keys():
@@ -73,10 +73,10 @@ def _spread(entries: list[dict[str, Any]], rubrics: Sequence[Rubric]) -> list[di
 
 
 def _which(entry: dict[str, Any], rubrics: Sequence[Rubric]) -> Rubric | None:
-    named, text = as_text(first_of(entry, _ID)), bare(as_text(first_of(entry, _TEXT)))
+    named, text = as_text(first_present(entry, _ID)), normalised(as_text(first_present(entry, _TEXT)))
     exact = next((rubric for rubric in rubrics if rubric.id == named), None)
-    near = next((rubric for rubric in rubrics if named and bare(rubric.id) == bare(named)), None)
-    by_text = [rubric for rubric in rubrics if text and bare(rubric.text) == text]
+    near = next((rubric for rubric in rubrics if named and normalised(rubric.id) == normalised(named)), None)
+    by_text = [rubric for rubric in rubrics if text and normalised(rubric.text) == text]
     return exact or near or (by_text[0] if len(by_text) == 1 else None)
 
 

@@ -50,7 +50,7 @@ def rubrics_by_turn(request: ScoreRequest, kind: str) -> list[tuple[Rubric, ...]
     return found
 
 
-def unused(request: ScoreRequest) -> list[str]:
+def untyped_ids(request: ScoreRequest) -> list[str]:
     """Return the ids of case and turn rubrics that have no type, and so are used by no criterion."""
     everywhere = [
         request.rubrics,

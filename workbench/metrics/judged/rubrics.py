@@ -26,19 +26,19 @@ from workbench.metrics.judged.descriptions import (
     AnswerRubricOptions,
 )
 from workbench.metrics.judged.outcome import (
+    case_result,
     exact_mean,
-    first_below,
-    nothing_in_turn,
-    over_case,
+    first_failure,
+    not_applicable_turn,
     samples_text,
     turn_result,
 )
 from workbench.metrics.judged.prompts import rubrics as prompt
 from workbench.metrics.judged.rubric_reply import RubricVote, read_votes
-from workbench.metrics.judged.rubric_sources import Rubric, rubrics_by_turn, unused
+from workbench.metrics.judged.rubric_sources import Rubric, rubrics_by_turn, untyped_ids
 from workbench.metrics.judged.turn_evidence import conversation, grounding, instructions, steps, tools
 from workbench.metrics.judged.turn_texts import answer_text, user_text
-from workbench.metrics.judged.voting import MAX_KEPT, Asked, ask, majority, still_needed
+from workbench.metrics.judged.voting import MAX_KEPT, SampledQuestion, ask, majority, still_needed
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
 
@@ -89,21 +89,23 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     else:
         pairs = zip(request.actual, rubrics, strict=True)
         data = [_question_data(turn, kind, own, with_intermediate, (turn,)) for turn, own in pairs]
-    asked = await asyncio.gather(
+    sampled = await asyncio.gather(
         *(_ask(judge, each, own, all_votes=bench.all_votes) for each, own in zip(data, rubrics, strict=True))
     )
-    judged = [_turn(criterion, judge, each, own) for each, own in zip(asked, rubrics, strict=True)]
-    unjudged = [nothing_in_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - len(judged))
+    judged = [_turn(criterion, judge, each, own) for each, own in zip(sampled, rubrics, strict=True)]
+    unjudged = [not_applicable_turn(criterion, "judged once, after the last turn")] * (
+        len(request.actual) - len(judged)
+    )
     return _case(request, judge, [*unjudged, *judged])
 
 
 def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
-    untyped = unused(request)
+    untyped = untyped_ids(request)
     reason = f"no rubrics: add them to the criterion, or to a case or turn with the type {kind.type}"
     if untyped:
         reason = f'no rubrics: {", ".join(untyped)} lacks "type": "{kind.type}"'
-    turns = [nothing_in_turn(request.criterion, reason)] * len(request.actual)
-    return over_case(request.criterion, turns, None, "", {"unused": untyped})
+    turns = [not_applicable_turn(request.criterion, reason)] * len(request.actual)
+    return case_result(request.criterion, turns, None, "", {"unused": untyped})
 
 
 def _question_data(
@@ -123,17 +125,19 @@ def _question_data(
     }
 
 
-async def _ask(judge: Judge, data: dict[str, Any], rubrics: Sequence[Rubric], *, all_votes: bool) -> Asked[Votes]:
+async def _ask(
+    judge: Judge, data: dict[str, Any], rubrics: Sequence[Rubric], *, all_votes: bool
+) -> SampledQuestion[Votes]:
     def needed(answers: Sequence[Votes], left: int) -> int:
         return max(still_needed(*_count(answers, rubric), left) for rubric in rubrics)
 
     question = prompt.question(data)
-    asked = await ask(judge, question, lambda text: read_votes(text, rubrics), needed, all_votes=all_votes)
-    undecided = [rubric.id for rubric in rubrics if majority(*_count(asked.answers, rubric)) is None]
-    for sample in asked.samples:
+    sampled = await ask(judge, question, lambda text: read_votes(text, rubrics), needed, all_votes=all_votes)
+    undecided = [rubric.id for rubric in rubrics if majority(*_count(sampled.answers, rubric)) is None]
+    for sample in sampled.samples:
         if sample.answer is not None and any(each not in sample.answer for each in undecided):
             judge.forget(question, sample.number)
-    return asked
+    return sampled
 
 
 def _count(answers: Sequence[Votes], rubric: Rubric) -> tuple[int, int]:
@@ -141,24 +145,26 @@ def _count(answers: Sequence[Votes], rubric: Rubric) -> tuple[int, int]:
     return verdicts.count("yes"), verdicts.count("no")
 
 
-def _turn(criterion: Criterion, judge: Judge, asked: Asked[Votes], rubrics: Sequence[Rubric]) -> MetricResult:
-    rows = [_row(asked, rubric) for rubric in rubrics]
+def _turn(
+    criterion: Criterion, judge: Judge, sampled: SampledQuestion[Votes], rubrics: Sequence[Rubric]
+) -> MetricResult:
+    rows = [_row(sampled, rubric) for rubric in rubrics]
     scores = [row["score"] for row in rows if row["score"] is not None]
     details = {
         "rubrics": rows,
-        "asked": len(asked.samples),
-        "of": asked.of,
+        "asked": len(sampled.samples),
+        "of": sampled.of,
         "split": any(row["votes"]["yes"] and row["votes"]["no"] for row in rows),
-        "questions": [asked.record(judge, _shown)],
+        "questions": [sampled.record(judge, _shown)],
     }
     overall = exact_mean(scores)
     unread = len(scores) < len(rows)
-    return turn_result(criterion, overall, _reason(rows, asked), details, unjudged=unread)
+    return turn_result(criterion, overall, _reason(rows, sampled), details, unjudged=unread)
 
 
-def _row(asked: Asked[Votes], rubric: Rubric) -> dict[str, Any]:
-    given = [votes[rubric.id] for votes in asked.answers if rubric.id in votes]
-    yes, no = _count(asked.answers, rubric)
+def _row(sampled: SampledQuestion[Votes], rubric: Rubric) -> dict[str, Any]:
+    given = [votes[rubric.id] for votes in sampled.answers if rubric.id in votes]
+    yes, no = _count(sampled.answers, rubric)
     verdict = majority(yes, no)
     side = "unclear" if verdict is None else "yes" if verdict else "no"
     rationale = next((vote.rationale for vote in given if vote.verdict == side), "")
@@ -172,23 +178,23 @@ def _row(asked: Asked[Votes], rubric: Rubric) -> dict[str, Any]:
             "yes": yes,
             "no": no,
             "unclear": len(given) - yes - no,
-            "missing": len(asked.answers) - len(given),
-            "unread": len(asked.samples) - len(asked.answers),
+            "missing": len(sampled.answers) - len(given),
+            "unread": len(sampled.samples) - len(sampled.answers),
         },
         "rationale": rationale[:MAX_KEPT],
-        "asked": len(asked.samples),
-        "of": asked.of,
+        "asked": len(sampled.samples),
+        "of": sampled.of,
     }
 
 
-def _reason(rows: Sequence[dict[str, Any]], asked: Asked[Votes]) -> str:
+def _reason(rows: Sequence[dict[str, Any]], sampled: SampledQuestion[Votes]) -> str:
     """Return one sentence: the rubrics without a verdict, else those not fulfilled, with the judge's rationale."""
-    samples = samples_text(len(asked.samples), asked.of)
+    samples = samples_text(len(sampled.samples), sampled.of)
     unread = [row for row in rows if row["score"] is None]
-    if len(unread) == len(rows) and not asked.answers:
-        return f"no verdict ({samples}): {asked.unread}"
+    if len(unread) == len(rows) and not sampled.answers:
+        return f"no verdict ({samples}): {sampled.unread}"
     if unread:
-        why = asked.cut or unread[0]["rationale"]
+        why = sampled.cut or unread[0]["rationale"]
         named = ", ".join(row["rubric_id"] for row in unread)
         return f"the judge gave no verdict on {named} ({samples}){f': {why}' if why else ''}"
     missed = [row for row in rows if not row["score"]]
@@ -204,7 +210,7 @@ def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) ->
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_id.setdefault(row["rubric_id"], []).append(row)
-    untyped = unused(request)
+    untyped = untyped_ids(request)
     details = {
         "judge": judge.identity.as_json(),
         "rubrics": [
@@ -213,10 +219,10 @@ def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) ->
         ],
         "unused": untyped,
     }
-    reason = first_below(turns, "all rubrics are fulfilled")
+    reason = first_failure(turns, "all rubrics are fulfilled")
     if untyped:
         reason += f"; not used because they have no type: {', '.join(untyped)}"
-    return over_case(request.criterion, turns, exact_mean(row["score"] for row in rows), reason, details)
+    return case_result(request.criterion, turns, exact_mean(row["score"] for row in rows), reason, details)
 
 
 def _shown(votes: Votes) -> dict[str, dict[str, str]]:

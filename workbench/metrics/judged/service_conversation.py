@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.events import MetricResult
 from workbench.metrics.base import Bench, Scored, ScoreRequest, same_length
-from workbench.metrics.judged.outcome import nothing_in_turn, over_case
+from workbench.metrics.judged.outcome import case_result, not_applicable_turn
 from workbench.metrics.judged.service_scores import SERVICE, rated_turn
 from workbench.metrics.judged.turn_evidence import agents
 from workbench.metrics.judged.voting import MAX_KEPT
@@ -33,9 +33,9 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     rating = await bench.service().rate(criterion.name, conversation_sent(request.actual))
     rubrics = list(_rubrics(rating.get("rubrics")))
     last = rated_turn(criterion, rating, {"rubrics": rubrics}, _rubric_summary(rubrics))
-    unrated = [nothing_in_turn(criterion, "rated once, after the last turn")] * (len(request.actual) - 1)
+    unrated = [not_applicable_turn(criterion, "rated once, after the last turn")] * (len(request.actual) - 1)
     turns: list[MetricResult] = [*unrated, last]
-    return over_case(criterion, turns, last.score, last.reason, {"service": SERVICE, "rubrics": rubrics})
+    return case_result(criterion, turns, last.score, last.reason, {"service": SERVICE, "rubrics": rubrics})
 
 
 def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.events import MetricResult
 from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, same_length, turn_pairs
-from workbench.metrics.judged.outcome import over_case, turn_result
+from workbench.metrics.judged.outcome import case_result, turn_result
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.voting import MAX_KEPT
 from workbench.model.criteria import Criterion
@@ -42,7 +42,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     scored = [turn for turn in turns if turn.score is not None]
     lowest = min(scored, key=lambda turn: turn.score or 0.0, default=turns[0])
     reason = f"turn {turns.index(lowest) + 1}: {lowest.reason}"
-    return over_case(criterion, turns, overall, reason, {"service": SERVICE})
+    return case_result(criterion, turns, overall, reason, {"service": SERVICE})
 
 
 def _instances(request: ScoreRequest) -> list[dict[str, str | None]]:

@@ -20,7 +20,7 @@ from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
 from workbench.metrics.description import read_options
 from workbench.metrics.judged.descriptions import SimulatorOptions
-from workbench.metrics.judged.outcome import first_below, over_case, short, turn_result
+from workbench.metrics.judged.outcome import case_result, first_failure, short, turn_result
 from workbench.metrics.judged.prompts import user_message as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.verdicts import (
@@ -31,7 +31,7 @@ from workbench.metrics.judged.verdicts import (
     verdict_of,
     verdict_reason,
 )
-from workbench.metrics.judged.voting import Asked, ask
+from workbench.metrics.judged.voting import SampledQuestion, ask
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
 
@@ -56,11 +56,11 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         if index
     ]
     questions.append(prompt.question(scenario, history, signal, signal))
-    *asked, stop = await asyncio.gather(
+    *sampled, stop = await asyncio.gather(
         *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
     )
     turns = [_first_turn(criterion, request.actual[0], str(scenario.get("starting_prompt") or ""))]
-    turns += [_later_turn(criterion, judge, *pair) for pair in zip(request.actual[1:], asked, strict=True)]
+    turns += [_later_turn(criterion, judge, *pair) for pair in zip(request.actual[1:], sampled, strict=True)]
     return _case(request, judge, turns, stop)
 
 
@@ -78,13 +78,17 @@ def _first_turn(criterion: Criterion, turn: Invocation, starting_prompt: str) ->
     return turn_result(criterion, float(same), reason, details)
 
 
-def _later_turn(criterion: Criterion, judge: Judge, turn: Invocation, asked: Asked[Verdict]) -> MetricResult:
-    verdict = verdict_of(asked)
-    details = {**verdict_details(asked, judge), "message": user_text(turn)}
-    return turn_result(criterion, None if verdict is None else float(verdict), verdict_reason(asked, verdict), details)
+def _later_turn(
+    criterion: Criterion, judge: Judge, turn: Invocation, sampled: SampledQuestion[Verdict]
+) -> MetricResult:
+    verdict = verdict_of(sampled)
+    details = {**verdict_details(sampled, judge), "message": user_text(turn)}
+    return turn_result(
+        criterion, None if verdict is None else float(verdict), verdict_reason(sampled, verdict), details
+    )
 
 
-def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], stop: Asked[Verdict]) -> Scored:
+def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], stop: SampledQuestion[Verdict]) -> Scored:
     criterion, scenario = request.criterion, request.scenario or {}
     verdict = verdict_of(stop)
     stop_reason = f"stopping after the last turn: {verdict_reason(stop, verdict)}"
@@ -102,4 +106,4 @@ def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], st
     overall = mean(turn.score for turn in turns)
     fine = "the simulated user followed its plan and stopped in time"
     unjudged = stop_reason if verdict is None else ""
-    return over_case(criterion, turns, overall, first_below(turns, fine), details, unjudged=unjudged)
+    return case_result(criterion, turns, overall, first_failure(turns, fine), details, unjudged=unjudged)

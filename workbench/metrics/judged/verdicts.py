@@ -9,13 +9,13 @@ from workbench.metrics.judged.outcome import samples_text
 from workbench.metrics.judged.reply_text import (
     UnreadableError,
     as_text,
-    beside_json,
-    first_of,
+    first_present,
     first_word,
     json_objects,
     line_objects,
+    values_outside_json,
 )
-from workbench.metrics.judged.voting import MAX_KEPT, Asked, majority, still_needed
+from workbench.metrics.judged.voting import MAX_KEPT, SampledQuestion, majority, still_needed
 
 _VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
 _REASONS = ("reasoning", "rationale", "explanation", "reason")
@@ -43,21 +43,23 @@ def read_verdict(text: str) -> Verdict:
     Raises:
         UnreadableError: There is no verdict, an unknown one, or several different ones, or the judge cannot tell.
     """
-    found = [item for item in json_objects(text) if first_of(item, _VERDICT) is not None]
-    found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_of(item, _VERDICT)]
+    found = [item for item in json_objects(text) if first_present(item, _VERDICT) is not None]
+    found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_present(item, _VERDICT)]
     if not found:
         raise UnreadableError("the reply has no verdict")
-    words = [first_word(first_of(item, _VERDICT)) for item in found]
+    words = [first_word(first_present(item, _VERDICT)) for item in found]
     if set(words) == {_UNCLEAR}:
-        raise UnreadableError(f"{_UNCLEAR}: {as_text(first_of(found[-1], _REASONS)) or 'the judge gave no reason'}")
+        raise UnreadableError(
+            f"{_UNCLEAR}: {as_text(first_present(found[-1], _REASONS)) or 'the judge gave no reason'}"
+        )
     unknown = next((word for word in words if word not in _WORDS), None)
     if unknown is not None:
         raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or 'no word'}")
-    words += [word for value in beside_json(text, _VERDICT) if (word := first_word(value)) in _WORDS]
+    words += [word for value in values_outside_json(text, _VERDICT) if (word := first_word(value)) in _WORDS]
     verdicts = {_WORDS[word] for word in words}
     if len(verdicts) > 1:
         raise UnreadableError("the reply has several different verdicts")
-    return Verdict(verdicts.pop(), as_text(first_of(found[-1], _REASONS)))
+    return Verdict(verdicts.pop(), as_text(first_present(found[-1], _REASONS)))
 
 
 def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
@@ -66,33 +68,33 @@ def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
     return still_needed(valid, len(verdicts) - valid, left)
 
 
-def verdict_of(asked: Asked[Verdict]) -> bool | None:
+def verdict_of(sampled: SampledQuestion[Verdict]) -> bool | None:
     """Return whether most votes are valid; None if there is no vote."""
-    valid = sum(verdict.valid for verdict in asked.answers)
-    return majority(valid, len(asked.answers) - valid)
+    valid = sum(verdict.valid for verdict in sampled.answers)
+    return majority(valid, len(sampled.answers) - valid)
 
 
-def verdict_details(asked: Asked[Verdict], judge: Judge) -> dict[str, Any]:
+def verdict_details(sampled: SampledQuestion[Verdict], judge: Judge) -> dict[str, Any]:
     """Return `votes`, `asked`, `of`, `split` and `questions`."""
-    answers = asked.answers
+    answers = sampled.answers
     valid = sum(verdict.valid for verdict in answers)
     return {
-        "votes": {"valid": valid, "invalid": len(answers) - valid, "unread": len(asked.samples) - len(answers)},
-        "asked": len(asked.samples),
-        "of": asked.of,
+        "votes": {"valid": valid, "invalid": len(answers) - valid, "unread": len(sampled.samples) - len(answers)},
+        "asked": len(sampled.samples),
+        "of": sampled.of,
         "split": 0 < valid < len(answers),
-        "questions": [asked.record(judge, _shown)],
+        "questions": [sampled.record(judge, _shown)],
     }
 
 
-def verdict_reason(asked: Asked[Verdict], verdict: bool | None) -> str:
+def verdict_reason(sampled: SampledQuestion[Verdict], verdict: bool | None) -> str:
     """Return one sentence with the votes and the reasoning of the first judge on the winning side."""
-    samples = samples_text(len(asked.samples), asked.of)
+    samples = samples_text(len(sampled.samples), sampled.of)
     if verdict is None:
-        return f"no verdict ({samples}): {asked.unread}"
-    winners = [answer for answer in asked.answers if answer.valid is verdict]
+        return f"no verdict ({samples}): {sampled.unread}"
+    winners = [answer for answer in sampled.answers if answer.valid is verdict]
     name = "valid" if verdict else "invalid"
-    summary = f"{name} by {len(winners)} of {len(asked.answers)} votes ({samples})"
+    summary = f"{name} by {len(winners)} of {len(sampled.answers)} votes ({samples})"
     reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
     return f"{summary}: {reasoning}" if reasoning else summary
 

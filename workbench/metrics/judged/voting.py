@@ -29,7 +29,7 @@ class Sample(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
+class SampledQuestion(Generic[T]):
     """A question and its samples, in the order of their numbers. At most `of` samples are requested."""
 
     question: Question
@@ -85,7 +85,7 @@ async def ask(
     needed: Callable[[Sequence[T], int], int],
     *,
     all_votes: bool,
-) -> Asked[T]:
+) -> SampledQuestion[T]:
     """Request samples until `needed(answers, left)` is 0 or all samples are used. `read` raises UnreadableError."""
     of = judge.options.samples
     samples: list[Sample[T]] = []
@@ -96,12 +96,12 @@ async def ask(
             break
         first = len(samples) + 1
         samples += await asyncio.gather(*(_one(judge, question, read, first + index) for index in range(count)))
-    return Asked(question, tuple(samples), of)
+    return SampledQuestion(question, tuple(samples), of)
 
 
-async def ask_once(judge: Judge, question: Question, read: Callable[[str], T]) -> Asked[T]:
+async def ask_once(judge: Judge, question: Question, read: Callable[[str], T]) -> SampledQuestion[T]:
     """Request one sample, whatever the options say."""
-    return Asked(question, (await _one(judge, question, read, 1),), 1)
+    return SampledQuestion(question, (await _one(judge, question, read, 1),), 1)
 
 
 async def _one(judge: Judge, question: Question, read: Callable[[str], T], number: int) -> Sample[T]:

@@ -4,7 +4,7 @@ import math
 
 from workbench.counting import counted
 from workbench.history.pass_rates import RunRate, Trend
-from workbench.repeats.wording import percent
+from workbench.repeats.repeat_texts import percent
 
 
 def trend_words(trend: Trend) -> str:

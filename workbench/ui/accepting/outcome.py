@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.events import MetricResult
 from workbench.metrics.base import ScoreRequest, mean
-from workbench.metrics.registry import known, score
-from workbench.metrics.words import words
+from workbench.metrics.registry import descriptions, score
+from workbench.metrics.rouge_words import words
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 
@@ -50,7 +50,7 @@ def outcomes(
     found = []
     for criterion in criteria:
         scores: list[float | None] | None = None
-        info = known().get(criterion.name)
+        info = descriptions().get(criterion.name)
         if info is not None and info.compares_calls and info.asks is None:
             scores = [score(ScoreRequest(criterion, side, tuple(whole))).result.score for side in (old, new)]
         elif criterion.name == WORDS:
@@ -93,5 +93,5 @@ def concerns(kind: str, failed: Iterable[str]) -> list[str]:
     """Which of the failed criteria a hunk of this kind is about."""
     if kind in ("text", "text added", "text removed", "result"):
         return []
-    infos = [known()[name] for name in failed if name in known()]
+    infos = [descriptions()[name] for name in failed if name in descriptions()]
     return [info.name for info in infos if (info.compares_answers if kind == "answer" else info.compares_calls)]

@@ -93,7 +93,7 @@ class Accept(Controller):
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
     """Return a function that names the criteria that failed in the turn of a hunk."""
-    from workbench.metrics.registry import known
+    from workbench.metrics.registry import descriptions
     from workbench.ui.accepting.outcome import concerns
 
     def failed(hunk: "Hunk") -> str:
@@ -101,6 +101,6 @@ def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
             return ""
         metrics = record.turns[hunk.turn].metrics
         names = [name for name, result in metrics.items() if result.status == "failed"]
-        return ", ".join(known()[name].short_name or name for name in concerns(hunk.kind, names))
+        return ", ".join(descriptions()[name].short_name or name for name in concerns(hunk.kind, names))
 
     return failed

@@ -6,7 +6,7 @@ from typing import Any
 from workbench.authoring.criteria_change import Content, has_rubrics
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import PRESETS, Preset, guide, proposed
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.text import one_line
 from workbench.ui.items import Item
 
@@ -36,7 +36,7 @@ def items_for(content: Content, row: FormRow | None) -> list[Item]:
     found.append(Item("one criterion", heading=True))
     found += [
         Item(one_line(info.title), Chosen(criterion=info.name), f"{info.name} {proposed(info.name)}", guide(info))
-        for info in known().values()
+        for info in descriptions().values()
         if not info.informational and info.name not in there
     ]
     return found

@@ -7,7 +7,7 @@ from workbench.authoring.criteria_presets import cost, needs
 from workbench.authoring.what_if import Flip, Outlook
 from workbench.counting import counted, few
 from workbench.judge.base import DEFAULT_SAMPLES
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.editing.values import json_text
@@ -35,7 +35,7 @@ def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
 
 
 def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
-    info = known().get(row.criterion)
+    info = descriptions().get(row.criterion)
     if info is None:
         return "A metric of your own: only its threshold can be set here, the rest is kept as it stands."
     samples = next((one.value for one in rows if one.criterion == info.name and one.field.name == "num_samples"), None)

@@ -19,7 +19,7 @@ from workbench.ui.textual_private import set_border_title
 
 if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun
-    from workbench.repeats.account import CaseRepeats
+    from workbench.repeats.summary import CaseRepeats
 
 _TELLS_EARLIER = "Scores"
 

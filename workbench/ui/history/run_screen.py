@@ -24,7 +24,7 @@ from workbench.model.evalset import CaseSummary, EvalsetDocument
 from workbench.model.opening import Opened
 from workbench.prices import Prices
 from workbench.rendering.document import Subject
-from workbench.repeats.account import account
+from workbench.repeats.summary import summarize
 from workbench.store import CaseRecord, Store
 from workbench.stored_records import brief_records, end_all, read_records
 from workbench.text import one_line
@@ -215,7 +215,7 @@ class RunScreen(TwoSides):
         refs, ref = self.tree_view.refs, self.tree_view.ref
         assert ref is not None
         record = self._records[ref]
-        repeats = account([self._records[one] for one in refs], record.until_sure) if len(refs) > 1 else None
+        repeats = summarize([self._records[one] for one in refs], record.until_sure) if len(refs) > 1 else None
         self.right.show_case(Subject(record, runs=runs_dir(self._state), prices=self._prices, repeats=repeats))
 
     def _about(self) -> list[Line]:

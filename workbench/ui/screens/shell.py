@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.events import CaseRef
     from workbench.rendering.changed import Change
     from workbench.rendering.document import Subject
-    from workbench.repeats.account import CaseRepeats
+    from workbench.repeats.summary import CaseRepeats
     from workbench.store import CaseRecord
 
 

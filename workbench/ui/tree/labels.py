@@ -21,7 +21,7 @@ from workbench.rendering.faces import (
 )
 from workbench.rendering.judged import case_is_split, is_heuristic, judge_of
 from workbench.rendering.staleness import stale_mark
-from workbench.repeats.wording import CAUSES, percent
+from workbench.repeats.repeat_texts import CAUSES, percent
 from workbench.scores import cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line

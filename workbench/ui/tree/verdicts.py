@@ -18,7 +18,7 @@ from workbench.events import (
 from workbench.rates import PassRate
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.staleness import stale_count
-from workbench.repeats.change import rate_of
+from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
 from workbench.store import CaseRecord, Store
 from workbench.ui.imports import ImportBook
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.triage.entry import Entry
     from workbench.dependencies.change import Change
-    from workbench.repeats.account import CaseRepeats
+    from workbench.repeats.summary import CaseRepeats
 
 WHOLE_FILE = -1
 """Stands for a case's number where the file as a whole has the verdict: it could not be read."""
@@ -154,7 +154,7 @@ class Verdicts:
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
         """The repeats of a case taken together; None where it was executed once, or never."""
-        from workbench.repeats.account import account
+        from workbench.repeats.summary import summarize
 
         view = self.views.get((evalset, case))
         if view is None or len(view.refs) < 2:
@@ -163,7 +163,7 @@ class Verdicts:
         known = self._accounts.get((evalset, case))
         if known is None or known[0] is not view:
             until = self.store.records[view.worst].until_sure
-            known = view, account(list(self.records(evalset, case)), until)
+            known = view, summarize(list(self.records(evalset, case)), until)
             self._accounts[evalset, case] = known
         return known[1]
 

@@ -29,7 +29,7 @@ from workbench.events import Noticed
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.own_kinds import FUNCTION
 from workbench.metrics.custom import function_path
-from workbench.metrics.registry import known, of_config, rubric_types
+from workbench.metrics.registry import described_criteria, descriptions, rubric_types
 from workbench.model.criteria import Criterion
 from workbench.simulation.config import read_simulator
 
@@ -121,7 +121,7 @@ def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[s
         if own is not None:
             yield criterion.name, function_path(own)
     for criterion in judged_criteria(item):
-        model = "" if known()[criterion.name].needs_service else checked.options(criterion).model
+        model = "" if descriptions()[criterion.name].needs_service else checked.options(criterion).model
         if model.startswith(FUNCTION):
             yield criterion.name, model.removeprefix(FUNCTION)
 
@@ -172,7 +172,7 @@ def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
 
 
 def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
-    info = known().get(criterion.name)
+    info = descriptions().get(criterion.name)
     if info is None or criterion.name in items[0].config.custom_metrics:
         return ""
     if not any(applies(criterion.name, item) for item in items):
@@ -189,8 +189,8 @@ def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
     found = {
         (item.config_file, criterion.name, *useless): None
         for item in cases
-        for criterion, info in of_config(item.config)
-        for useless in info.useless(criterion.options)
+        for criterion, info in described_criteria(item.config)
+        for useless in info.useless_options(criterion.options)
     }
     for file, name, option, value, only in found:
         message = f"{file}: {name} waits for {value}, but simulated users end with {only}"

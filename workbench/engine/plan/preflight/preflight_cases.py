@@ -7,13 +7,13 @@ from typing import Any
 from workbench.counting import counted
 from workbench.engine.plan.judge_calls import options_of
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, who_plays
-from workbench.judge.addresses import shown
+from workbench.judge.addresses import shown_address
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import identify_judge
 from workbench.judge.vertex import SERVICE_NAME as SERVICE
 from workbench.judge.vertex import vertex_access
-from workbench.metrics.registry import known
+from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
 from workbench.simulation.config import read_simulator
@@ -41,7 +41,7 @@ class PreflightCase:
 def judged_criteria(item: PreflightCase) -> Iterator[Criterion]:
     """Yield the criteria that ask a judge or the service about this case."""
     for criterion in item.config.criteria:
-        info = known().get(criterion.name)
+        info = descriptions().get(criterion.name)
         if info is None or criterion.name in item.config.custom_metrics or not info.supported:
             continue
         if (info.needs_judge or info.needs_service) and applies(criterion.name, item):
@@ -50,7 +50,7 @@ def judged_criteria(item: PreflightCase) -> Iterator[Criterion]:
 
 def applies(name: str, item: PreflightCase) -> bool:
     """Return whether the criterion suits the case, which has either a reference or a simulated user."""
-    info = known()[name]
+    info = descriptions()[name]
     return info.scenarios != ("no" if item.case.scenario is not None else "only")
 
 
@@ -111,7 +111,7 @@ class PreflightCases:
     def judge(self, agent: str, criterion: Criterion) -> JudgeIdentity | NotAvailableError:
         """Return the judge of a criterion in cases of an agent, or why no judge is available."""
         options = self.options(criterion)
-        service = known()[criterion.name].needs_service
+        service = descriptions()[criterion.name].needs_service
         key = agent, "" if service else options.model
         if key not in self._known:
             environment = self.environment_of(agent)
@@ -134,4 +134,4 @@ class PreflightCases:
 
 
 def _service(values: Mapping[str, str]) -> JudgeIdentity:
-    return JudgeIdentity(SERVICE, "gemini", base_url=shown(vertex_access(values).base_url))
+    return JudgeIdentity(SERVICE, "gemini", base_url=shown_address(vertex_access(values).base_url))

@@ -11,7 +11,7 @@ from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
-from workbench.metrics.registry import asks
+from workbench.metrics.registry import needs_bench
 from workbench.model.evalset import BrokenCaseError, EvalCase
 
 CHECKED_CASES = 1000
@@ -89,6 +89,6 @@ def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
     Checking them one by one would take as long as running some of them.
     """
     config = entry.config
-    if any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
+    if any(needs_bench(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
         return False
     return not (config.user_simulator_config or source.evalset.document.mentions("cenario", "ubrics"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
-from workbench.metrics.words import _combines, placed_words, words
+from workbench.metrics.rouge_words import _combines, words, words_with_offsets
 
 _SCRIPTS = "aZ9_-'. ½İßΣςéﬁｶﾞ①가각ᄀ\u1161\u11a8漢字かｶー・ไทยก่ำ๏ລາວខ្មែរမြန်မာहिन्दीعربي\u0301\u200d\u3000\U0001d400👩🏽🇵🇹"
 texts = st.text() | st.text(_SCRIPTS, max_size=12)
@@ -36,7 +36,7 @@ def test_words_are_the_rules_words(text: str) -> None:
 
 @given(texts)
 def test_places_belong_to_the_same_words(text: str) -> None:
-    placed = placed_words(text)
+    placed = words_with_offsets(text)
     assert [word.text for word in placed] == words(text)
     assert all(0 <= word.start < word.end <= len(text) for word in placed)
     for before, after in itertools.pairwise(placed):
@@ -74,13 +74,21 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 
 def test_places_survive_what_changes_length() -> None:
     text = "İstanbul: ½ ﬁn, 가각"
-    assert [text[word.start : word.end] for word in placed_words(text)] == ["İstanbul", "½", "½", "ﬁn", "가", "각"]
+    found = [text[word.start : word.end] for word in words_with_offsets(text)]
+    assert found == [
+        "İstanbul",
+        "½",
+        "½",
+        "ﬁn",
+        "가",
+        "각",
+    ]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_has_words_too(text: str) -> None:
-    assert [word.text for word in placed_words(text)] == words(text)
+    assert [word.text for word in words_with_offsets(text)] == words(text)
 
 
 def test_a_hundred_thousand_marks_on_one_letter_end() -> None:
-    assert len(placed_words("a" + "\u0301" * 100_000 + " b")) == 2
+    assert len(words_with_offsets("a" + "\u0301" * 100_000 + " b")) == 2

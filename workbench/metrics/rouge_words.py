@@ -32,7 +32,7 @@ def words(text: str) -> list[str]:
     return [folded[match.start() : match.end()] for match in _WORD.finditer(folded.translate(_CLASSES))]
 
 
-def placed_words(text: str) -> list[Word]:
+def words_with_offsets(text: str) -> list[Word]:
     """Return the words with their offsets. Two words made from one character (the digits of ½) share its offsets."""
     if text.isascii():
         return [Word(match.group(), *match.span()) for match in _ASCII_WORD.finditer(text.lower())]

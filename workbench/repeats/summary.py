@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 from workbench.events import CaseRef
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_responses
 from workbench.rates import PassRate, Sure, broke_off, pass_hat_k, sure
-from workbench.repeats.change import rate_of
+from workbench.repeats.outcome_change import rate_of
 from workbench.repeats.votes import firmness
 from workbench.store import CaseRecord
 
@@ -127,7 +127,7 @@ class CaseRepeats:
         return pass_hat_k(self.rate.passed, self.rate.total, k)
 
 
-def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRepeats:
+def summarize(records: Sequence[CaseRecord], until: float | None = None) -> CaseRepeats:
     """Return the summary of one case's repeats. There is at least one."""
     ordered = tuple(sorted(records, key=lambda record: record.ref.repeat))
     rate, broke = rate_of(ordered), sum(broke_off(record.state, record.brief_error) for record in ordered)
@@ -148,13 +148,13 @@ def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRe
     )
 
 
-def accounts(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
+def summarize_all(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
     """Yield the summary of each case that was repeated, in the order of the records."""
     cases: dict[tuple[str, ...], list[CaseRecord]] = {}
     for record in records:
         ref = record.ref
         cases.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), []).append(record)
-    return (account(found, until) for found in cases.values() if len(found) > 1 or until is not None)
+    return (summarize(found, until) for found in cases.values() if len(found) > 1 or until is not None)
 
 
 def _has_transcript(record: CaseRecord) -> bool:
@@ -232,9 +232,9 @@ def _evidence(record: CaseRecord, criterion: str) -> Evidence:
     It includes the user's messages, because a simulated user varies them.
     """
     # Loading this module, for instance for a usage error, must not load all descriptions.
-    from workbench.metrics.registry import known
+    from workbench.metrics.registry import descriptions
 
-    info = known().get(criterion)
+    info = descriptions().get(criterion)
     if info is not None and info.compares_calls:
         # Unchanged: for this criterion missing arguments differ from {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])

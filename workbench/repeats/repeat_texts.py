@@ -7,7 +7,7 @@ from workbench.text import one_line
 
 if TYPE_CHECKING:
     # The tree imports this module before the first frame.
-    from workbench.repeats.account import CaseRepeats, Cause
+    from workbench.repeats.summary import CaseRepeats, Cause
 
 CAUSES: "dict[Cause, str]" = {
     "agent": "agent",

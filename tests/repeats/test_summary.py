@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
-from workbench.repeats.account import CaseRepeats, account, accounts, criterion_repeats
+from workbench.repeats.repeat_texts import percent, sentence, share
+from workbench.repeats.summary import CaseRepeats, criterion_repeats, summarize, summarize_all
 from workbench.repeats.votes import hangs_on_one
-from workbench.repeats.wording import percent, sentence, share
 from workbench.store import CaseRecord, CaseState, Turn
 
 JUDGED = "final_response_match_v2"
@@ -51,11 +51,11 @@ def execution(
 
 
 def kind_of(*records: CaseRecord) -> str:
-    return account(records).kind
+    return summarize(records).kind
 
 
 def test_other_calls_are_the_agent() -> None:
-    found = account(
+    found = summarize(
         [
             execution(1, name=CALLS, calls=("find",)),
             execution(2, "failed", name=CALLS, calls=("find", "send")),
@@ -96,7 +96,7 @@ def test_both() -> None:
         execution(3, "failed", said="sent!", votes=(2, 3)),
     ]
     assert kind_of(*records) == "both"
-    assert account(records).criteria[0].split == 1
+    assert summarize(records).criteria[0].split == 1
 
 
 def test_one_vote_each_on_other_answers_says_neither() -> None:
@@ -110,25 +110,27 @@ def test_rules_are_firm() -> None:
 
 
 def test_an_agent_that_breaks_off_has_not_passed() -> None:
-    found = account([execution(1, votes=(1, 0)), execution(2, "error", error="timeout")])
+    found = summarize([execution(1, votes=(1, 0)), execution(2, "error", error="timeout")])
     assert (found.kind, found.rate.total, found.broke, found.without_verdict) == ("agent", 2, 1, 0)
 
 
 @pytest.mark.parametrize("error", ["judge", "quota", "cancelled", "simulator", "internal"])
 def test_what_the_agent_is_not_to_blame_for_does_not_count(error: ErrorKind) -> None:
-    found = account([execution(1), execution(2, "error", error=error)])
+    found = summarize([execution(1), execution(2, "error", error=error)])
     assert (found.kind, found.rate.total, found.without_verdict) == ("stable", 1, 1)
 
 
 def test_a_passing_case_shows_the_spread_of_its_judge() -> None:
-    found = account([execution(1, votes=(3, 2)), execution(2, votes=(5, 0))])
+    found = summarize([execution(1, votes=(3, 2)), execution(2, votes=(5, 0))])
     assert (found.kind, found.criteria[0].split) == ("stable", 1)
     assert "votes split in 1" in sentence(found)
 
 
 def test_the_same_text_scored_otherwise_is_a_spread_of_labels() -> None:
     name = "hallucinations_v1"
-    found = account([execution(1, name=name, judge=JUDGE, score=0.9), execution(2, name=name, judge=JUDGE, score=1.0)])
+    found = summarize(
+        [execution(1, name=name, judge=JUDGE, score=0.9), execution(2, name=name, judge=JUDGE, score=1.0)]
+    )
     assert (found.kind, found.criteria[0].rejudged) == ("stable", 2)
 
 
@@ -147,22 +149,22 @@ def test_foreign_details_are_no_votes() -> None:
     )
     for details in foreign:
         record.metrics[JUDGED] = MetricResult(JUDGED, "passed", 1.0, 1.0, "", details)
-        assert account([record, execution(2, "failed")]).flaky
+        assert summarize([record, execution(2, "failed")]).flaky
 
 
 def test_a_sentence() -> None:
     records = [
         execution(n, name=CALLS, calls=("find",) * n, state="passed" if n < 4 else "failed") for n in range(1, 6)
     ]
-    assert sentence(account(records)) == "3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)"
-    assert sentence(account(records, until=0.9)).endswith("not sure yet whether 90 % pass")
-    assert sentence(account([execution(1, "error", error="judge")])) == "nothing has a verdict"
+    assert sentence(summarize(records)) == "3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)"
+    assert sentence(summarize(records, until=0.9)).endswith("not sure yet whether 90 % pass")
+    assert sentence(summarize([execution(1, "error", error="judge")])) == "nothing has a verdict"
 
 
 def test_only_what_ran_more_than_once_is_told_of() -> None:
-    assert not list(accounts([execution(1)]))
-    assert len(list(accounts([execution(1)], until=0.9))) == 1
-    assert [found.rate.total for found in accounts([execution(2), execution(1)])] == [2]
+    assert not list(summarize_all([execution(1)]))
+    assert len(list(summarize_all([execution(1)], until=0.9))) == 1
+    assert [found.rate.total for found in summarize_all([execution(2), execution(1)])] == [2]
 
 
 votes = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any)
@@ -186,20 +188,20 @@ def _records(plan: list[Any]) -> list[CaseRecord]:
 @given(runs, st.randoms(use_true_random=False))
 def test_the_account_adds_up_in_any_order(plan: list[Any], random: Any) -> None:
     records = _records(plan)
-    found = account(records)
+    found = summarize(records)
     assert found.rate.total + found.without_verdict + found.unfinished == len(records)
     assert (found.kind == "stable") == (not found.flaky)
     assert sum(path.times for path in found.paths) == sum(error is None for *_, error in plan)
     for criterion in found.criteria:
         assert (criterion.cause is not None) == (criterion.passed > 0 and criterion.failed > 0)
     random.shuffle(records)
-    assert account(records) == found
+    assert summarize(records) == found
 
 
 @given(runs)
 def test_one_answer_alone_is_never_the_agents_doing(plan: list[Any]) -> None:
     same = [(passed, "a", given_votes, None) for passed, _, given_votes, _ in plan]
-    assert account(_records(same)).kind in ("stable", "judge")
+    assert summarize(_records(same)).kind in ("stable", "judge")
 
 
 @given(runs)
@@ -209,7 +211,7 @@ def test_calls_alone_are_never_the_judges_doing(plan: list[Any]) -> None:
         execution(number, "passed" if said == "a" else "failed", name=CALLS, calls=(said,))
         for number, (_, said, _, _) in enumerate(plan, 1)
     ]
-    assert account(records).kind in ("stable", "agent")
+    assert summarize(records).kind in ("stable", "agent")
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
@@ -228,5 +230,5 @@ def test_nothing_is_rounded_to_always_or_never(value: float) -> None:
 
 def test_an_account_of_nothing_finished() -> None:
     record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c"), None, ""), "running")
-    found: CaseRepeats = account([record])
+    found: CaseRepeats = summarize([record])
     assert (found.unfinished, found.without_verdict, found.pass_hat(1)) == (1, 0, None)
