@@ -65,7 +65,7 @@ def _informational() -> tuple[Criterion, ...]:
 
 
 def needs_bench(name: str, *, custom: bool = False) -> bool:
-    """Return whether a criterion needs a `Bench`, so that `score_asking` must score it.
+    """Return whether a criterion needs a `Bench`, so that `score_with_bench` must score it.
 
     It does if it uses a judge or a service, or, with `custom`, if it is the user's own function.
     """

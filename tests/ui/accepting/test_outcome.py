@@ -44,7 +44,6 @@ def test_which_criterion_a_difference_is_about() -> None:
 def test_nothing_heavy_is_loaded_for_it(repository: Path) -> None:
     code = """
 import sys
-from workbench.metrics.registry import known
 from workbench.model.criteria import default_config
 from workbench.ui.accepting.outcome import outcomes
 turn = {"user_content": {"parts": [{"text": "Hi"}]}, "final_response": {"parts": [{"text": "Hello"}]}}
