@@ -263,3 +263,29 @@ async def test_a_front_end_that_raises_is_heard() -> None:
     out.put(Noticed("info", "x"))
     with pytest.raises(RuntimeError, match="no such widget"):
         await out.close()
+
+
+async def test_a_forced_end_leaves_no_task_behind() -> None:
+    writer, writing, go_on = Writer(), threading.Event(), threading.Event()
+    write = writer.write
+
+    def slow(lines: Iterable[Line], *, sync: bool) -> None:
+        writing.set()
+        go_on.wait(10)
+        write(lines, sync=sync)
+
+    writer.write = slow  # type: ignore[method-assign]
+    before = asyncio.all_tasks()
+    recorded = recorder(writer, [], [])
+    recorded.put(CaseFinished(REF, "passed", None, 0.1))
+    await asyncio.to_thread(writing.wait, 10)
+    recorded.put(RunFinished(0.1))
+    closing = asyncio.create_task(recorded.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.gather(closing, return_exceptions=True)
+    left = asyncio.all_tasks() - before
+    go_on.set()
+    results = await asyncio.gather(*left, return_exceptions=True)
+    assert [type(result) for result in results] == [asyncio.CancelledError] * len(left)
+    assert writer.closed

@@ -167,6 +167,9 @@ class Recorder:
                 await self._syncing
                 await summed_up
         finally:
+            for task in (self._pump, self._syncing):
+                if task is not None:
+                    task.cancel()  # After a forced end, it would use a thread that is gone.
             if self._journal is not None:
                 self._journal.close()
             self._thread.shutdown(wait=False)
