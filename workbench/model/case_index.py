@@ -23,7 +23,8 @@ _SPACE = re.compile(rb"[ \t\n\r]*")
 _KEY = re.compile(rb'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _SEPARATOR = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
 _WINDOW = 1 << 14
-_LONGEST_CASE = 1 << 20
+_SEARCH_DISTANCE = 1 << 20
+"""Bytes in which the next separator is searched, or more after large cases."""
 _decoder = json.JSONDecoder()
 MOST_CASES = 100_000
 """Maximum number of cases in one file; larger files are not opened."""
@@ -187,7 +188,7 @@ class _Indexer:
         data, separator, to_end, to_open = self._data, self._separator, self._separator_end, self._separator_open
         ids, starts, ends = self.found.ids.append, self.found.starts.append, self.found.ends.append
         largest, validate, find = self._largest, _named.validate_json, data.find
-        reach = max(4 * largest, _LONGEST_CASE)
+        reach = max(4 * largest, _SEARCH_DISTANCE)
         while (met := find(separator, position, position + reach)) >= 0:
             end = met + to_end
             try:
@@ -200,7 +201,7 @@ class _Indexer:
             ends(end)
             if end - position > largest:
                 largest = end - position
-                reach = max(4 * largest, _LONGEST_CASE)
+                reach = max(4 * largest, _SEARCH_DISTANCE)
             position = met + to_open
             self._count()
         self._largest = largest
