@@ -61,3 +61,10 @@ def test_every_option_of_run_stands_in_its_page() -> None:
     page = (_ROOT / "docs/command-line.md").read_text(encoding="utf-8")
     options = {option for parameter in run_command.params for option in parameter.opts if option.startswith("--")}
     assert {option for option in options if option.replace("_", "-") not in page.replace("_", "-")} <= {"--help"}
+
+
+@pytest.mark.parametrize("page", sorted(_ROOT.glob("docs/*.md")), ids=lambda page: page.name)
+def test_a_page_opens_with_what_the_reader_can_do(page: Path) -> None:
+    heading, _, opening = page.read_text(encoding="utf-8").partition("\n\n")
+    assert heading.startswith("# ")
+    assert opening.startswith(("You can", "After this tour you can", "After reading this page you", "Find the page"))
