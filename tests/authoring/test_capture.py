@@ -127,7 +127,7 @@ def test_recorded_form_omits_fields_that_differ_between_runs() -> None:
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_parts_that_were_not_chosen_are_left_out(recorded: bool) -> None:
-    case = made(Choice("mine", frozenset({1}), tools=False, said_before=False, state=False, recorded=recorded))
+    case = made(Choice("mine", frozenset({1}), tools=False, texts=False, state=False, recorded=recorded))
     (turn,) = case["conversation"]
     assert content_text(turn["user_content"]) == "Danke"
     assert tool_calls(turn) == []

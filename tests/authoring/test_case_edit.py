@@ -80,11 +80,11 @@ def names(case: Any) -> list[str]:
 
 def test_rows_follow_the_conversation() -> None:
     assert names(WRITTEN) == [
-        *("id", "turn 1", "user", "user", "call", "args", "call", "args", "result", "said", "answer"),
+        *("id", "turn 1", "user", "user", "call", "args", "call", "args", "result", "text", "answer"),
         *("rubric", "id", "type", "turn 2", "user", "app", "user id", "state"),
     ]
     assert names(RECORDED) == [
-        *("id", "turn 1", "user", "call", "args", "said", "result", "answer", "app", "user id", "state"),
+        *("id", "turn 1", "user", "call", "args", "text", "result", "answer", "app", "user id", "state"),
     ]
     assert names(SCENARIO) == ["id", "prompt", "plan", "persona", "rubric", "id", "type", "final state"]
 
@@ -124,7 +124,7 @@ def test_deleting_a_message_keeps_the_rest() -> None:
     assert "final_response" not in remove(WRITTEN, row(WRITTEN, "answer"))["conversation"][0]
     parts = remove(WRITTEN, row(WRITTEN, "user", 1))["conversation"][0]["user_content"]["parts"]
     assert parts == [{"text": "Where is it?"}]
-    events = remove(RECORDED, row(RECORDED, "said"))["conversation"][0]["intermediateData"]["invocationEvents"]
+    events = remove(RECORDED, row(RECORDED, "text"))["conversation"][0]["intermediateData"]["invocationEvents"]
     assert len(events) == 2
     with pytest.raises(NotPossibleError):
         remove(WRITTEN, row(WRITTEN, "id"))

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from workbench.authoring.step_places import Places
-from workbench.authoring.turn_steps import Said, Shape, Step, new_step, new_text, set_text, steps_of, with_steps
+from workbench.authoring.turn_steps import Shape, Step, TextItem, new_step, new_text, set_text, steps_of, with_steps
 from workbench.authoring.value_edit import free_name
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
 from workbench.metrics.call_rows import call_rows
@@ -34,15 +34,15 @@ Pair: TypeAlias = tuple[int | None, int | None]
 class Hunk:
     """One smallest difference.
 
-    `turn` counts from 0. `own` and `theirs` are positions among the calls or texts of the reference and of the
+    `turn` counts from 0. `expected` and `actual` are positions among the calls or texts of the reference and of the
     transcript. `what` describes the effect of accepting it. `old` and `new` are JSON values, `ABSENT` for none. All
     texts are raw.
     """
 
     turn: int
     kind: HunkKind
-    own: int | None = None
-    theirs: int | None = None
+    expected: int | None = None
+    actual: int | None = None
     argument: str = ""
     what: str = field(default="", compare=False)
     old: Any = field(default=ABSENT, compare=False)
@@ -56,17 +56,17 @@ class TurnComparison:
         self, number: int, turn: dict[str, Any], actual: Mapping[str, Any] | None, *, camel: bool, default_shape: Shape
     ) -> None:
         self._number, self._turn, self._actual, self._camel = number, turn, actual, camel
-        self._own, self._theirs = steps_of(turn, default_shape), steps_of(actual)
+        self._expected_steps, self._actual_steps = steps_of(turn, default_shape), steps_of(actual)
 
     def hunks(self) -> Iterator[Hunk]:
         """Yield the differences: calls and results, order of calls, texts, answer."""
-        for own, theirs in self._call_pairs:
-            yield from self._call_hunks(own, theirs)
+        for expected, actual in self._call_pairs:
+            yield from self._call_hunks(expected, actual)
         if self._out_of_order:
-            names = [[step.name for step in side.calls] for side in (self._own, self._theirs)]
+            names = [[step.name for step in side.calls] for side in (self._expected_steps, self._actual_steps)]
             yield self._hunk("order", what="use the actual order of the calls", old=names[0], new=names[1])
-        for own, theirs in self._text_pairs:
-            yield from self._text_hunks(own, theirs)
+        for expected, actual in self._text_pairs:
+            yield from self._text_hunks(expected, actual)
         old, new = (content_text(_content(side, "final_response")) for side in (self._turn, self._actual))
         if old != new:
             what = "replace the answer" if old and new else "expect this answer" if new else "expect no answer"
@@ -75,22 +75,22 @@ class TurnComparison:
     def _hunk(self, kind: HunkKind, *, what: str, old: Any = ABSENT, new: Any = ABSENT, **where: Any) -> Hunk:
         return Hunk(self._number, kind, what=what, old=old, new=new, **where)
 
-    def _call_hunks(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
-        if own is None:
-            assert theirs is not None  # A pair has at least one.
-            call = self._theirs.calls[theirs]
-            yield self._hunk("call added", what=f"add the call {call.name}", new=_args(call), theirs=theirs)
-        elif theirs is None:
-            call = self._own.calls[own]
-            yield self._hunk("call removed", what=f"remove the call {call.name}", old=_args(call), own=own)
+    def _call_hunks(self, expected: int | None, actual: int | None) -> Iterator[Hunk]:
+        if expected is None:
+            assert actual is not None  # A pair has at least one.
+            call = self._actual_steps.calls[actual]
+            yield self._hunk("call added", what=f"add the call {call.name}", new=_args(call), actual=actual)
+        elif actual is None:
+            call = self._expected_steps.calls[expected]
+            yield self._hunk("call removed", what=f"remove the call {call.name}", old=_args(call), expected=expected)
         else:
-            yield from self._argument_hunks(own, theirs)
-            yield from self._result_hunks(own, theirs)
+            yield from self._argument_hunks(expected, actual)
+            yield from self._result_hunks(expected, actual)
 
-    def _argument_hunks(self, own: int, theirs: int) -> Iterator[Hunk]:
-        call = self._own.calls[own]
-        old, new = _args(call), _args(self._theirs.calls[theirs])
-        where = {"own": own, "theirs": theirs}
+    def _argument_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
+        call = self._expected_steps.calls[expected]
+        old, new = _args(call), _args(self._actual_steps.calls[actual])
+        where = {"expected": expected, "actual": actual}
         if not isinstance(old, dict) or not isinstance(new, dict):
             if hashable(old) != hashable(new):
                 yield self._hunk("arguments", what=f"{call.name}: all arguments", old=old, new=new, **where)
@@ -102,23 +102,25 @@ class TurnComparison:
                 what = f"{call.name}: {verb} {name}"
                 yield self._hunk("argument", what=what, old=one, new=other, argument=name, **where)
 
-    def _result_hunks(self, own: int, theirs: int) -> Iterator[Hunk]:
+    def _result_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
         """Yield a changed tool result, if the reference has one.
 
         A result is not an expectation, but belongs to its call.
         """
-        one = self._own.answers.get(self._own.calls[own])
-        other = self._theirs.answers.get(self._theirs.calls[theirs])
+        one = self._expected_steps.answers.get(self._expected_steps.calls[expected])
+        other = self._actual_steps.answers.get(self._actual_steps.calls[actual])
         if one is None or other is None:
             return
         old, new = get(one.value, "response"), get(other.value, "response")
         if hashable(old) != hashable(new):
-            yield self._hunk("result", what=f"{one.name}: change the result", old=old, new=new, own=own, theirs=theirs)
+            yield self._hunk(
+                "result", what=f"{one.name}: change the result", old=old, new=new, expected=expected, actual=actual
+            )
 
-    def _text_hunks(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
-        one = None if own is None else self._own.said[own]
-        other = None if theirs is None else self._theirs.said[theirs]
-        where = {"own": own, "theirs": theirs}
+    def _text_hunks(self, expected: int | None, actual: int | None) -> Iterator[Hunk]:
+        one = None if expected is None else self._expected_steps.texts[expected]
+        other = None if actual is None else self._actual_steps.texts[actual]
+        where = {"expected": expected, "actual": actual}
         if one is None:
             assert other is not None  # A pair has at least one.
             yield self._hunk(
@@ -135,38 +137,40 @@ class TurnComparison:
 
     @cached_property
     def _call_pairs(self) -> list[Pair]:
-        sides = [[step.as_call() for step in side.calls] for side in (self._own, self._theirs)]
+        sides = [[step.as_call() for step in side.calls] for side in (self._expected_steps, self._actual_steps)]
         return [(row["expected_index"], row["actual_index"]) for row in call_rows(*sides, ignore_args=False)]
 
     @cached_property
     def _text_pairs(self) -> list[Pair]:
-        own, theirs = self._own.said, self._theirs.said
-        equal = lcs_pairs([(one.author, one.text) for one in own], [(one.author, one.text) for one in theirs])
+        expected, actual = self._expected_steps.texts, self._actual_steps.texts
+        equal = lcs_pairs([(one.author, one.text) for one in expected], [(one.author, one.text) for one in actual])
         pairs: list[Pair] = []
         above, left = 0, 0
 
         def alike(row: int, column: int) -> float:
-            return 1.0 if own[row].author == theirs[column].author else 0.0
+            return 1.0 if expected[row].author == actual[column].author else 0.0
 
-        for below, right in [*equal, (len(own), len(theirs))]:
+        for below, right in [*equal, (len(expected), len(actual))]:
             rows, columns = list(range(above, below)), list(range(left, right))
             found = heaviest_pairs(rows, columns, alike)
             pairs += found
             pairs += [(row, None) for row in rows if row not in {pair[0] for pair in found}]
             pairs += [(None, column) for column in columns if column not in {pair[1] for pair in found}]
-            if below < len(own):
+            if below < len(expected):
                 pairs.append((below, right))
             above, left = below + 1, right + 1
         return pairs
 
     @property
     def _out_of_order(self) -> bool:
-        order = [theirs for own, theirs in sorted(self._common)]
+        order = [actual for expected, actual in sorted(self._common)]
         return order != sorted(order)
 
     @property
     def _common(self) -> list[tuple[int, int]]:
-        return [(own, theirs) for own, theirs in self._call_pairs if own is not None and theirs is not None]
+        return [
+            (expected, actual) for expected, actual in self._call_pairs if expected is not None and actual is not None
+        ]
 
     def accept(self, wanted: Collection[Hunk]) -> None:
         """Change the turn so that these hunks disappear."""
@@ -181,8 +185,8 @@ class TurnComparison:
                 case "call removed":
                     self._remove(hunk, places)
                 case "text removed":
-                    assert hunk.own is not None
-                    places.removed.update(self._own.said[hunk.own].steps)
+                    assert hunk.expected is not None
+                    places.removed.update(self._expected_steps.texts[hunk.expected].steps)
                 case "answer":
                     self._answer()
         if any(hunk.kind == "order" for hunk in mine):
@@ -190,22 +194,22 @@ class TurnComparison:
         for hunk in mine:
             self._add(hunk, places)
         if places.changed:
-            with_steps(self._turn, self._own, places.every, camel=self._camel)
+            with_steps(self._turn, self._expected_steps, places.every, camel=self._camel)
 
     def _places(self) -> Places:
         partners: dict[Step, Step] = {}
-        for own, theirs in self._common:
-            partners[self._theirs.calls[theirs]] = self._own.calls[own]
+        for expected, actual in self._common:
+            partners[self._actual_steps.calls[actual]] = self._expected_steps.calls[expected]
         for one, other in self._text_pairs:
             if one is not None and other is not None:
-                partners[self._theirs.said[other].steps[-1]] = self._own.said[one].steps[-1]
-        return Places(self._own, self._theirs, partners)
+                partners[self._actual_steps.texts[other].steps[-1]] = self._expected_steps.texts[one].steps[-1]
+        return Places(self._expected_steps, self._actual_steps, partners)
 
     def _set(self, hunk: Hunk) -> None:
-        assert hunk.own is not None
-        call = self._own.calls[hunk.own]
+        assert hunk.expected is not None
+        call = self._expected_steps.calls[hunk.expected]
         if hunk.kind == "result":
-            call, name = self._own.answers[call], "response"
+            call, name = self._expected_steps.answers[call], "response"
         elif hunk.kind == "argument":
             args = get(call.value, "args")
             if hunk.new is ABSENT:
@@ -221,35 +225,35 @@ class TurnComparison:
             put(call.value, name, hunk.new, camel=self._camel)
 
     def _say(self, hunk: Hunk, places: Places) -> None:
-        assert hunk.own is not None
-        said = self._own.said[hunk.own]
-        if self._own.shape == "authored":
-            said.steps[0].value[1] = set_text(said.steps[0].value[1], hunk.new)
+        assert hunk.expected is not None
+        item = self._expected_steps.texts[hunk.expected]
+        if self._expected_steps.shape == "authored":
+            item.steps[0].value[1] = set_text(item.steps[0].value[1], hunk.new)
             return
-        kept = set_text([step.part for step in said.steps], hunk.new)
-        places.removed.update(step for step in said.steps if not any(step.part is part for part in kept))
+        kept = set_text([step.part for step in item.steps], hunk.new)
+        places.removed.update(step for step in item.steps if not any(step.part is part for part in kept))
 
     def _remove(self, hunk: Hunk, places: Places) -> None:
-        assert hunk.own is not None
-        call = self._own.calls[hunk.own]
+        assert hunk.expected is not None
+        call = self._expected_steps.calls[hunk.expected]
         places.removed.add(call)
-        if call in self._own.answers:
-            places.removed.add(self._own.answers[call])
+        if call in self._expected_steps.answers:
+            places.removed.add(self._expected_steps.answers[call])
 
     def _add(self, hunk: Hunk, places: Places) -> None:
-        if hunk.theirs is None or hunk.kind not in ("call added", "text added"):
+        if hunk.actual is None or hunk.kind not in ("call added", "text added"):
             return
         if hunk.kind == "text added":
-            said: Said = self._theirs.said[hunk.theirs]
-            places.add_text(said.steps[-1], new_text(said, self._own.shape))
+            item: TextItem = self._actual_steps.texts[hunk.actual]
+            places.add_text(item.steps[-1], new_text(item, self._expected_steps.shape))
             return
-        call = self._theirs.calls[hunk.theirs]
-        recorded = self._own.shape == "recorded"
-        response = self._theirs.answers.get(call) if recorded or self._own.responses else None
-        named = recorded or response is not None or any(step.id for step in self._own.calls)
+        call = self._actual_steps.calls[hunk.actual]
+        recorded = self._expected_steps.shape == "recorded"
+        response = self._actual_steps.answers.get(call) if recorded or self._expected_steps.responses else None
+        named = recorded or response is not None or any(step.id for step in self._expected_steps.calls)
         eval_id = free_name(call.id, places.ids) if named and call.id else None
         steps = [
-            new_step(step, self._own.shape, camel=self._camel, eval_id=eval_id)
+            new_step(step, self._expected_steps.shape, camel=self._camel, eval_id=eval_id)
             for step in (call, response)
             if step is not None
         ]
@@ -266,12 +270,12 @@ class TurnComparison:
         if content is None:
             content = {"role": "model"}
             put(self._turn, "final_response", content, camel=self._camel)
-        own = get(content, "parts") or []
+        expected = get(content, "parts") or []
         if len(parts) == 1:
-            wanted = set_text(own, text)
+            wanted = set_text(expected, text)
         else:
-            said = [{key: part[key] for key in ("text", "thought") if part.get(key)} for part in parts]
-            wanted = [*said, *(part for part in own if not get(part, "text"))]
+            items = [{key: part[key] for key in ("text", "thought") if part.get(key)} for part in parts]
+            wanted = [*items, *(part for part in expected if not get(part, "text"))]
         put(content, "parts", wanted, camel=self._camel)
 
 

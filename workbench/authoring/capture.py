@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 _MAX_ID = 40
 """Most characters of an ID derived from the user's message."""
-_KEPT_OF_EVENT = ("author", "content", "grounding_metadata")
+_EVENT_FIELDS = ("author", "content", "grounding_metadata")
 """Stable fields of a recorded step. Others, such as cost and model, differ between runs."""
 FUNCTIONS = ("function_call", "function_response")
 
@@ -40,11 +40,11 @@ class Captured:
     state: Json
     notes: tuple[str, ...] = ()
 
-    def calls(self, turns: Collection[int]) -> int:
+    def call_count(self, turns: Collection[int]) -> int:
         """Return the number of tool calls in these turns."""
         return sum(len(tool_calls(turn)) for number, turn in enumerate(self.turns) if number in turns)
 
-    def said_before(self, turns: Collection[int]) -> int:
+    def text_count(self, turns: Collection[int]) -> int:
         """Return the number of texts before the answers in these turns."""
         return sum(len(intermediate_texts(turn)) for number, turn in enumerate(self.turns) if number in turns)
 
@@ -53,13 +53,14 @@ class Captured:
 class Choice:
     """The parts of a conversation to put into a case.
 
-    `turns` are numbers from 0. `recorded` selects `invocation_events` for the steps, else `tool_uses`.
+    `turns` are numbers from 0. `texts` includes texts before the answers. `recorded` selects `invocation_events` for
+    the steps, else `tool_uses`.
     """
 
     eval_id: str
     turns: frozenset[int]
     tools: bool = True
-    said_before: bool = True
+    texts: bool = True
     state: bool = True
     recorded: bool = False
 
@@ -102,15 +103,15 @@ def uses_events(cases: Iterable[Any]) -> bool | None:
     return None
 
 
-def id_from(captured: Captured, otherwise: str) -> str:
-    """Return an ID made of the user's first words, or `otherwise` without any."""
+def id_from(captured: Captured, default: str) -> str:
+    """Return an ID made of the user's first words, or `default` without any."""
     words = re.findall(r"\w+", content_text(captured.turns[0].get("user_content")).lower()) if captured.turns else []
     name = ""
     for word in words:
         if len(name) + len(word) > _MAX_ID:
             break
         name = f"{name}_{word}" if name else word
-    return name or (words[0][:_MAX_ID] if words else otherwise)
+    return name or (words[0][:_MAX_ID] if words else default)
 
 
 def _turn(turn: Json, choice: Choice, invocation_id: str) -> Json:
@@ -127,7 +128,7 @@ def _authored(turn: Json, choice: Choice) -> Json:
     uses = [{"name": call.name, "args": copy.deepcopy(call.args or {})} for call in tool_calls(turn)]
     texts = [[author, [{"text": text}]] for author, text in intermediate_texts(turn)]
     data: Json = {"tool_uses": uses if choice.tools else []}
-    if choice.said_before and texts:
+    if choice.texts and texts:
         data["intermediate_responses"] = texts
     return data
 
@@ -146,14 +147,14 @@ def _event(event: Json, choice: Choice) -> Json | None:
     parts = [part for part in parts_of(content) if _stays(part, choice)]
     if not parts:
         return None
-    kept = {key: copy.deepcopy(event[key]) for key in _KEPT_OF_EVENT if event.get(key) is not None}
+    kept = {key: copy.deepcopy(event[key]) for key in _EVENT_FIELDS if event.get(key) is not None}
     kept["content"] = _without_private({**(content or {}), "parts": parts})
     return kept
 
 
 def _stays(part: Json, choice: Choice) -> bool:
     is_tool = any(part.get(name) is not None for name in FUNCTIONS)
-    return choice.tools if is_tool else choice.said_before
+    return choice.tools if is_tool else choice.texts
 
 
 def _events_of(turn: Json) -> list[Json]:

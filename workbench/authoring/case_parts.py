@@ -10,7 +10,7 @@ from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for, spelled
 
 What: TypeAlias = Literal[
-    "call", "answer", "said", "response", "turn", "user", "turn_rubric", "rubric", "session", "scenario", "final_state"
+    "call", "answer", "text", "response", "turn", "user", "turn_rubric", "rubric", "session", "scenario", "final_state"
 ]
 
 
@@ -26,7 +26,7 @@ class Part:
 _PARTS = {
     "call": Part("call", "tool call", "An expected tool call of this turn."),
     "answer": Part("answer", "expected answer", "The expected answer of this turn."),
-    "said": Part("said", "intermediate text", "An expected text before the answer of this turn."),
+    "text": Part("text", "intermediate text", "An expected text before the answer of this turn."),
     "response": Part("response", "tool response", "The result of a tool call, for information."),
     "turn": Part("turn", "turn", "A new turn with a user message, after this one."),
     "user": Part("user", "user message", "The message that starts this turn."),
@@ -44,7 +44,7 @@ def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
     if row.turn is not None and isinstance(turn := value_at(case, ("conversation", row.turn)), dict):
         wanted += ["user"] if get(turn, "user_content") is None else []
         wanted += ["call", "answer"] if get(turn, "final_response") is None else ["call"]
-        wanted += ["said", "response", "turn", "turn_rubric"]
+        wanted += ["text", "response", "turn", "turn_rubric"]
     elif isinstance(case.get("conversation"), list):
         wanted += ["turn"]
     elif case.get("conversation") is None and get(case, "conversation_scenario") is None:
@@ -103,7 +103,7 @@ class _Builder:
     def response(self) -> tuple[Any, Location]:
         return self._step("tool_responses", "function_response", {"name": self._last_call(), "response": {}})
 
-    def said(self) -> tuple[Any, Location]:
+    def text(self) -> tuple[Any, Location]:
         if self._recorded():
             return self._event({"text": ""})
         return self._listed(self._data(), "intermediate_responses", [self._author(), [{"text": ""}]])
@@ -167,7 +167,7 @@ class _Builder:
         return any(get(get(turn, "intermediate_data"), "invocation_events") is not None for turn in turns)
 
     def _author(self) -> str:
-        if self._row.author and self._row.kind in ("call", "said"):
+        if self._row.author and self._row.kind in ("call", "text"):
             return self._row.author
         app = get(get(self._case, "session_input"), "app_name")
         return app if isinstance(app, str) and app else "agent"

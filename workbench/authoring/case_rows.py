@@ -13,7 +13,7 @@ from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for, key_in
 
 Kind: TypeAlias = Literal[
-    "id", "turn", "user", "answer", "call", "args", "response", "said", "rubric", "scenario", "session", "odd", "frame"
+    "id", "turn", "user", "answer", "call", "args", "response", "text", "rubric", "scenario", "session", "odd", "frame"
 ]
 Form: TypeAlias = Literal["heading", "word", "text", "json"]
 """Way to edit the value: not at all, on one line, over several lines, or as JSON."""
@@ -145,8 +145,8 @@ class _Reader:
         for key, read in (("tool_uses", self._call), ("tool_responses", self._response)):
             place = (*location, self._key(data, key))
             yield from self._each(place, get(data, key), key, read, turn)
-        said = get(data, "intermediate_responses")
-        yield from self._responses((*location, self._key(data, "intermediate_responses")), said, turn)
+        texts = get(data, "intermediate_responses")
+        yield from self._responses((*location, self._key(data, "intermediate_responses")), texts, turn)
         events = (*location, self._key(data, "invocation_events"))
         yield from self._each(events, get(data, "invocation_events"), "event", self._event, turn)
 
@@ -160,11 +160,11 @@ class _Reader:
         for number, item in enumerate(items):
             at = (*location, number)
             if not (isinstance(item, list) and len(item) == 2 and isinstance(item[1], list) and item[1]):
-                yield _odd(at, "said", item, turn)
+                yield _odd(at, "text", item, turn)
                 continue
             for place, part in enumerate(item[1]):
                 inner = (*at, 1, place)
-                yield from self._part(inner, part, inner if len(item[1]) > 1 else at, turn, str(item[0]), "said")
+                yield from self._part(inner, part, inner if len(item[1]) > 1 else at, turn, str(item[0]), "text")
 
     def _event(self, location: Location, event: dict[str, Any], turn: int | None) -> Iterator[CaseRow]:
         content = get(event, "content")
@@ -175,7 +175,7 @@ class _Reader:
             return
         for place, part in enumerate(parts):
             at = (*location, self._key(event, "content"), self._key(content, "parts"), place)
-            yield from self._part(at, part, at if len(parts) > 1 else location, turn, str(author or ""), "said")
+            yield from self._part(at, part, at if len(parts) > 1 else location, turn, str(author or ""), "text")
 
     def _part(
         self, at: Location, part: Any, unit: Location, turn: int | None, author: str, kind: Kind

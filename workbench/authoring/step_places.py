@@ -6,13 +6,13 @@ from workbench.authoring.turn_steps import Step, Steps
 
 
 class Places:
-    """The reference's steps while they are changed. `partners` maps their steps to own ones."""
+    """The reference's steps while they are changed. `partners` maps actual steps to expected ones."""
 
-    def __init__(self, own: Steps, theirs: Steps, partners: Mapping[Step, Step]) -> None:
-        self._own, self._theirs = own, theirs
+    def __init__(self, expected: Steps, actual: Steps, partners: Mapping[Step, Step]) -> None:
+        self._expected, self._actual = expected, actual
         self._partners = dict(partners)
-        self._every = list(own.every)
-        self._answers = dict(own.answers)
+        self._every = list(expected.every)
+        self._answers = dict(expected.answers)
         self.removed: set[Step] = set()
 
     @property
@@ -23,7 +23,7 @@ class Places:
     @property
     def changed(self) -> bool:
         """Whether the list has other steps than before, or another order."""
-        return self.every != self._own.every
+        return self.every != self._expected.every
 
     @property
     def ids(self) -> set[str]:
@@ -31,7 +31,7 @@ class Places:
         return {step.id for step in self.every if step.kind in ("call", "response") and step.id}
 
     def reorder(self, common: Sequence[tuple[int, int]]) -> None:
-        """Put common calls, given as positions (own, theirs), and their responses into the transcript's order.
+        """Put common calls, given as positions (expected, actual), and their responses into the transcript's order.
 
         A call that only the reference has stays after the call that it followed.
         """
@@ -39,7 +39,7 @@ class Places:
         self._every = self.every
         keys: dict[Step, tuple[int, int]] = {}
         previous = -1
-        for number, call in enumerate(self._own.calls):
+        for number, call in enumerate(self._expected.calls):
             previous = place.get(number, previous)
             keys[call] = (previous, number)
         calls = [step for step in self._every if step.kind == "call"]
@@ -54,10 +54,10 @@ class Places:
                 self._every.remove(response)
                 self._every.insert(self._every.index(call) + 1, response)
 
-    def add_call(self, theirs: Step, call: Step, response: Step | None = None) -> None:
+    def add_call(self, actual: Step, call: Step, response: Step | None = None) -> None:
         """Add a call and its response after the last preceding call that the reference has too."""
         at = 0
-        before = self._before(theirs, "call")
+        before = self._before(actual, "call")
         if before is not None:
             at = self._every.index(before) + 1
             while at < len(self._every) and self._every[at].kind == "response":
@@ -65,20 +65,20 @@ class Places:
         elif any(step.kind == "call" for step in self._every):
             at = next(place for place, step in enumerate(self._every) if step.kind == "call")
         else:
-            anything = self._before(theirs, None)
+            anything = self._before(actual, None)
             at = self._end(0 if anything is None else self._every.index(anything) + 1)
         self._every.insert(at, call)
-        self._partners[theirs] = call
+        self._partners[actual] = call
         if response is not None:
             self._every.insert(at + 1, response)
             self._answers[call] = response
 
-    def add_text(self, theirs: Step, text: Step) -> None:
+    def add_text(self, actual: Step, text: Step) -> None:
         """Add a text after the step that precedes it in the transcript, between its neighbors among the texts."""
-        before, after = self._before(theirs, "text"), self._after(theirs)
+        before, after = self._before(actual, "text"), self._after(actual)
         lowest = 0 if before is None else self._every.index(before) + 1
         highest = len(self._every) if after is None else self._start(self._every.index(after))
-        anything = self._before(theirs, None)
+        anything = self._before(actual, None)
         at = 0 if anything is None else self._every.index(anything) + 1
         if anything in self._answers and self._answers[anything] in self._every:
             at = max(at, self._every.index(self._answers[anything]) + 1)
@@ -86,20 +86,20 @@ class Places:
         if at > highest >= lowest:
             at = highest
         self._every.insert(at, text)
-        self._partners[theirs] = text
+        self._partners[actual] = text
 
-    def _before(self, theirs: Step, kind: str | None) -> Step | None:
+    def _before(self, actual: Step, kind: str | None) -> Step | None:
         found = None
-        for step in self._theirs.every:
-            if step is theirs:
+        for step in self._actual.every:
+            if step is actual:
                 return found
             if kind in (None, step.kind) and step in self._partners:
                 found = self._partners[step]
         return found
 
-    def _after(self, theirs: Step) -> Step | None:
-        place = self._theirs.every.index(theirs)
-        found = (self._partners.get(step) for step in self._theirs.every[place + 1 :] if step.kind == "text")
+    def _after(self, actual: Step) -> Step | None:
+        place = self._actual.every.index(actual)
+        found = (self._partners.get(step) for step in self._actual.every[place + 1 :] if step.kind == "text")
         return next((step for step in found if step is not None), None)
 
     def _end(self, at: int) -> int:

@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(eq=False, slots=True)
-class Said:
+class TextItem:
     """A text with its author, one for each event or authored item, as ADK reads it."""
 
     author: str
@@ -65,12 +65,12 @@ class Said:
 class Steps:
     """The steps of a turn.
 
-    `every` has the order of the file. `said` and `answers` (call → response) are views of it.
+    `every` has the order of the file. `texts` and `answers` (call → response) are views of it.
     """
 
     shape: Shape
     every: list[Step] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    texts: list[TextItem] = field(default_factory=list)
     answers: dict[Step, Step] = field(default_factory=dict)
 
     @property
@@ -110,13 +110,13 @@ def steps_of(turn: Any, default_shape: Shape = "authored") -> Steps:
             texts = [step for step in mine if step.kind == "text"]
             if texts:
                 text = content_text({"parts": [step.part for step in texts]})
-                steps.said.append(Said(str(get(event, "author") or ""), text, texts))
+                steps.texts.append(TextItem(str(get(event, "author") or ""), text, texts))
     else:
         for kind, name in _LISTS:
             steps.every += [Step(kind, item, part=item) for item in get(data, name) or ()]
         for step in steps.every:
             if step.kind == "text" and (text := content_text({"parts": step.value[1]})):
-                steps.said.append(Said(str(step.value[0]), text, [step]))
+                steps.texts.append(TextItem(str(step.value[0]), text, [step]))
     steps.answers = _answers(steps)
     return steps
 
@@ -209,13 +209,13 @@ def new_step(step: Step, shape: Shape, *, camel: bool, eval_id: str | None) -> S
     )
 
 
-def new_text(said: Said, shape: Shape) -> Step:
+def new_text(item: TextItem, shape: Shape) -> Step:
     """Return a transcript's text in the form of the file."""
-    part = {"text": said.text}
+    part = {"text": item.text}
     if shape == "authored":
-        value = [said.author, [part]]
-        return Step("text", value, said.author, value)
-    return Step("text", part, said.author, part, {"author": said.author, "content": {"role": "model", "parts": [part]}})
+        value = [item.author, [part]]
+        return Step("text", value, item.author, value)
+    return Step("text", part, item.author, part, {"author": item.author, "content": {"role": "model", "parts": [part]}})
 
 
 def set_text(parts: list[Any], text: str) -> list[Any]:

@@ -88,17 +88,17 @@ def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, s
 
 
 def adk_entries(
-    agents: Iterable[Path], root: Path, kept: Container[str] = frozenset()
+    agents: Iterable[Path], root: Path, stored_ids: Container[str] = frozenset()
 ) -> tuple[list[IndexEntry], list[str]]:
     """Return list entries for ADK's result files, and errors for those that cannot be read.
 
-    `file` in an entry is the path. Exports of our runs with IDs in `kept` are left out: these runs are in the list
+    `file` in an entry is the path. Exports of our own runs are left out if `stored_ids` has the run: it is in the list
     anyway.
     """
     entries, trouble = [], []
     for path in adk_result_files(agents):
         try:
-            if exported_from(read_adk_result(path)) in kept:
+            if exported_from(read_adk_result(path)) in stored_ids:
                 continue
             entry = index_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
         except (OSError, ValueError) as error:

@@ -17,7 +17,7 @@ def ages() -> Callable[[str, str], Age]:
     latest = f"{datetime.now(UTC) + _AHEAD:%Y-%m-%dT%H-%M-%S}"
 
     def age(run_id: str, started: str) -> Age:
-        begun = started or run_id
-        return begun[:_SECOND].replace(":", "-") <= latest, begun, run_id
+        start = started or run_id
+        return start[:_SECOND].replace(":", "-") <= latest, start, run_id
 
     return age

@@ -83,10 +83,10 @@ class JournalLines:
 
         The summary records how many lines the journal had.
         """
-        gone = recorded_line_count(self._path.parent, self._last + self._unread) - self._last - self._unread
-        if gone <= 0 or not self.numbered:
+        lost = recorded_line_count(self._path.parent, self._last + self._unread) - self._last - self._unread
+        if lost <= 0 or not self.numbered:
             return ""
-        missing = counted(gone, "line is", "lines are")
+        missing = counted(lost, "line is", "lines are")
         return f"{self._path}:{self._place + 1}: {missing} missing at the end of the journal"
 
     def _is_head(self, data: dict[str, Any]) -> bool:
@@ -105,11 +105,11 @@ class JournalLines:
             return None, self._left_out("it has no line number")
         if number <= self._last:
             return None, self._left_out(f"line {number} is repeated or out of order")
-        gone = number - self._last - 1 - self._unread
+        lost = number - self._last - 1 - self._unread
         self._last, self._unread = number, 0
-        if gone <= 0:
+        if lost <= 0:
             return data, ""
-        missing = counted(gone, "journal line is", "journal lines are")
+        missing = counted(lost, "journal line is", "journal lines are")
         return data, f"{self._path}:{self._place}: {missing} missing before this one"
 
     def _left_out(self, why: str) -> str:

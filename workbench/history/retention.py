@@ -45,13 +45,13 @@ def unpin(state: Path) -> None:
 
 def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
     """Delete runs that are not being written, and file contents that no other run uses. Return the deleted IDs."""
-    gone = []
+    deleted = []
     for run_id in run_ids:
         folder = runs_dir(state) / run_id
         if folder.is_symlink():  # Its target does not belong to the workbench.
             with contextlib.suppress(OSError):
                 folder.unlink()
-                gone.append(run_id)
+                deleted.append(run_id)
             continue
         if is_being_written(folder / FILE_NAME):
             continue
@@ -61,10 +61,10 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
         except OSError:
             continue
         shutil.rmtree(folder, ignore_errors=True)
-        gone.append(run_id)
-    if gone:
+        deleted.append(run_id)
+    if deleted:
         _drop_unused(state)
-    return gone
+    return deleted
 
 
 def deletable_runs(state: Path, keep: int) -> list[str]:

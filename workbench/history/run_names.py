@@ -178,5 +178,5 @@ def _run_hint(state: Path) -> str:
 
 def no_run_message(state: Path) -> str:
     """Return a message that `state` holds no run, and how to get one."""
-    way = "`agent-workbench run` stores one, --state-dir selects another folder"
-    return f"No run is stored in {runs_dir(state)}; {way}"
+    hint = "`agent-workbench run` stores one, --state-dir selects another folder"
+    return f"No run is stored in {runs_dir(state)}; {hint}"

@@ -154,7 +154,7 @@ def test_file_is_deleted_with_its_last_entry(tmp_path: Path) -> None:
     saver = Saver(tmp_path / ".workbench")
     save_triage(saver, "one", {evalset: Change((entry(),))})
     assert triage_path(evalset).is_file()
-    save_triage(saver, "back", {evalset: Change(taken_back=frozenset([entry().key]))})
+    save_triage(saver, "back", {evalset: Change(removed=frozenset([entry().key]))})
     assert not triage_path(evalset).exists()
 
 

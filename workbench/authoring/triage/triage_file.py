@@ -60,7 +60,7 @@ class Change:
     """A change of an evalset's triage: entries to add or replace, and keys of entries to remove."""
 
     put: tuple[Entry, ...] = ()
-    taken_back: frozenset[tuple[Any, ...]] = frozenset()
+    removed: frozenset[tuple[Any, ...]] = frozenset()
 
 
 def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dict[Path, Triage]:
@@ -75,7 +75,7 @@ def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dic
     for last in range(_TRIES):
         before = {evalset: _read(triage_path(evalset)) for evalset in changes}
         after = {
-            evalset: changed(triage_path(evalset), before[evalset], change.put, change.taken_back)
+            evalset: changed(triage_path(evalset), before[evalset], change.put, change.removed)
             for evalset, change in changes.items()
         }
         try:
@@ -92,7 +92,7 @@ def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dic
 
 
 def changed(
-    file: Path, content: bytes | None, put: Iterable[Entry], taken_back: Collection[tuple[Any, ...]] = ()
+    file: Path, content: bytes | None, put: Iterable[Entry], removed: Collection[tuple[Any, ...]] = ()
 ) -> bytes | None:
     """Return the content with changed entries, or None if no file is needed any more.
 
@@ -102,7 +102,7 @@ def changed(
     text = json.dumps({"schema": SCHEMA, "entries": []}, indent=2) + "\n" if content is None else _text(file, content)
     data = _data(file, text)
     fresh = {entry.key: entry for entry in put}
-    gone = {*fresh, *taken_back}
+    dropped = {*fresh, *removed}
     kept: list[tuple[tuple[Any, ...], Any]] = []
     for item in data["entries"]:
         try:
@@ -113,7 +113,7 @@ def changed(
         else:
             if key in fresh:
                 item = _merged(item, entry_json(fresh.pop(key)))
-            elif key in gone:
+            elif key in dropped:
                 continue
         kept.append((key, item))
     added: dict[int, list[Entry]] = {}

@@ -75,10 +75,10 @@ class ReviewList(RowsOf[ReviewRow]):
                 told = in_short(captured.state) if captured.state else "empty"
                 return [_box(choice.state), _named("initial state", 4), (told, "" if choice.state else "muted")], []
             case "tools":
-                number = captured.calls(choice.turns)
+                number = captured.call_count(choice.turns)
                 return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
             case "said":
-                number, on = captured.said_before(choice.turns), choice.said_before
+                number, on = captured.text_count(choice.turns), choice.texts
                 return [_box(on), _named("said on the way", 4), (str(number), "" if on else "muted")], []
             case "turn":
                 return self._turn(row.turn)
@@ -199,7 +199,7 @@ class ReviewScreen(RowsScreen[bool]):
             case "tools":
                 self._choice = replace(choice, tools=not choice.tools)
             case "said":
-                self._choice = replace(choice, said_before=not choice.said_before)
+                self._choice = replace(choice, texts=not choice.texts)
             case "state":
                 self._choice = replace(choice, state=not choice.state)
             case "shape":

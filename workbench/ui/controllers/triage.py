@@ -145,7 +145,7 @@ class Triage(Controller):
         for (evalset, _), question in asked:
             by_file.setdefault(self.session.entry(evalset).file, []).append(question)
         changes = {
-            file: Change(taken_back=frozenset(one.key() for one in questions))
+            file: Change(removed=frozenset(one.key() for one in questions))
             if option is None
             else Change(tuple(_clean(one.entry(option, answer.note, now)) for one in questions))
             for file, questions in by_file.items()
