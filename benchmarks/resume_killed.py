@@ -135,7 +135,7 @@ def _round(
     _start(root, server, state, words).wait()
     told = (root / "err").read_text("utf-8", "replace").splitlines()
     resumed = next((line.partition(": ")[2] for line in told if "resum" in line), "")
-    done = Round(calls, ended, resumed.removesuffix(". --fresh starts anew"), _results(root) == expected)
+    done = Round(calls, ended, resumed.removesuffix(". --fresh runs all cases again"), _results(root) == expected)
     done.faults += _differences(_results(root), expected)
     if not ended:
         written = Counter({ref.eval_id[-3:]: len(answers) for ref, answers in kept.items()})

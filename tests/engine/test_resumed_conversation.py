@@ -87,7 +87,7 @@ async def test_only_what_was_not_answered_and_what_holds_a_secret_is_asked(
 
     found = resume(state, project.plan(), options)
     assert isinstance(found, Resumable)
-    assert found.plan.notices[0].message.endswith("0 of 1 cases have results, in others models have answered once")
+    assert found.plan.notices[0].message.endswith(", 1 model answer of other cases can be reused")
     again = Outcome()
     await Run(found.plan, again.take, children, found.journal).execute()
     assert (beside / "log").read_text().split("\n")[len(before) - 1 :] == ["model hello", "tool", "model result", ""]

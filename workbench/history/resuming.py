@@ -225,5 +225,5 @@ def _left_of(entry: PlanEntry, found: InterruptedRun) -> PlanEntry:
 
 def _not_resumed(plan: Plan, path: Path, changes: list[str]) -> Plan:
     more = f", and {len(changes) - _MAX_REASONS} more" if len(changes) > _MAX_REASONS else ""
-    text = f"the interrupted run {path.parent.name} is not resumed: {', '.join(changes[:_MAX_REASONS])}{more}"
+    text = f"{path.parent.name} was interrupted and is not resumed: {', '.join(changes[:_MAX_REASONS])}{more}"
     return replace(plan, notices=(Noticed("info", text), *plan.notices))
