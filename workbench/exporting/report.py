@@ -43,9 +43,8 @@ _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     """Yield the report of the newest run as one line of ASCII JSON, case by case to save memory.
 
-    With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has no NaN and no infinity: such
-    a score becomes null, and such a value in an invocation or in details becomes a string. Data nested too deeply is
-    cut.
+    With `prices`, the details of judged criteria have their cost in `tally.cost`. JSON has no NaN and no infinity. Such
+    a score becomes null. Such a value in an invocation or in details becomes a string. Data nested too deeply is cut.
     """
     costs: list[float | None] = []
 

@@ -22,10 +22,13 @@ from workbench.history.summary_files import IndexEntry, is_current, read_newest
 class ListedRun:
     """A run in the list.
 
-    `path` is its journal or ADK's result file; `word` is the name that `open_summary` finds it by. `seconds` is None if
-    unknown; `ended` is False if its end is not on disk. `better` is how many more cases passed than in the last run of
-    the same cases, one vote per case, or None without such a run. `trouble` says why the run cannot be read. `rules`
-    tells whether the judge `heuristic` was used, `other_criteria` whether criteria were changed for this run only.
+    - `path`: its journal or ADK's result file. `word`: the name that `open_summary` finds it by.
+    - `seconds`: None if unknown. `ended`: False if its end is not on disk.
+    - `better`: how many more cases passed than in the last run of the same cases, one vote per case. None without
+      such a run.
+    - `trouble`: why the run cannot be read.
+    - `rules`: whether the judge `heuristic` was used.
+    - `other_criteria`: whether criteria were changed for this run only.
     """
 
     run_id: str

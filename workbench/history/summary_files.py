@@ -79,10 +79,10 @@ def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
 def read_summary(
     folder: Path, journal_bytes: int, journal_crc: int | None = None, journal_modified: int | None = None
 ) -> Summary | None:
-    """Return the summary of the run in `folder`.
+    """Return the summary of the run in `folder`, or None if it is missing, damaged or outdated.
 
-    Return None if it is missing or damaged, or if the journal has changed: its size, or its checksum or change time in
-    nanoseconds if these are given.
+    It is outdated if the journal has another size now. If they are given, checksum and change time (in nanoseconds)
+    must be the same too.
     """
     try:
         data = read_checked((folder / FILE_NAME).read_bytes())

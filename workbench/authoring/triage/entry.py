@@ -9,8 +9,12 @@ from typing import Any, Literal, TypeAlias
 class Choice:
     """A triage choice.
 
-    `says` is its meaning for the judge: "failed" (the agent was wrong, whatever the judge said), "same" (the judge is
-    right), "other" (the judge is wrong) or "" (nothing).
+    `says` is its meaning for the judge:
+
+    - "failed": the agent was wrong, whatever the judge said.
+    - "same": the judge is right.
+    - "other": the judge is wrong.
+    - "": nothing.
     """
 
     name: str
