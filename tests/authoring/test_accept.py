@@ -41,8 +41,8 @@ def actual_turn(*events: Json, answer: str = "Done.") -> Json:
     return turn | ({"final_response": text(answer)} if answer else {})
 
 
-def authored(calls: list[Json], answer: str = "Done.", said: list[Any] | None = None) -> Json:
-    data = {"tool_uses": calls, "intermediate_responses": said or []}
+def authored(calls: list[Json], answer: str = "Done.", texts: list[Any] | None = None) -> Json:
+    data = {"tool_uses": calls, "intermediate_responses": texts or []}
     turn = {"invocation_id": "e-1", "user_content": text("Hello", "user"), "intermediate_data": data}
     return {"eval_id": "late_parcel", "conversation": [{**turn, "final_response": text(answer)}]}
 
@@ -158,14 +158,14 @@ def test_recorded_case_keeps_its_form_authors_and_tool_results() -> None:
 
 
 def test_intermediate_texts_are_added_changed_and_removed() -> None:
-    case = authored([], said=[["desk", [{"text": "One moment"}]], ["till", [{"text": "Paid"}]]])
+    case = authored([], texts=[["desk", [{"text": "One moment"}]], ["till", [{"text": "Paid"}]]])
     actual = actual_turn(said_event("desk", "Wait, please"), said_event("boss", "Fine"))
     comparison = Comparison(case, [actual])
     kinds = {hunk.kind: hunk for hunk in comparison.hunks}
     assert set(kinds) == {"text", "text removed", "text added"}
     changed = comparison.accepted([kinds["text"], kinds["text added"]])
-    said = changed["conversation"][0]["intermediate_data"]["intermediate_responses"]
-    assert [(author, parts[0]["text"]) for author, parts in said] == [
+    texts = changed["conversation"][0]["intermediate_data"]["intermediate_responses"]
+    assert [(author, parts[0]["text"]) for author, parts in texts] == [
         ("desk", "Wait, please"),
         ("boss", "Fine"),
         ("till", "Paid"),
@@ -250,8 +250,8 @@ def own_turns(draw: st.DrawFn) -> Json:
     if draw(st.booleans()):
         return actual_turn(*draw(event_lists()), answer=draw(words))
     calls = draw(st.lists(st.builds(lambda name, args: {"name": name, "args": args}, names, arguments), max_size=4))
-    said = draw(st.lists(st.builds(lambda who, what: [who, [{"text": what}]], authors, words), max_size=3))
-    turn: Json = authored(calls, draw(words), said)["conversation"][0]
+    texts = draw(st.lists(st.builds(lambda who, what: [who, [{"text": what}]], authors, words), max_size=3))
+    turn: Json = authored(calls, draw(words), texts)["conversation"][0]
     return turn
 
 

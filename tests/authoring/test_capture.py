@@ -50,15 +50,15 @@ def as_adk_reads() -> Iterator[Callable[[bytes], list[Any]]]:
     adk_process.close()
 
 
-def _python(*arguments: str, said: str) -> Any:
+def _python(*arguments: str, stdin: str) -> Any:
     command = [sys.executable, "-W", "ignore", *arguments]
     done = subprocess.run(
-        command, input=said, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+        command, input=stdin, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
     )
     return json.loads(done.stdout)
 
 
-def said(text: str, role: str = "model") -> dict[str, Any]:
+def content_of(text: str, role: str = "model") -> dict[str, Any]:
     return {"role": role, "parts": [{"text": text}]}
 
 
@@ -76,7 +76,7 @@ def result(name: str, **response: Any) -> dict[str, Any]:
 
 TURN = {
     "invocation_id": "e-of-the-conversation",
-    "user_content": said("Wo ist B-12?", "user"),
+    "user_content": content_of("Wo ist B-12?", "user"),
     "final_response": {"role": "model", "parts": [{"text": "Unterwegs.", "thought_signature": "c2ln"}]},
     "intermediate_data": {
         "invocation_events": [
@@ -90,7 +90,9 @@ TURN = {
     "duration": 0.3,
     "app_details": {"agent_details": {}},
 }
-CAPTURED = Captured("desk", "user", (TURN, {**TURN, "user_content": said("Danke", "user")}), {"orderId": {"aB": 1}})
+CAPTURED = Captured(
+    "desk", "user", (TURN, {**TURN, "user_content": content_of("Danke", "user")}), {"orderId": {"aB": 1}}
+)
 ALL = Choice("mine", frozenset({0, 1}))
 
 
@@ -107,7 +109,7 @@ def test_authored_form_has_calls_and_texts() -> None:
         "tool_uses": [{"name": "find_order", "args": {"orderId": "B-12"}}],
         "intermediate_responses": [["shipper", [{"text": "It left yesterday."}]]],
     }
-    assert turn["final_response"] == said("Unterwegs.")
+    assert turn["final_response"] == content_of("Unterwegs.")
     assert set(turn) == {
         "invocation_id", "user_content", "final_response", "intermediate_data", "creation_timestamp"
     }  # fmt: skip
@@ -155,7 +157,7 @@ def test_adk_reads_the_captured_case(as_adk_reads: Callable[[bytes], list[Any]],
 
 
 def test_form_of_a_file_is_that_of_its_first_case_with_steps() -> None:
-    nothing = {"conversation": [{"user_content": said("hi")}]}
+    nothing = {"conversation": [{"user_content": content_of("hi")}]}
     authored: dict[str, Any] = {"conversation": [{"intermediateData": {"toolUses": []}}]}
     recorded: dict[str, Any] = {"conversation": [{"intermediate_data": {"invocation_events": []}}]}
     assert uses_events([nothing, authored, recorded]) is False
@@ -165,9 +167,9 @@ def test_form_of_a_file_is_that_of_its_first_case_with_steps() -> None:
 
 def test_id_is_made_of_the_first_words_of_the_user() -> None:
     assert id_from(CAPTURED, "chat") == "wo_ist_b_12"
-    japanese = Captured("desk", "u", ({"user_content": said("ご注文はどこですか" * 9)},), {})
+    japanese = Captured("desk", "u", ({"user_content": content_of("ご注文はどこですか" * 9)},), {})
     assert len(id_from(japanese, "chat")) == 40
-    assert id_from(Captured("desk", "u", ({"user_content": said("…?")},), {}), "chat") == "chat"
+    assert id_from(Captured("desk", "u", ({"user_content": content_of("…?")},), {}), "chat") == "chat"
 
 
 def session(*events: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -204,7 +206,7 @@ def test_adk_session_becomes_turns() -> None:
 
 @adk
 def test_session_has_the_turns_that_adk_finds() -> None:
-    theirs = _python("-c", _CONVERTS, said=json.dumps(SESSION))
+    theirs = _python("-c", _CONVERTS, stdin=json.dumps(SESSION))
     ours = case_from_session(SESSION).turns
     assert len(ours) == len(theirs)
     for own, other in zip(ours, theirs, strict=True):

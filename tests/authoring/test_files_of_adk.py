@@ -116,14 +116,16 @@ def test_every_edited_value_of_a_real_file_changes_one_line(name: str) -> None:
     assert edited >= ({"user", "answer", "call"} if name == "from_web_page" else {"scenario", "session"})
 
 
-@pytest.mark.parametrize(("name", "said"), [("saved_by_page", "Hello there, größe 東京"), ("saved_by_cli", "Hello")])
+@pytest.mark.parametrize(("name", "message"), [("saved_by_page", "Hello there, größe 東京"), ("saved_by_cli", "Hello")])
 @pytest.mark.parametrize("recorded", [True, False])
-def test_saved_adk_session_becomes_a_case_that_adk_reads(name: str, said: str, recorded: bool, tmp_path: Path) -> None:
+def test_saved_adk_session_becomes_a_case_that_adk_reads(
+    name: str, message: str, recorded: bool, tmp_path: Path
+) -> None:
     captured = case_from_session(json.loads((DATA / f"{name}.session.json").read_text("utf-8")))
     assert captured.app_name == "parcel_desk"
     assert captured.state == {}
     assert [note for note in captured.notes if "__session_metadata__" in note] == [*captured.notes]
-    assert [content_text(turn["user_content"]) for turn in captured.turns] == [said, "Where is my parcel?"]
+    assert [content_text(turn["user_content"]) for turn in captured.turns] == [message, "Where is my parcel?"]
     assert [[call.name for call in tool_calls(turn)] for turn in captured.turns] == [[], ["track"]]
     case = case_of(captured, Choice("kept", frozenset({0, 1}), recorded=recorded), now=7.0)
     content = EvalsetFile(new_evalset("kept")).added(0, [case])

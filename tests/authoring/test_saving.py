@@ -73,9 +73,9 @@ def test_content_of_another_program_is_never_overwritten(state: Path, file: Path
     else:
         file.write_bytes(theirs)
     saver = Saver(state)
-    with pytest.raises(ChangedOnDiskError) as told:
+    with pytest.raises(ChangedOnDiskError) as refused:
         saver.save("mine", {file: (b"old content", b"mine")})
-    assert told.value.theirs == theirs
+    assert refused.value.theirs == theirs
     assert (file.read_bytes() if file.exists() else None) == theirs
     with pytest.raises(NothingToUndoError):
         saver.undo()

@@ -18,7 +18,7 @@ def answer(text: str | None, case: CaseRef = ONE, asked: str = "d1") -> Answer:
     return Answer(case, "desk", asked, None if text is None else (text,))
 
 
-def told(one: Answer) -> dict[str, Any]:
+def as_json(one: Answer) -> dict[str, Any]:
     """Return the JSON form that the worker writes."""
     responses = None if one.responses is None else list(one.responses)
     return {"agent": one.agent, "asked": one.request, "responses": responses}
@@ -26,13 +26,13 @@ def told(one: Answer) -> dict[str, Any]:
 
 def line(one: Answer) -> dict[str, Any]:
     ref = one.case
-    return {"case": [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat], **told(one)}
+    return {"case": [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat], **as_json(one)}
 
 
 def keep(folder: Path, *answers: Answer, without: tuple[str, ...] = ()) -> None:
     for one in answers:
         spec = {"file": str(folder / FILE_NAME), "case": line(one)["case"], "without": without}
-        AnswerFile(spec).append(told(one))
+        AnswerFile(spec).append(as_json(one))
 
 
 def test_answers_are_read_by_case_and_repeat(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ REF = {"agent": "desk", "evalset_file": "d/r.evalset.json", "eval_set_id": "r", 
 JUDGED = {"final_response_match_v2": {"threshold": 0.8, "judge_model_options": {"judge_model": "one"}}}
 
 
-def _invocation(*steps: dict[str, Any], said: str = "done") -> dict[str, Any]:
+def _invocation(*steps: dict[str, Any], answer: str = "done") -> dict[str, Any]:
     events = [{"author": "desk", "content": {"parts": [step]}} for step in steps]
-    final = {"parts": [{"text": said}]}
+    final = {"parts": [{"text": answer}]}
     return {"user_content": {}, "final_response": final, "intermediate_data": {"invocation_events": events}}
 
 
@@ -65,7 +65,7 @@ LOOKED_UP = [_call("look_up", order="A2"), _result("look_up", days=1)]
 )
 def test_first_differing_step_is_the_cause(tmp_path: Path, after: list[dict[str, Any]], kinds: list[str]) -> None:
     before = _run(_invocation(*LOOKED_UP))
-    assert _kinds(before, _run(_invocation(*after, said="other")), tmp_path) == kinds
+    assert _kinds(before, _run(_invocation(*after, answer="other")), tmp_path) == kinds
 
 
 def test_steps_keep_their_order() -> None:
@@ -93,10 +93,10 @@ def test_changed_judge_is_not_a_changed_criterion(tmp_path: Path) -> None:
 )
 def test_changed_file_is_prompt_code_or_model(tmp_path: Path, before: str, after: str, kinds: list[str]) -> None:
     runs: list[Summary] = []
-    for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
+    for digest, source, answer in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
         keep_objects(tmp_path, {digest: source.encode()})
         models = [name for name in ("rules-1", "rules-2") if name in source]
-        runs.append(_run(_invocation(said=said), sources={"agent.py": digest}, models=models))
+        runs.append(_run(_invocation(answer=answer), sources={"agent.py": digest}, models=models))
     old, new = runs
     assert _kinds(old, new, tmp_path) == kinds
     found = compare(old, new, tmp_path)
@@ -128,9 +128,9 @@ def test_changed_file_is_prompt_code_or_model(tmp_path: Path, before: str, after
 )
 def test_changed_file_has_the_expected_kind(tmp_path: Path, path: str, before: str, after: str, kind: str) -> None:
     runs: list[Summary] = []
-    for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
+    for digest, source, answer in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
         keep_objects(tmp_path, {digest: source.encode()})
-        runs.append(_run(_invocation(said=said), sources={path: digest}))
+        runs.append(_run(_invocation(answer=answer), sources={path: digest}))
     found = compare(runs[0], runs[1], tmp_path)
     assert [file.kind for file in found.files] == [kind]
     assert [cause.kind for cause in found.cases[0].causes] == [kind]
@@ -145,9 +145,9 @@ def _judged(criteria: dict[str, Any], **scores: tuple[float, str]) -> Summary:
     case = {"event": "CaseStarted", "case": REF, "criteria": criteria, "expected": []}
     turn = {"event": "TurnFinished", "case": REF, "actual": _invocation()}
     results = [
-        {"name": name, "score": score, "threshold": 0.5, "status": told} for name, (score, told) in scores.items()
+        {"name": name, "score": score, "threshold": 0.5, "status": status} for name, (score, status) in scores.items()
     ]
-    status = "passed" if all(told == "passed" for _, told in scores.values()) else "failed"
+    status = "passed" if all(result == "passed" for _, result in scores.values()) else "failed"
     ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
     scored = [{"event": "MetricScored", "case": REF, "result": result} for result in results]
     return summarize_events([started, case, turn, *scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
@@ -187,7 +187,7 @@ def test_threshold_is_a_cause_only_if_the_score_lies_between_both(tmp_path: Path
 
 
 def test_row_without_steps_gives_no_step_cause(tmp_path: Path) -> None:
-    before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(said="other"))
+    before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(answer="other"))
     row: Row = next(iter(before.rows.values()))
     row["steps"], row["said"] = None, ""
     assert _kinds(before, after, tmp_path) == []

@@ -71,7 +71,7 @@ class Damaged:
         whole = self.state / "runs" / "whole"
         whole.mkdir()
         (whole / "events.jsonl").write_bytes(self.content)
-        self.states, _ = told(self.journal)
+        self.states, _ = states_and_notices(self.journal)
         self.run = open_run(str(self.journal), self.state, self.root)
 
     def write(self, content: bytes) -> None:
@@ -152,7 +152,7 @@ def test_resuming_a_damaged_run_uses_only_intact_results(damaged: Damaged, chang
             assert kept.stored.turns == whole.cases[ref].stored.turns
 
 
-def told(journal: Path) -> tuple[dict[CaseRef, CaseState], list[str]]:
+def states_and_notices(journal: Path) -> tuple[dict[CaseRef, CaseState], list[str]]:
     """Return the state of each case, and the reader's own notices."""
     store = Store()
     for event in read_journal(journal):
@@ -165,17 +165,17 @@ def assert_nothing_came_out_better(damaged: Damaged, content: bytes) -> list[str
     """Read the damaged content in every way, and return the notices about it."""
     whole, runs = damaged.states, damaged.run
     damaged.write(content)
-    states, said = told(damaged.journal)
+    states, notices = states_and_notices(damaged.journal)
     assert all(state in ("queued", "running", "cancelled", whole.get(ref)) for ref, state in states.items())
     summary, trouble = summarize(damaged.journal)
     rows = {CaseRef(*row["ref"]): row["status"] for row in summary.rows.values()}
     assert all(status in (None, whole[ref]) for ref, status in rows.items())
-    assert trouble == said
+    assert trouble == notices
     for ref, stored in open_run(str(damaged.journal), damaged.state, damaged.root).cases.items():
         if stored.why_incomplete() is None:
             assert runs.cases[ref].why_incomplete() is None
             assert stored.turns == runs.cases[ref].turns
-    return said
+    return notices
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -183,8 +183,8 @@ def assert_nothing_came_out_better(damaged: Damaged, content: bytes) -> list[str
 def test_damage_never_improves_a_verdict(damaged: Damaged, changes: Changes) -> None:
     header = damaged.content.index(b"\n") + 1
     content = damaged.content[:header] + changed(damaged.content[header:], changes, 1.0)
-    said = assert_nothing_came_out_better(damaged, content)
-    assert said or damaged.content.startswith(content)
+    notices = assert_nothing_came_out_better(damaged, content)
+    assert notices or damaged.content.startswith(content)
 
 
 @pytest.mark.parametrize("how", ["gone", "doubled", "moved", "two gone"])
@@ -207,10 +207,10 @@ def test_summary_reveals_a_lost_end(damaged: Damaged) -> None:
         damaged.write(damaged.content)
         assert not load_summary(damaged.state, damaged.journal.parent.name)[1]  # Makes the summary.
         damaged.journal.write_bytes(b"".join(lines[:left]))
-        _, (said,) = told(damaged.journal)
-        assert f": {counted(len(lines) - left, 'line')}" in said
-        assert "missing at the end of the journal" in said
-        assert said in list_runs(damaged.state).trouble
+        _, (notice,) = states_and_notices(damaged.journal)
+        assert f": {counted(len(lines) - left, 'line')}" in notice
+        assert "missing at the end of the journal" in notice
+        assert notice in list_runs(damaged.state).trouble
 
 
 def test_journal_without_line_numbers_is_read(damaged: Damaged) -> None:
@@ -237,7 +237,7 @@ def test_reopened_journal_continues_the_line_numbers(damaged: Damaged, numbered:
     journal.close()
     events = list(read_journal(damaged.journal))
     assert events[-1] == ended
-    assert not told(damaged.journal)[1]
+    assert not states_and_notices(damaged.journal)[1]
     assert load_summary(damaged.state, damaged.journal.parent.name) == checked_summary(
         damaged.state, damaged.journal.parent.name
     )

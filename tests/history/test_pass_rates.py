@@ -44,7 +44,7 @@ def cases(*names: str) -> set[Case]:
     return {(f"{name[0]}.evalset.json", name) for name in names}
 
 
-def told(trend: Trend) -> list[tuple[str, float, int]]:
+def rates_of(trend: Trend) -> list[tuple[str, float, int]]:
     return [(rate.started[8:10], round(rate.passed, 3), rate.total) for rate in trend.rates]
 
 
@@ -53,10 +53,10 @@ def test_rates_cover_the_same_cases_oldest_first(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-22", a1="p", a2="p")
     keep(tmp_path, "2026-11-21", b1="p")
     trend = pass_rates(tmp_path, cases("a1", "a2"))
-    assert told(trend) == [("20", 1, 2), ("22", 2, 2)]
+    assert rates_of(trend) == [("20", 1, 2), ("22", 2, 2)]
     assert (trend.cases, trend.left_out) == (2, 0)
-    assert told(pass_rates(tmp_path, cases("a1", "a2"), until="2026-11-21")) == [("20", 1, 2)]
-    assert told(pass_rates(tmp_path, cases("a1", "a2"), most=1)) == [("22", 2, 2)]
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2"), until="2026-11-21")) == [("20", 1, 2)]
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2"), most=1)) == [("22", 2, 2)]
     assert not pass_rates(tmp_path / "nowhere", cases("a1")).is_comparable
 
 
@@ -65,7 +65,7 @@ def test_repeats_of_one_case_do_not_raise_the_rate(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", good="p", bad="f")
     keep(tmp_path, "2026-11-21", good="p" * 44, bad="fff")
     wanted = {("g.evalset.json", "good"), ("b.evalset.json", "bad")}
-    assert told(pass_rates(tmp_path, wanted)) == [("20", 1, 2), ("21", 1, 2)]
+    assert rates_of(pass_rates(tmp_path, wanted)) == [("20", 1, 2), ("21", 1, 2)]
 
 
 def test_rerun_of_one_case_is_left_out(tmp_path: Path) -> None:
@@ -74,14 +74,14 @@ def test_rerun_of_one_case_is_left_out(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-21", **everything)
     keep(tmp_path, "2026-11-22", a3="f")
     trend = pass_rates(tmp_path, cases(*everything))
-    assert told(trend) == [("20", 3, 4), ("21", 3, 4)]
+    assert rates_of(trend) == [("20", 3, 4), ("21", 3, 4)]
     assert trend.left_out == 1
 
 
 def test_new_case_keeps_the_trend_of_the_others(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f")
     keep(tmp_path, "2026-11-21", a1="p", a2="p", a3="f")
-    assert told(pass_rates(tmp_path, cases("a1", "a2", "a3"))) == [("20", 1, 2), ("21", 2, 2)]
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2", "a3"))) == [("20", 1, 2), ("21", 2, 2)]
 
 
 def test_runs_of_other_cases_are_not_comparable(tmp_path: Path) -> None:
@@ -97,20 +97,20 @@ def test_unreadable_runs_are_left_out(tmp_path: Path) -> None:
     journal = keep(tmp_path, "2026-11-21", a1="p", b1="p")
     pass_rates(tmp_path, cases("a1"))
     (journal.parent / FILE_NAME).unlink()
-    assert told(pass_rates(tmp_path, cases("a1"))) == [("20", 1, 1)]
+    assert rates_of(pass_rates(tmp_path, cases("a1"))) == [("20", 1, 1)]
 
 
 @pytest.mark.parametrize("ending", [None, RunFinished(1.0, interrupted=True)])
 def test_incomplete_run_does_not_lower_the_trend(tmp_path: Path, ending: RunFinished | None) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="p")
     keep(tmp_path, "2026-11-21", ending, a1="p", a2="x")
-    assert told(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 2, 2)]
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 2, 2)]
 
 
 def test_cancelled_case_has_no_vote(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="p")
     keep(tmp_path, "2026-11-21", a1="p", a2="x")
-    assert told(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 1, 1), ("21", 1, 1)]
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 1, 1), ("21", 1, 1)]
 
 
 def test_list_shows_a_difference_only_for_the_same_cases(tmp_path: Path) -> None:

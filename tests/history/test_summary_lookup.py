@@ -76,12 +76,12 @@ def test_values_of_a_wrong_type_do_not_stop_a_comparison(tmp_path: Path, key: st
 
 def test_every_reader_names_a_duplicate_case_of_a_report(tmp_path: Path) -> None:
     path = _write(tmp_path / "twice.json", [_case("passed", 1.0), _case("failed", 0.5)])
-    summary, told = open_summary("twice.json", tmp_path, tmp_path)
+    summary, trouble = open_summary("twice.json", tmp_path, tmp_path)
     noticed = [
         event.message for event in read_run_events("twice.json", tmp_path, tmp_path) if isinstance(event, Noticed)
     ]
-    assert told == noticed == open_run("twice.json", tmp_path, tmp_path).trouble
-    assert told == [f"{path}: skipped case 2: desk/refunds/late is already in the report"]
+    assert trouble == noticed == open_run("twice.json", tmp_path, tmp_path).trouble
+    assert trouble == [f"{path}: skipped case 2: desk/refunds/late is already in the report"]
     assert [row["status"] for row in summary.rows.values()] == ["passed"]
 
 
@@ -144,7 +144,7 @@ def test_early_refusal_has_the_same_text_as_the_late_one(
 ) -> None:
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
-    said = []
+    refusals = []
     for refuse in (
         lambda: refuse_unknown_runs([word], tmp_path),
         lambda: open_summary(word, tmp_path, tmp_path),
@@ -153,8 +153,8 @@ def test_early_refusal_has_the_same_text_as_the_late_one(
     ):
         with pytest.raises(UsageFaultError) as refused:
             refuse()
-        said.append((str(refused.value), refused.value.hint))
-    assert len(set(said)) == 1
+        refusals.append((str(refused.value), refused.value.hint))
+    assert len(set(refusals)) == 1
 
 
 def test_file_of_unknown_form_is_refused(tmp_path: Path) -> None:

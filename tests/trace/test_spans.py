@@ -24,12 +24,12 @@ SPANS: list[dict[str, Any]] = [
 ]
 
 
-def told(spans: Any, events: int = 3) -> TurnTrace:
+def trace_of(spans: Any, events: int = 3) -> TurnTrace:
     return read_turn(0, SpansRecorded(REF, 0, spans if isinstance(spans, str) else json.dumps(spans)), [{}] * events)
 
 
 def test_tree_follows_the_recorded_parents() -> None:
-    trace = told(SPANS)
+    trace = trace_of(SPANS)
     assert [(node.number, node.depth) for node in trace.root.walk()] == [
         *((1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (6, 4), (7, 2)),
     ]
@@ -41,7 +41,7 @@ def test_tree_follows_the_recorded_parents() -> None:
 
 
 def test_tokens_and_cost_include_descendants() -> None:
-    trace = told(SPANS)
+    trace = trace_of(SPANS)
     found = totals(trace.root, Prices({"m": Price(1_000_000, 0), "free": Price(0, 0)}))
     assert (found[4].calls, found[4].read, found[4].written, found[4].cost) == (1, 20, 3, 20.0)
     assert (found[1].calls, found[1].read) == (3, 30)
@@ -50,7 +50,7 @@ def test_tokens_and_cost_include_descendants() -> None:
 
 
 def test_path_counts_calls_and_marks_the_selected_node() -> None:
-    trace = told(SPANS)
+    trace = trace_of(SPANS)
     clerk = list(trace.root.walk())[5]
     lines = [(line.branches, line.stop.name, line.marked) for line in draw_path(path_of(trace.root), clerk)]
     assert lines == [
@@ -81,7 +81,7 @@ def test_unreadable_spans_are_reported_and_replaced_by_events(spans: str) -> Non
     [{"id": 2}, {"parent": 3}, {"parent": 99}, {"kind": {}}, {"start": float("inf")}, {"events": [7, -1, "x"]}],
 )
 def test_malformed_span_is_ignored(changed: dict[str, Any]) -> None:
-    trace = told([*SPANS[:2], {**SPANS[2], **changed}, *SPANS[3:]])
+    trace = trace_of([*SPANS[:2], {**SPANS[2], **changed}, *SPANS[3:]])
     assert len(list(trace.root.walk())) in (6, 7)
     assert all(0 <= event < 3 for node in trace.root.walk() for event in node.events)
 
@@ -118,7 +118,7 @@ def test_request_reuses_the_beginning_of_an_earlier_one() -> None:
         {"id": number, "kind": "model", "name": "m", "start": 0.0, "request": request}
         for number, request in enumerate(requests, 1)
     ]
-    models = {node.number: node for node in told(spans).root.children}
+    models = {node.number: node for node in trace_of(spans).root.children}
     assert [content_digests(models[number], models) for number in (1, 2, 3)] == [
         *(["a", "b"], ["a", "b", "c"], ["a", "d"]),
     ]

@@ -25,8 +25,8 @@ KEYS = (
 )
 
 
-def turn(said: str = "Hi", answer: str = "Hello", **more: Any) -> dict[str, Any]:
-    return {"user_content": {"parts": [{"text": said}]}, "final_response": {"parts": [{"text": answer}]}, **more}
+def turn(message: str = "Hi", answer: str = "Hello", **more: Any) -> dict[str, Any]:
+    return {"user_content": {"parts": [{"text": message}]}, "final_response": {"parts": [{"text": answer}]}, **more}
 
 
 def case(name: str, *turns: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
             "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}},
         },
     ),
-    "an empty message": (["turns"], {"cases": [case("a", turn(), turn(said=""))]}),
+    "an empty message": (["turns"], {"cases": [case("a", turn(), turn(message=""))]}),
     "two sessions in a test file": (["test-file-sessions"], {"name": "a.test.json", "cases": [case("a"), case("b")]}),
     "a rubric without text": (
         ["empty-rubric"],

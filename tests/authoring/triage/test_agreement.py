@@ -7,8 +7,8 @@ from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
 
 
 def test_each_choice_has_a_meaning_for_the_judge() -> None:
-    told = {choice.name: (says(choice.name, "failed"), says(choice.name, "passed")) for choice in CHOICES}
-    assert told == {
+    meanings = {choice.name: (says(choice.name, "failed"), says(choice.name, "passed")) for choice in CHOICES}
+    assert meanings == {
         "agent bug": ("failed", "failed"),
         "expectation wrong": ("", ""),
         "judge wrong": ("passed", "failed"),
@@ -38,10 +38,10 @@ def test_agreement_of_known_entries() -> None:
 
 
 def test_agreement_is_separate_by_criterion_judge_and_label() -> None:
-    said = entries(("passed", "failed")) + entries(("passed", "passed"), criterion="d", judge="other")
-    said += entries(("supported", "unsupported"), criterion="d", part="sentence")
-    said += entries(("", "failed"), ("passed", "error"), criterion="e")
-    found = agreements(said)
+    rated = entries(("passed", "failed")) + entries(("passed", "passed"), criterion="d", judge="other")
+    rated += entries(("supported", "unsupported"), criterion="d", part="sentence")
+    rated += entries(("", "failed"), ("passed", "error"), criterion="e")
+    found = agreements(rated)
     assert [(one.criterion, one.judge, one.part) for one in found] == [
         ("c", "m", ""),
         ("d", "m", "sentence"),

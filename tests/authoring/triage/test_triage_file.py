@@ -61,8 +61,8 @@ def test_entry_is_read_as_written(one: Entry) -> None:
 
 
 @given(st.lists(ENTRIES, max_size=8))
-def test_file_does_not_depend_on_the_order_of_entries(said: list[Entry]) -> None:
-    unique = list({one.key: one for one in said}.values())
+def test_file_does_not_depend_on_the_order_of_entries(items: list[Entry]) -> None:
+    unique = list({one.key: one for one in items}.values())
     together = changed(FILE, None, unique)
     one_by_one = None
     for one in reversed(unique):
@@ -163,8 +163,8 @@ def test_triage_file_is_not_an_evalset(tmp_path: Path) -> None:
     assert {name: triage_path(Path(name)).name for name in names} == names
     for name in names:
         (tmp_path / name).write_text('{"eval_set_id": "x", "eval_cases": []}')
-        said = entry(note='"eval_cases" "expected_tool_use"')
-        content = changed(FILE, None, [said])
+        noted = entry(note='"eval_cases" "expected_tool_use"')
+        content = changed(FILE, None, [noted])
         assert content is not None
         triage_path(tmp_path / name).write_bytes(content)
     found = open_workspace(tmp_path)
@@ -174,16 +174,16 @@ def test_triage_file_is_not_an_evalset(tmp_path: Path) -> None:
 
 def test_git_merges_entries_of_two_people(tmp_path: Path) -> None:
     base, ours, theirs = (tmp_path / name for name in ("base", "ours", "theirs"))
-    said = [entry(case) for case in "bdf"]
-    base.write_bytes(changed(FILE, None, said) or b"")
-    ours.write_bytes(changed(FILE, None, [*said, entry("a")]) or b"")
-    theirs.write_bytes(changed(FILE, None, [*said, entry("e")]) or b"")
+    items = [entry(case) for case in "bdf"]
+    base.write_bytes(changed(FILE, None, items) or b"")
+    ours.write_bytes(changed(FILE, None, [*items, entry("a")]) or b"")
+    theirs.write_bytes(changed(FILE, None, [*items, entry("e")]) or b"")
     done = subprocess.run(["git", "merge-file", "-p", ours, base, theirs], capture_output=True)
     assert done.returncode == 0
     assert [item["case"] for item in data(done.stdout)] == ["a", "b", "d", "e", "f"]
 
 
 def test_fields_have_a_fixed_order() -> None:
-    said = [entry("a", part="sentence", name="x", turn=1), entry("b", part="rubric", name="y", turn=1, note="n")]
-    found = data(changed(FILE, changed(FILE, None, said[:1]), said[1:]))
+    items = [entry("a", part="sentence", name="x", turn=1), entry("b", part="rubric", name="y", turn=1, note="n")]
+    found = data(changed(FILE, changed(FILE, None, items[:1]), items[1:]))
     assert list(found[1]) == ["case", "criterion", "turn", "rubric", "triage", "says", "note", "at", "judged"]
