@@ -23,7 +23,7 @@ from benchmarks.open_large import _cases
 from workbench.authoring.case_rows import rows_of
 from workbench.authoring.saving import Saver
 from workbench.authoring.value_edit import with_value
-from workbench.authoring.whole_cases import Chosen
+from workbench.authoring.whole_cases import CaseSelection
 from workbench.model.evalset import EvalsetDocument, open_evalset
 from workbench.ui.editing.drafts import open_case
 
@@ -77,7 +77,7 @@ def edit(file: Path, saver: Saver, number: int, document: EvalsetDocument | None
     """What the editor does from `e` to the message that it is saved; without `document`, opens the file first."""
     document = document or open_evalset(file)
     ids = [case.eval_id for case in document.cases]
-    draft = open_case(Chosen(file, ids, [_IN_THE_MIDDLE]), document)
+    draft = open_case(CaseSelection(file, ids, [_IN_THE_MIDDLE]), document)
     row = next(row for row in rows_of(draft.value) if row.kind == "user")
     value = with_value(draft.value, row.location, f"edited {number}")
     saver.save("edit", {file: (draft.evalset.content, draft.after(value).content)})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.authoring.evalset_file import EvalsetFile, RejectedError
-from workbench.authoring.whole_cases import Chosen, GoneError, added, deleted, duplicated, moved_to, renamed
+from workbench.authoring.whole_cases import CaseSelection, GoneError, added, deleted, duplicated, moved_to, renamed
 
 FILE, OTHER = Path("/a.json"), Path("/b.json")
 SHOWN = ["one", "two", "three"]
@@ -26,8 +26,8 @@ def ids_of(content: bytes | None) -> list[str]:
     return [case["eval_id"] for case in json.loads(content or b"")["eval_cases"]]
 
 
-def chosen(*numbers: int) -> Chosen:
-    return Chosen(FILE, SHOWN, numbers)
+def chosen(*numbers: int) -> CaseSelection:
+    return CaseSelection(FILE, SHOWN, numbers)
 
 
 NOW = ("new", "three", "two", "one")
@@ -68,5 +68,5 @@ def test_new_case_is_added_even_if_its_predecessor_is_gone() -> None:
 
 def test_duplicate_ids_are_told_apart_by_place_in_an_unchanged_file() -> None:
     files = {FILE: EvalsetFile(_content(("one", "one")).replace(b"1}", b"2}", 1))}
-    after = deleted(files, [Chosen(FILE, ["one", "one"], [1])])[FILE][1]
+    after = deleted(files, [CaseSelection(FILE, ["one", "one"], [1])])[FILE][1]
     assert json.loads(after or b"")["eval_cases"][0]["theirs"] == 2

@@ -14,7 +14,7 @@ from workbench.authoring.saving import Contents
 from workbench.authoring.value_edit import with_value
 from workbench.model.spelling import key_for
 
-Opened: TypeAlias = Mapping[Path, EvalsetFile]
+OpenedFiles: TypeAlias = Mapping[Path, EvalsetFile]
 """Present content of files."""
 
 
@@ -23,7 +23,7 @@ class GoneError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class CaseSelection:
     """Selected cases of a file.
 
     `shown` are the IDs of all its cases as the user saw them. `numbers` are the selected positions.
@@ -38,7 +38,7 @@ class Chosen:
         """The IDs of the selected cases, raw."""
         return [self.shown[number] for number in self.numbers]
 
-    def places(self, opened: Opened) -> list[int]:
+    def places(self, opened: OpenedFiles) -> list[int]:
         """Return their present positions.
 
         Raises:
@@ -54,7 +54,7 @@ class Chosen:
         return [ids.index(name) for name in self.names]
 
 
-def duplicated(opened: Opened, chosen: Sequence[Chosen]) -> tuple[Contents, list[str]]:
+def duplicated(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> tuple[Contents, list[str]]:
     """Return the contents with a copy after each selected case, and the copies' IDs.
 
     Raises:
@@ -69,7 +69,7 @@ def duplicated(opened: Opened, chosen: Sequence[Chosen]) -> tuple[Contents, list
     return contents, names
 
 
-def deleted(opened: Opened, chosen: Sequence[Chosen]) -> Contents:
+def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
     """Return the contents without the selected cases.
 
     Raises:
@@ -79,7 +79,7 @@ def deleted(opened: Opened, chosen: Sequence[Chosen]) -> Contents:
     return {one.file: (opened[one.file].content, opened[one.file].without(one.places(opened))) for one in chosen}
 
 
-def moved_to(opened: Opened, chosen: Chosen, target: Path) -> Contents:
+def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Contents:
     """Return the contents with the selected cases at the end of another file.
 
     The target is written first, so that after an interruption a case may be in both files, but never in none.
@@ -94,7 +94,7 @@ def moved_to(opened: Opened, chosen: Chosen, target: Path) -> Contents:
     return {target: (other.content, right), chosen.file: (source.content, left)}
 
 
-def added(opened: Opened, file: Path, case: dict[str, Any], *, after: Chosen | None) -> Contents:
+def added(opened: OpenedFiles, file: Path, case: dict[str, Any], *, after: CaseSelection | None) -> Contents:
     """Return the content with a new case after the selected one, else at the end.
 
     Raises:
@@ -108,7 +108,7 @@ def added(opened: Opened, file: Path, case: dict[str, Any], *, after: Chosen | N
     return {file: (evalset.content, evalset.added(place, [case]))}
 
 
-def renamed(opened: Opened, chosen: Chosen, name: str) -> Contents:
+def renamed(opened: OpenedFiles, chosen: CaseSelection, name: str) -> Contents:
     """Return the content with another ID for the selected case.
 
     Raises:

@@ -27,28 +27,28 @@ Found = Iterator[tuple[Rule, Breach]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CaseCounts:
     """Summary of the cases under a config: counts with and without a simulated user, and rubric types."""
 
     scenarios: int = 0
     conversations: int = 0
     rubric_types: frozenset[str] = frozenset()
 
-    def plus(self, other: "Judged") -> "Judged":
+    def plus(self, other: "CaseCounts") -> "CaseCounts":
         """Return the sum of both."""
-        return Judged(
+        return CaseCounts(
             self.scenarios + other.scenarios,
             self.conversations + other.conversations,
             self.rubric_types | other.rubric_types,
         )
 
 
-def judged_in(case: EvalCase) -> Judged:
+def count_case(case: EvalCase) -> CaseCounts:
     """Return the summary of one case."""
     own = (turn.get("rubrics") or () for turn in case.turns or ())
     rubrics = [*case.rubrics, *(rubric for some in own for rubric in some)]
     types = frozenset(str(rubric["type"]) for rubric in rubrics if rubric.get("type"))
-    return Judged(int(case.turns is None), int(case.turns is not None), types)
+    return CaseCounts(int(case.turns is None), int(case.turns is not None), types)
 
 
 def criteria_problems(config: CriteriaConfig) -> Found:
@@ -84,15 +84,15 @@ def _of_a_plugin(model: str) -> bool:
         return False
 
 
-def use_problems(config: CriteriaConfig, judged: Judged) -> Found:
+def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
     """Yield criteria that do not apply to any case."""
     for criterion, info in described_criteria(config):
-        if judged.scenarios and not judged.conversations and (info.needs_reference or info.scenarios == "no"):
+        if counts.scenarios and not counts.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
             hint = "Remove it, or move its cases to another folder"
-        elif judged.conversations and not judged.scenarios and info.scenarios == "only":
+        elif counts.conversations and not counts.scenarios and info.scenarios == "only":
             why, hint = "no case here has a simulated user", "Remove it, or add a case with a scenario"
-        elif _without_rubrics(criterion, judged):
+        elif _without_rubrics(criterion, counts):
             kind = info.rubric_type
             why = f"neither it nor any case or turn has a rubric of the type {kind}"
             hint = f'Add `rubrics` to it, or set "type": "{kind}" in the rubrics of the cases'
@@ -118,15 +118,15 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
         if not info.supported:
             continue
         if info.needs_service:
-            reason = _no_service(environment)
+            reason = _service_obstacle(environment)
         else:
-            reason = _nobody(criterion, environment) if info.needs_judge else None
+            reason = _judge_obstacle(criterion, environment) if info.needs_judge else None
         if reason is not None:
             message = f"`{criterion.name}` would not be evaluated: {reason}"
             yield "judge", Breach(("criteria", criterion.name), message, reason.hint, "warning")
 
 
-def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailableError | None:
+def _judge_obstacle(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailableError | None:
     try:
         identify_judge(read_judge_options(criterion.options.get(JUDGE) or {}), environment)
     except NotAvailableError as error:
@@ -136,7 +136,7 @@ def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailable
     return None
 
 
-def _no_service(environment: JudgeEnvironment) -> NotAvailableError | None:
+def _service_obstacle(environment: JudgeEnvironment) -> NotAvailableError | None:
     try:
         vertex_access(environment.values)
     except NotAvailableError as error:
@@ -144,6 +144,6 @@ def _no_service(environment: JudgeEnvironment) -> NotAvailableError | None:
     return None
 
 
-def _without_rubrics(criterion: Criterion, judged: Judged) -> bool:
-    some = judged.scenarios or judged.conversations
-    return bool(some) and lacks_rubrics(criterion, [{"type": each} for each in judged.rubric_types])
+def _without_rubrics(criterion: Criterion, counts: CaseCounts) -> bool:
+    some = counts.scenarios or counts.conversations
+    return bool(some) and lacks_rubrics(criterion, [{"type": each} for each in counts.rubric_types])

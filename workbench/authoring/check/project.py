@@ -11,11 +11,11 @@ from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_id
 from workbench.authoring.check.agent_rules import agent_problems, source_problems, unreadable_definitions
 from workbench.authoring.check.case_rules import SimulatedCases, case_problems, splits_a_path
 from workbench.authoring.check.criteria_rules import (
-    Judged,
+    CaseCounts,
+    count_case,
     criteria_problems,
     function_problems,
     judge_problems,
-    judged_in,
     use_problems,
 )
 from workbench.authoring.check.problem import Problem, Rule
@@ -66,7 +66,7 @@ class ProjectCheck:
     def __init__(self) -> None:
         self._tools: dict[Path, DeclaredTools] = {}
         self._environments: dict[Path, JudgeEnvironment] = {}
-        self._configs: dict[Path | None, tuple[CriteriaConfig, Judged, set[Path]]] = {}
+        self._configs: dict[Path | None, tuple[CriteriaConfig, CaseCounts, set[Path]]] = {}
 
     def evalset(self, entry: EvalsetEntry) -> list[Problem]:
         """Return the problems of an evalset, in the order of the file."""
@@ -88,13 +88,13 @@ class ProjectCheck:
         yield from (Problem("file", fault) for fault in document.check())
         yield from _owner(entry)
         yield from self._frame(entry)
-        counts, simulated = Judged(), SimulatedCases(entry.criteria.config, self._judges_of(entry.agent))
+        counts, simulated = CaseCounts(), SimulatedCases(entry.criteria.config, self._judges_of(entry.agent))
         for summary in document.cases:
             try:
                 case = document.case(summary.index)
             except BrokenCaseError:
                 continue  # Its faults are reported already.
-            counts = counts.plus(judged_in(case))
+            counts = counts.plus(count_case(case))
             if case.scenario is not None and entry.agent is not None:
                 simulated.note(summary.index, case.scenario, case.rubrics)
             for rule, breach in case_problems(case, entry.criteria.config.criteria, self._tools_of(entry.agent)):
@@ -115,14 +115,14 @@ class ProjectCheck:
             hint = "Rename it to *.evalset.json, or split it into one file per case"
             yield Problem("test-file-sessions", _placed(entry.file, "eval_cases[1]", message, hint))
 
-    def _note(self, entry: EvalsetEntry, counts: Judged) -> None:
+    def _note(self, entry: EvalsetEntry, counts: CaseCounts) -> None:
         """Record the cases and agents that the entry's config applies to."""
         config = entry.criteria.config
-        known = self._configs.get(config.path, (config, Judged(), set()))
+        known = self._configs.get(config.path, (config, CaseCounts(), set()))
         folders = known[2] | ({entry.agent.folder} if entry.agent is not None else set())
         self._configs[config.path] = (config, known[1].plus(counts), folders)
 
-    def _config(self, config: CriteriaConfig, counts: Judged, folders: set[Path], root: Path) -> Iterator[Problem]:
+    def _config(self, config: CriteriaConfig, counts: CaseCounts, folders: set[Path], root: Path) -> Iterator[Problem]:
         unreachable = {breach.location[-1] for rule, breach in criteria_problems(config) if rule == "never-passes"}
         for fault in (*config.faults, *check_criteria(config)):
             if fault.severity == "error" or fault.json_path not in {f"criteria.{name}" for name in unreachable}:

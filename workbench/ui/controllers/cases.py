@@ -111,13 +111,13 @@ class Cases(Controller):
     # Several
 
     async def _duplicate(self, pairs: list[tuple[int, int]]) -> None:
-        from workbench.authoring.whole_cases import Opened, duplicated
+        from workbench.authoring.whole_cases import OpenedFiles, duplicated
 
         by_evalset = self._files.entries_of(pairs)
         chosen = [self._files.chosen(*one) for one in by_evalset.items()]
         names: list[str] = []
 
-        def change(opened: Opened) -> "tuple[str, Contents]":
+        def change(opened: OpenedFiles) -> "tuple[str, Contents]":
             contents, names[:] = duplicated(opened, chosen)
             return f"duplicate as {_listed(names)}", contents
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.evalset_file import EvalsetFile
     from workbench.authoring.saving import Contents, Saver
-    from workbench.authoring.whole_cases import Chosen, Opened
+    from workbench.authoring.whole_cases import CaseSelection, OpenedFiles
     from workbench.ui.editing.drafts import Draft
 
 _TRIES = 5
@@ -130,7 +130,7 @@ class Files(Controller):
             return None
 
     async def change_cases(
-        self, entries: "Sequence[EvalsetEntry]", change: "Callable[[Opened], tuple[str, Contents]]"
+        self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"
     ) -> bool:
         """Change evalsets as they are now. `change` returns what the edit is called and what the files become. It
         is called again if somebody else writes one meanwhile. Return False and say why if nothing was written."""
@@ -253,12 +253,12 @@ class Files(Controller):
         words = "it is in an old format: “migrate evalset” in the palette makes one of today's schema of it"
         self.view.notify(words, timeout=8)
 
-    def chosen(self, evalset: int, cases: Sequence[int]) -> "Chosen":
+    def chosen(self, evalset: int, cases: Sequence[int]) -> "CaseSelection":
         """Return cases of an evalset as they are shown."""
-        from workbench.authoring.whole_cases import Chosen
+        from workbench.authoring.whole_cases import CaseSelection
 
         entry = self.session.entry(evalset)
-        return Chosen(entry.file, entry.case_ids, list(cases))
+        return CaseSelection(entry.file, entry.case_ids, list(cases))
 
     def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
         """Group cases by their evalset."""

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of
 from workbench.authoring.evalset_file import EvalsetFile
 from workbench.authoring.value_edit import value_at, with_value, without
-from workbench.authoring.whole_cases import Chosen
+from workbench.authoring.whole_cases import CaseSelection
 from workbench.json_values import case_id
 from workbench.model.evalset import EvalsetDocument
 from workbench.regular_file import read_regular
@@ -83,7 +83,7 @@ _OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})
 Draft = CaseDraft | FrameDraft
 
 
-def open_case(chosen: Chosen, document: EvalsetDocument | None = None) -> CaseDraft:
+def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) -> CaseDraft:
     """Reads a file and begins to edit the case chosen in it, wherever it stands by now; for a thread. Where the file
     still is what `document` was opened from, its cases need not be found again.
 
