@@ -33,7 +33,7 @@ def chosen(*numbers: int) -> CaseSelection:
 NOW = ("new", "three", "two", "one")
 
 
-def test_case_is_found_at_its_present_place() -> None:
+def test_case_is_found_at_its_current_place() -> None:
     files = opened(*NOW)
     assert ids_of(deleted(files, [chosen(1)])[FILE][1]) == ["new", "three", "one"]
     contents, names = duplicated(files, [chosen(0, 2)])
@@ -43,7 +43,7 @@ def test_case_is_found_at_its_present_place() -> None:
     assert ids_of(added(files, FILE, {"eval_id": "x", "conversation": []}, after=chosen(1))[FILE][1])[3] == "x"
 
 
-def test_edits_start_from_the_present_content() -> None:
+def test_edits_start_from_the_current_content() -> None:
     files = opened(*NOW, other=("b",))
     contents = moved_to(files, chosen(1), OTHER)
     assert [before for before, _ in contents.values()] == [files[OTHER].content, files[FILE].content]

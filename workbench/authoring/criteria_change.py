@@ -95,7 +95,7 @@ def is_default(row: FormRow, value: Any) -> bool:
 
 
 def with_value(content: Content, location: Location, value: Any) -> Content:
-    """Set a value at a location. If it equals the present number, keep that: 1 and 1.0 are the same threshold."""
+    """Set a value at a location. If it equals the current number, keep that: 1 and 1.0 are the same threshold."""
     content = _as_object(content, location)
     present = value_at(content, location)
     same = _is_number(present) and _is_number(value) and present == value

@@ -12,7 +12,7 @@ from workbench.authoring.undo import UndoJournal
 from workbench.regular_file import read_regular
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
-"""File → its present and its new content; None is no file."""
+"""File → its current and its new content; None is no file."""
 
 
 class ChangedOnDiskError(Exception):
@@ -146,7 +146,7 @@ def _refuse_read_only(contents: Contents) -> None:
 
 
 def _read_for(edit: Edit) -> Contents:
-    """Return present and new contents for an edit.
+    """Return current and new contents for an edit.
 
     Files that already have the new content are left out, for example after the program was killed while writing.
     """

@@ -1,6 +1,6 @@
 """Edits of whole cases: duplicate, delete, move, add and rename.
 
-They apply to the present content of the files. Cases are found by ID, so changes by others in the meantime are kept.
+They apply to the current content of the files. Cases are found by ID, so changes by others in the meantime are kept.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from workbench.authoring.value_edit import with_value
 from workbench.model.spelling import key_for
 
 OpenedFiles: TypeAlias = Mapping[Path, EvalsetFile]
-"""Present content of files."""
+"""Current content of files."""
 
 
 class GoneError(ValueError):
@@ -39,7 +39,7 @@ class CaseSelection:
         return [self.shown[number] for number in self.numbers]
 
     def places(self, opened: OpenedFiles) -> list[int]:
-        """Return their present positions.
+        """Return their current positions.
 
         Raises:
             GoneError: one of them cannot be found.

@@ -168,7 +168,7 @@ def test_scenarios_that_cannot_be_simulated_are_reported_once_per_cause(tmp_path
     (problem,) = problems(tmp_path)
     assert problem.rule == "simulator"
     assert (
-        "nor will 1 other case here: the simulated user's model: gemini-2.5-flash needs a key" in problem.fault.message
+        "nor can 1 other case here: the simulated user's model: gemini-2.5-flash needs a key" in problem.fault.message
     )
 
 

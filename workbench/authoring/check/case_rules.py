@@ -188,7 +188,7 @@ class SimulatedCases:
     def problems(self, document: EvalsetDocument) -> Iterator[Problem]:
         """Yield a problem for each cause, at the first case that has it."""
         for found, cases in self._cases.items():
-            more = f", nor will {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
+            more = f", nor can {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
             message = f"this scenario cannot be simulated{more}: {found.cause}"
             breach = Breach(("conversation_scenario",), message, found.hint, "warning")
             yield Problem("simulator", document.fault(cases[0], breach))
