@@ -92,7 +92,7 @@ def test_screen_score_and_resume_name_the_same_as_status(
     labels = Labels(view.rows.entries, view.rows.groups, verdicts, lambda: 0.0)
     left, _ = labels.pieces(view.rows.outline, Row("case", 0, *place), 300)
     assert left[-1][0] == f" stale: {describe_few(verdicts.stale[place])}"
-    assert PurePosixPath(describe(verdicts.stale[place][0])).name in verdicts.stale_words[0]
+    assert PurePosixPath(describe(verdicts.stale[place][0])).name in verdicts.stale_text[0]
 
     run_id = status_of(project, edit)["run_id"]
     said = project.run("score", run_id).stderr

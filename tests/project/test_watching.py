@@ -133,7 +133,7 @@ async def test_a_save_runs_and_what_changed_is_walked(watched: Watched) -> None:
         for part in ("✓ pass", "✗ fail", "You said hello", "I say hello", "echo/agent.py"):
             assert part in copied[1], part
         # The tree hears of it with its next update.
-        await watched.until(watched.pilot, lambda: bool(watched.session.verdicts.turned), 30)
+        await watched.until(watched.pilot, lambda: bool(watched.session.verdicts.flips), 30)
         watched.main.tree_view.set_query(parse_query(":changed"))
         assert [watched.main.tree_view.model.outline.all_cases()] == [[(row.evalset, row.case)]]
 

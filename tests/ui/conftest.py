@@ -38,10 +38,10 @@ from workbench.project import staleness
 from workbench.store import Store
 from workbench.ui.engine_run import Engine
 from workbench.ui.pace import Pace
+from workbench.ui.repeat_options import ONCE, RepeatOptions
 from workbench.ui.run_thread import Publish
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
-from workbench.ui.times import ONCE, Times
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.workbench_app import WorkbenchApp
 
@@ -220,11 +220,11 @@ class _AtOnce(Pace):
 class Scripted(Engine):
     """An engine whose runs are those that the test makes."""
 
-    def __init__(self, session: Session, settings: config.Settings, make: Callable[[Any, Times], Any]) -> None:
+    def __init__(self, session: Session, settings: config.Settings, make: Callable[[Any, RepeatOptions], Any]) -> None:
         super().__init__(session, settings)
         self._make = make
 
-    def build(self, targets: Any, times: Times = ONCE) -> Any:
+    def build(self, targets: Any, times: RepeatOptions = ONCE) -> Any:
         return self._make(targets, times)
 
 
@@ -237,7 +237,7 @@ class Screen:
         self.reads = 0
         self.session.read = self._read  # type: ignore[method-assign]
         self.started: list[tuple[list[tuple[int, int]], int]] = []
-        self.times: list[Times] = []
+        self.times: list[RepeatOptions] = []
         self.runs: list[FakeRun] = []
         self.refusal: Exception | None = None
         themes = Themes()
@@ -293,7 +293,7 @@ class Screen:
         self.reads += 1
         return self.workspace
 
-    def build(self, targets: Any, times: Times) -> Any:
+    def build(self, targets: Any, times: RepeatOptions) -> Any:
         self.started.append((list(targets), times.runs))
         self.times.append(times)
         runs = times.runs

@@ -9,9 +9,9 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
 from workbench.engine.processes.trial_imports import TrialImport
 from workbench.events import CaseError
 from workbench.model.faults import Fault
-from workbench.ui.checking import WHOLE, check, sort_out
+from workbench.ui.checking import WHOLE_EVALSET, check, group_by_row
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.imports import ImportBook
+from workbench.ui.import_results import ImportResults
 
 
 def content(*cases: object) -> str:
@@ -35,9 +35,9 @@ def test_what_concerns_a_file_or_nobody(make_workspace: MakeWorkspace) -> None:
     file = workspace.evalsets[1].file
     agent = workspace.agents[0].definition
     faults = [Fault(file, 0, 0, "", "a"), Fault(Path("/nowhere"), 0, 0, "", "b"), Fault(agent, 0, 0, "", "c")]
-    found = sort_out(workspace, faults)
-    assert [pair for _, pair in found.every] == [(1, WHOLE), None, (0, WHOLE)]
-    assert [fault.message for fault in found.of(1, WHOLE)] == ["a", "c"]
+    found = group_by_row(workspace, faults)
+    assert [pair for _, pair in found.every] == [(1, WHOLE_EVALSET), None, (0, WHOLE_EVALSET)]
+    assert [fault.message for fault in found.of(1, WHOLE_EVALSET)] == ["a", "c"]
 
 
 async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
@@ -53,7 +53,7 @@ async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
         file.write_text(content(case_json("on_time"), case_json("late_parcel")), encoding="utf-8")
         await screen.main.controllers.files.reopen(file)
         await screen.until(pilot, lambda: "△" not in screen.text and "▲" not in screen.text)
-        await screen.until(pilot, lambda: screen.session.verdicts.found == {})
+        await screen.until(pilot, lambda: screen.session.verdicts.check_results == {})
 
 
 async def test_what_goes_wrong_in_a_check_ends_nothing(
@@ -98,11 +98,11 @@ async def test_the_row_of_an_agent_shows_that_it_cannot_be_imported(open_screen:
 
 
 def test_the_last_run_says_whether_an_agent_can_be_imported() -> None:
-    book = ImportBook()
+    book = ImportResults()
     failed = CaseError("no_framework", "google-adk is not installed")
-    book.learn("desk", CaseError("timeout", "took too long"))
+    book.add_case("desk", CaseError("timeout", "took too long"))
     assert (book.failed, book.imported) == ({}, set())
-    book.learn("desk", failed)
+    book.add_case("desk", failed)
     assert book.failed == {"desk": failed}
-    book.learn("desk", None)
+    book.add_case("desk", None)
     assert (book.failed, book.imported) == ({}, {"desk"})

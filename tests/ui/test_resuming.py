@@ -15,7 +15,7 @@ from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunS
 from workbench.history.journal import Journal
 from workbench.project.project import Project
 from workbench.project.resuming import what_is_resumable
-from workbench.ui.times import Times
+from workbench.ui.repeat_options import RepeatOptions
 
 
 def killed(workspace: Workspace, *ends: Event) -> Path:
@@ -57,7 +57,7 @@ def test_a_run_that_came_to_its_end_is_not_offered(workspace: Workspace) -> None
 async def test_the_offer_is_seen_and_taken_from_the_palette(open_screen: OpenScreen, workspace: Workspace) -> None:
     killed(workspace)
     screen = open_screen(workspace)
-    screen.engine.resume = lambda: screen.build([(0, 1)], Times(1))  # type: ignore[method-assign]
+    screen.engine.resume = lambda: screen.build([(0, 1)], RepeatOptions(1))  # type: ignore[method-assign]
     async with screen.open((80, 24)) as pilot:
         await screen.until(pilot, lambda: "a run was interrupted" in screen.text)
         (offer,) = screen.app._notifications

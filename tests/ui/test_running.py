@@ -9,7 +9,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import Noticed, RunFinished
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.times import Times
+from workbench.ui.repeat_options import RepeatOptions
 from workbench.ui.tree.outline import Row
 
 
@@ -113,7 +113,7 @@ async def test_x_asks_how_often(open_screen: OpenScreen) -> None:
         await started(screen, pilot)
         assert screen.started == [([(0, 0)], 3)]
         assert [ref.repeat for ref in screen.runs[0].refs] == [1, 2, 3]
-        assert screen.times == [Times(3)]
+        assert screen.times == [RepeatOptions(3)]
 
 
 async def test_x_asks_what_is_to_be_made_sure_of(open_screen: OpenScreen) -> None:
@@ -125,7 +125,7 @@ async def test_x_asks_what_is_to_be_made_sure_of(open_screen: OpenScreen) -> Non
         assert "at most 50 times" in screen.text
         await pilot.press("enter")
         await started(screen, pilot)
-        assert screen.times == [Times(50, 0.9, all_votes=True)]
+        assert screen.times == [RepeatOptions(50, 0.9, all_votes=True)]
 
 
 async def test_updates_change_labels_never_cursor_scroll_or_rows(
@@ -264,7 +264,7 @@ async def test_who_owns_an_evalset_is_asked_once(open_screen: OpenScreen, make_w
     workspace = make_workspace({"": {"stray": ["x"]}, "one": {}, "two": {"own": ["y"]}})
     screen = open_screen(workspace)
     kept: list[tuple[str, str]] = []
-    screen.session.keep_owner = lambda entry, agent: kept.append((entry.relative, agent.name))  # type: ignore[method-assign]
+    screen.session.save_owner = lambda entry, agent: kept.append((entry.relative, agent.name))  # type: ignore[method-assign]
     async with screen.open() as pilot:
         await pilot.press("r")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))

@@ -295,7 +295,7 @@ async def test_a_folder_that_cannot_be_read(open_screen: OpenScreen) -> None:
 
     screen.session.read = fail  # type: ignore[method-assign,assignment]
     async with screen.app.run_test(size=(100, 30)) as pilot:
-        await screen.until(pilot, lambda: bool(screen.session.trouble))
+        await screen.until(pilot, lambda: bool(screen.session.read_error))
         await pilot.press("r", "j", ":", "escape", "?", "escape")
         assert "cannot be read: [/oops] ␛[31mno permission" in screen.text
 

@@ -3,7 +3,7 @@
 from tests.ui.judged import GEMINI, HEURISTIC, REF, claims, events, match
 from workbench.events import CaseFinished, JudgeWaits, MetricScored, Usage
 from workbench.store import Store
-from workbench.ui.judge_count import JudgeCount, waiting_words
+from workbench.ui.judge_count import JudgeCount, wait_text
 
 
 def counted(*scored: MetricScored, ends: bool = False) -> JudgeCount:
@@ -36,19 +36,19 @@ def test_a_new_run_begins_at_nothing() -> None:
 
 def test_a_pause_counts_down_to_nothing() -> None:
     waits = [JudgeWaits("gemini-2.5-flash", 2.0, 12.0, "quota")]
-    assert waiting_words(waits, 2.0) == ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
-    assert waiting_words(waits, 12.4)[1] == "waits 2 s"
-    assert waiting_words(waits, 14.0) == ("", "")
-    assert waiting_words([], 0.0) == ("", "")
+    assert wait_text(waits, 2.0) == ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
+    assert wait_text(waits, 12.4)[1] == "waits 2 s"
+    assert wait_text(waits, 14.0) == ("", "")
+    assert wait_text([], 0.0) == ("", "")
 
 
 def test_of_several_pauses_the_longest_is_told() -> None:
     waits = [JudgeWaits("a", 0.0, 5.0, "quota"), JudgeWaits("b\x1b[31m", 0.0, 9.0, ""), JudgeWaits("c", 0.0, 1.0, "")]
-    assert waiting_words(waits, 2.0)[0] == "b␛[31m waits 7 s, 1 more"
+    assert wait_text(waits, 2.0)[0] == "b␛[31m waits 7 s, 1 more"
 
 
 def test_the_end_of_a_pause_is_an_event() -> None:
     store = Store()
     store.apply(JudgeWaits("a", 0.0, 5.0, "quota"))
     store.apply(JudgeWaits("a", 1.0, 0.0, ""))
-    assert waiting_words(store.waits.values(), 1.0) == ("", "")
+    assert wait_text(store.waits.values(), 1.0) == ("", "")

@@ -1,4 +1,4 @@
-"""Texts that grow old, such as `2 min ago`: brought up to date when their words change, and not before."""
+"""Timers for relative times such as `2 min ago`, which are redrawn when their text changes."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
 LONGEST = 600.0
-"""Seconds after which the clock is looked at in any case: it may have been set, or the machine may have slept."""
+"""Longest wait in seconds. The clock may have been set, or the machine may have slept."""
 
 
 def now() -> datetime:
@@ -18,14 +18,17 @@ def now() -> datetime:
 
 
 class Aging:
-    """A timer of `owner` that calls `refresh`, which shows the texts again and calls `wait` for the next time."""
+    """A timer of `owner` that calls `refresh` when a text changes.
+
+    `refresh` shows the texts again and calls `wait` for the next time.
+    """
 
     def __init__(self, owner: "MessagePump", refresh: Callable[[], object]) -> None:
         self._owner, self._refresh = owner, refresh
         self._timer: Timer | None = None
 
     def wait(self, seconds: Iterable[float | None]) -> None:
-        """Wait until the first of several texts changes. None stands for one that never does."""
+        """Wait until the first of several texts changes. None stands for a text that never does."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

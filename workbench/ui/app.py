@@ -1,4 +1,4 @@
-"""The way in: what the command line calls to open the screen. Textual is imported here and not before."""
+"""Entry point of the screen for the command line. Textual is imported inside, not before."""
 
 import gc
 import sys
@@ -20,18 +20,18 @@ def open_screen(
     watch: bool = False,
     state_dir: Path | None = None,
 ) -> int:
-    """Opens the workbench on a folder, evalset or agent until the user leaves; returns the exit code: 0, 2 if it could
-    not open (and why is on stderr), 128 + the signal that ended it.
+    """Open the workbench on a folder, evalset or agent until the user leaves. Return the exit code.
 
-    `theme` None: the one of the settings, else the default. `mouse` False, here or in the settings, leaves the mouse
-    to the terminal. `watch` arms the watch. `state_dir` None: `.workbench` in the root.
+    The exit code is 0, or 2 if the workbench could not open (the reason is on stderr), or 128 + the signal that ended
+    it. `theme` None uses the theme of the settings, else the default. `mouse` False, here or in the settings, leaves
+    the mouse to the terminal. `watch` turns the watch on. `state_dir` None is `.workbench` in the root.
     """
-    before = terminal.Before()
-    watchdog = Watchdog(lambda: before.put_back(wait=False))
+    before = terminal.TerminalState()
+    watchdog = Watchdog(lambda: before.restore(wait=False))
     watchdog.start()
     terminal.prepare()
-    gc.disable()  # Until the first frame: importing makes much that stays and little to collect.
-    sys.setswitchinterval(0.0005)  # Until then, too: a thread of Textual's writes it, while this one goes on.
+    gc.disable()  # Until the first frame. Imports leave little to collect.
+    sys.setswitchinterval(0.0005)  # Until the first frame, which Textual writes in another thread.
     from workbench.ui.session import Session
     from workbench.ui.themes import DEFAULT, ThemeError, Themes
     from workbench.ui.workbench_app import WorkbenchApp
@@ -57,7 +57,7 @@ def open_screen(
         watch=watch,
         watchdog=watchdog,
     )
-    watchdog.last_act = lambda: app.runs.close(timeout=0.5)
+    watchdog.cleanup = lambda: app.runs.close(timeout=0.5)
     with terminal.restored(before):
         try:
             code = app.run(mouse=mouse and settings.mouse)

@@ -1,4 +1,4 @@
-"""The facts that the bar shows, read from the session."""
+"""Facts for the bar, read from the session."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     activity = store.activity
     asking = watching is not None and watching.board.waiting is not None
     return Facts(
-        root=session.place,
+        root=session.target_name,
         resting=_resting(session, agents),
         counts=store.counts(),
         total=len(store.current),
@@ -37,7 +37,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         judges=session.judges.words,
         heuristic=session.judges.heuristic,
         waiting=session.waiting(),
-        stale=("", "") if asking else session.verdicts.stale_words,
+        stale=("", "") if asking else session.verdicts.stale_text,
         watching=watching is not None,
         watch=("watch off", "watch off") if watching is None else _watch_words(session, watching),
         asking=asking,
@@ -45,17 +45,17 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
 
 
 def _earlier(session: Session, now: datetime) -> str:
-    """Return when the run was, if an earlier session made it."""
+    """Return when the run was made, or "" if it is of this session."""
     run = session.store.run
-    if not session.recalled or run.run_id != session.recalled or session.store.activity.running:
+    if not session.restored_run or run.run_id != session.restored_run or session.store.activity.running:
         return ""
-    from workbench.ui.history.words import when
+    from workbench.ui.history.run_labels import short_time
 
-    return f"ran {when(run.started, now)}"
+    return f"ran {short_time(run.started, now)}"
 
 
 def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
-    """Return what the bar says of the watch, in full and in short."""
+    """Return the state of the watch, in full and in short."""
     waiting = watching.board.waiting
     if waiting is not None and session.workspace is not None:
         stale = len(watching.board.depths)
@@ -63,17 +63,17 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
         costs = f", {counted(waiting.calls, 'call')}" if waiting.calls else ""
         money = waiting.money.removeprefix("about ")
         costs += f", {money}" if money and waiting.amount is not None else ""
-        return f"{waiting.words(total)}: w runs them", f"{stale:,} stale{costs}: w runs"
+        return f"{waiting.words(total)}: press w to run", f"{stale:,} stale{costs}: press w"
     words = ["watch on"]
     if watching.board.armed is not None:
         words = [f"watch on for {len(watching.board.armed):,}"]
     if watching.watcher.changes.polling:
         words.append("polling")
-    if session.last_watch:
-        words.append((_DOING if session.store.activity.watch_job else _DONE)[session.last_watch])
+    if session.last_watch_effect:
+        words.append((_DOING if session.store.activity.watch_job else _DONE)[session.last_watch_effect])
     faults = watching.watcher.broken if watching.board.blocked else ()
     if faults:
-        # What they wait for: the message that told of it is gone after a while.
+        # Cases wait for this file, and the message about it disappears after a while.
         line = f":{faults[0].line}" if faults[0].line else ""
         place = one_line(f"{faults[0].path.name}{line}", limit=30)
         return ", ".join([*words, f"{place} is broken"]), f"watch on, {place} is broken"
@@ -82,8 +82,8 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
 
 def _resting(session: Session, agents: int) -> str:
     workspace = session.workspace
-    if session.trouble:
-        return f"cannot be read: {one_line(session.trouble, limit=80)}"
+    if session.read_error:
+        return f"cannot be read: {one_line(session.read_error, limit=80)}"
     if workspace is None:
         return "reading files"
     cases = sum(len(entry.document.cases) for entry in workspace.evalsets)

@@ -1,4 +1,4 @@
-"""What `check` finds in the folder, by the rows of the tree that it concerns."""
+"""Problems that `check` finds in the folder, grouped by row of the tree."""
 
 import re
 from collections import defaultdict
@@ -12,28 +12,31 @@ if TYPE_CHECKING:
 
 Severity: TypeAlias = Literal["error", "warning"]
 Pair: TypeAlias = tuple[int, int]
-WHOLE = -1
-"""In place of a case: the evalset."""
+WHOLE_EVALSET = -1
+"""Case number that stands for the whole evalset."""
 MOST_CASES = 3_000
-"""Up to so many cases a folder is checked by itself: checking takes turns with the keys."""
+"""Most cases in a folder that is checked by itself. A check competes with keys for the processor."""
 _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")
 
 
 @dataclass(frozen=True)
 class Findings:
-    """`faults` of each (evalset, case), with `WHOLE` for what concerns the evalset, its criteria or its agent; `every`
-    in the order in which `check` tells them, with the row each belongs to (None for none)."""
+    """Problems by row.
+
+    `faults` has them by (evalset, case). `WHOLE_EVALSET` in place of a case stands for the evalset, its criteria or its
+    agent. `every` has them in the order of `check`, each with its row, or None if it has no row.
+    """
 
     faults: Mapping[Pair, tuple["Fault", ...]] = field(default_factory=dict)
     every: "tuple[tuple[Fault, Pair | None], ...]" = ()
 
     def of(self, evalset: int, case: int) -> "tuple[Fault, ...]":
-        """What concerns a case, or with `WHOLE` its evalset."""
+        """Return the problems of a case, or of its evalset with `WHOLE_EVALSET`."""
         return self.faults.get((evalset, case), ())
 
     @property
     def worst(self) -> dict[Pair, Severity]:
-        """For each row that anything was found for, the worst of it."""
+        """The worst severity of each row with problems. Notes do not count."""
         severities = {pair: {fault.severity for fault in found} for pair, found in self.faults.items()}
         return {
             pair: "error" if "error" in found else "warning" for pair, found in severities.items() if found != {"note"}
@@ -41,15 +44,18 @@ class Findings:
 
 
 def check(workspace: "Workspace") -> Findings:
-    """Everything that is found in a workspace. Reads each case: for a thread."""
-    # Nobody needs it before the first frame.
+    """Check a workspace. This reads each case, so call it in a thread."""
+    # Not needed before the first frame.
     from workbench.authoring.check.project import check_project
 
-    return sort_out(workspace, (problem.fault for problem in check_project(workspace)))
+    return group_by_row(workspace, (problem.fault for problem in check_project(workspace)))
 
 
-def sort_out(workspace: "Workspace", faults: "Iterable[Fault]") -> Findings:
-    """The faults by row. One of a config belongs to every evalset for which that holds, one of an agent to its own."""
+def group_by_row(workspace: "Workspace", faults: "Iterable[Fault]") -> Findings:
+    """Group faults by row.
+
+    A fault of a config belongs to every evalset that it governs, a fault of an agent to the agent's evalsets.
+    """
     found: dict[Pair, list[Fault]] = defaultdict(list)
     every: list[tuple[Fault, Pair | None]] = []
     for fault in faults:
@@ -64,9 +70,9 @@ def _row(workspace: "Workspace", number: int, fault: "Fault") -> Pair | None:
     entry = workspace.evalsets[number]
     if fault.file == entry.file:
         place = _CASE.match(fault.json_path)
-        case = int(place.group(1)) if place else WHOLE
-        return (number, case) if case < len(entry.document.cases) else (number, WHOLE)
+        case = int(place.group(1)) if place else WHOLE_EVALSET
+        return (number, case) if case < len(entry.document.cases) else (number, WHOLE_EVALSET)
     mine = [entry.criteria.config.path]
     if entry.agent is not None:
         mine += [entry.agent.definition, entry.agent.folder / ".env"]
-    return (number, WHOLE) if fault.file in mine else None
+    return (number, WHOLE_EVALSET) if fault.file in mine else None

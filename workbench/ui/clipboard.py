@@ -1,7 +1,7 @@
-"""Copying through the terminal (OSC 52), with an honest word about what became of it.
+"""Copying through the terminal (OSC 52), with an honest message about the result.
 
-The terminal gives no answer, and some ignore the request, so nothing here says "copied". Over a network the terminal
-is the only clipboard there is; what is too large for it goes into a file.
+The terminal gives no answer, and some ignore the request, so no message says "copied". Over a network, the terminal is
+the only clipboard. Text that is too large for it goes into a file.
 """
 
 import os
@@ -13,12 +13,12 @@ from pathlib import Path
 from workbench.counting import counted
 
 LIMIT = 74_000
-"""Bytes of text. Several terminals and multiplexers cut or drop sequences of more than 100 000 characters."""
+"""Most bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What to tell the user; `file` where the text went into one."""
+    """The message for the user, and the file if the text went into one."""
 
     message: str
     file: Path | None = None
@@ -33,7 +33,7 @@ def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
     handle, name = tempfile.mkstemp(prefix="agent-workbench-", suffix=".txt")
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-    return Copied(f"{what}: {_size(len(data))} is too much for a terminal's clipboard; it is in {name}", Path(name))
+    return Copied(f"{what}: too large for the clipboard ({_size(len(data))}); saved as {name}", Path(name))
 
 
 def _size(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The criteria of the next run: what the files say, and what the user changed for one run."""
+"""Edited criteria for the next run, on top of what the files say."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ Content = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """What a config said when it was edited, and what it is to say."""
+    """The content of a config when it was edited, and its edited content."""
 
     before: Content
     after: Content
 
 
 class Draft:
-    """Edited contents by config file (None: the defaults). They hold for the next run only."""
+    """Edited contents by config file (None: the defaults), for the next run only."""
 
     def __init__(self) -> None:
         self._edits: dict[Path | None, _Edit] = {}
@@ -37,34 +37,34 @@ class Draft:
 
     @property
     def empty(self) -> bool:
-        """Whether the files hold as they are."""
+        """Whether nothing was edited."""
         return not self._edits
 
     def change(self, path: Path | None, before: Content, after: Content) -> None:
-        """Take a content for the next run. One that says the same as the file is no change."""
+        """Set the content for the next run. A content equal to the file's removes the edit."""
         self._edits.pop(path, None)
         if after != before:
             self._edits[path] = _Edit(before, after)
 
     def forget(self, path: Path | None) -> None:
-        """Drop the edits of a config: its file says them now."""
+        """Drop the edit of a config because its file has it now."""
         self._edits.pop(path, None)
 
     def used(self, other: "Draft") -> None:
-        """Drop the edits that a run was made with; what was changed since is for the next one."""
+        """Drop the edits that a run was made with. Edits made since then are for the next run."""
         for path, edit in other._edits.items():
             if self._edits.get(path) == edit:
                 del self._edits[path]
 
     def content(self, path: Path | None, now: Content) -> Content:
-        """Return what a config that says `now` says in the next run."""
+        """Return the content of a config for the next run. `now` is its content in the file."""
         from workbench.authoring.criteria_change import merged
 
         edit = self._edits.get(path)
         return now if edit is None else merged(edit.before, now, edit.after)
 
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
-        """Return the criteria of the next run, with the reason saying what was changed."""
+        """Return the criteria of the next run. Their reason names the edits."""
         from workbench.model.criteria import parse_config
 
         config = choice.config
@@ -78,7 +78,7 @@ class Draft:
         edited = parse_config(config.path or Path(), json.dumps(content).encode())
         return replace(
             choice,
-            # Places are those in the file.
+            # Faults keep their places in the file.
             config=replace(edited, path=config.path, faults=config.faults, tree=config.tree, has_criteria=True),
             reason=f"{choice.reason}; changed for this run: {', '.join(words)}",
             changed=words,
@@ -86,7 +86,7 @@ class Draft:
 
 
 def _content_of(config: "CriteriaConfig") -> Content:
-    """The content of a config as it was read, with the default criteria where it names none."""
+    """Return a config's content as it was read, with the default criteria if it names none."""
     content = config.tree[0].value() if config.tree is not None else {}
     named = content if isinstance(content, dict) else {}
     if config.has_criteria and "criteria" in named:
@@ -95,7 +95,7 @@ def _content_of(config: "CriteriaConfig") -> Content:
 
 
 def _in_words(before: Content, after: Content) -> Iterator[str]:
-    """What was changed, such as `response_match_score ≥ 0.3 instead of 0.8`."""
+    """Yield the edits as text, such as `response_match_score ≥ 0.3 instead of 0.8`."""
     from workbench.authoring.criteria_change import changed_names
 
     old, new = before.get("criteria"), after.get("criteria")
@@ -126,7 +126,7 @@ def _criterion_in_words(name: str, before: Mapping[str, Any] | None, after: Mapp
 
 
 def _values(criterion: Any) -> dict[str, Any]:
-    """The threshold and the options of a criterion by name, those of its judge among them."""
+    """Return a criterion's threshold and options by name, including those of its judge."""
     from workbench.metrics.description import JUDGE
     from workbench.model.breaches import snake
 

@@ -1,4 +1,4 @@
-"""The engine as the screen uses it: what is marked becomes a plan, a journal and a run."""
+"""The screen's use of the engine: marked cases become a plan, a journal and a run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -8,8 +8,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from workbench.ui.draft import Draft
+from workbench.ui.repeat_options import ONCE, RepeatOptions
 from workbench.ui.run_thread import Build, Publish, Runnable
-from workbench.ui.times import ONCE, Times
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
@@ -25,26 +25,29 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """The project whose plans the screen runs. `build` and its like only remember; all the work happens where their
-    result is called, in the run's thread. `settings` are the user's."""
+    """Makes runs, chats and watches of the session's project.
+
+    `build` and similar methods only store their arguments. The work happens in the run's thread, where their result is
+    called. `settings` are the user's.
+    """
 
     def __init__(self, session: "Session", settings: "Settings") -> None:
-        """The store of `session` takes the events: it learns where the details of their cases are."""
+        """Create the engine. The project's store is the session's, so it learns where the details of cases are."""
         self._session = session
         self._settings = settings
         self._made: Project | None = None
         self._making = Lock()
         self.screen_files: Callable[[], list[Path]] = lambda: [settings.file]
-        """The files that change the screen only."""
+        """Returns the files that only the screen depends on."""
 
     @property
     def _project(self) -> "Project":
-        """Made when it is first needed: its modules take longer to import than the first frame to draw."""
+        """The project, made when first needed. Its modules take longer to import than the first frame to draw."""
         from workbench.project.project import Project
 
-        with self._making:  # Several threads come here.
+        with self._making:  # Several threads use this property.
             self._made = self._made or Project(
-                state_dir=self._session.explicit_state, settings=self._settings, store=self._session.store
+                state_dir=self._session.given_state_dir, settings=self._settings, store=self._session.store
             )
             return self._made
 
@@ -53,8 +56,8 @@ class Engine:
         assert self._session.workspace is not None
         return self._session.workspace
 
-    def build(self, targets: Iterable[tuple[int, int]], times: Times = ONCE) -> Build:
-        """A run of these cases, so often, with the criteria of the session's draft."""
+    def build(self, targets: Iterable[tuple[int, int]], times: RepeatOptions = ONCE) -> Build:
+        """Return a run of these cases, with the criteria of the session's draft."""
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
 
@@ -67,7 +70,7 @@ class Engine:
         return self._build(plan)
 
     def resume(self) -> Build:
-        """Goes on with the newest run, which was interrupted."""
+        """Return a run that resumes the newest run, which was interrupted."""
         workspace, state_dir = self._workspace, self._session.state_dir
 
         def plan() -> "Plan":
@@ -78,7 +81,7 @@ class Engine:
         return self.planned(plan)
 
     def resumable(self) -> str:
-        """Return what the newest run has, in words, or "" if it cannot be resumed. Reads files: for a thread."""
+        """Describe the newest run if it can be resumed, else return "". Reads files, so call it in a thread."""
         if not self._session.runs_dir.is_dir():
             return ""
         from workbench.project.resuming import what_is_resumable
@@ -88,9 +91,12 @@ class Engine:
     def rescore(
         self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False
     ) -> Build:
-        """Scores the transcripts of these cases again, with the criteria of the draft: those of this session, and for
-        cases that have none there, those of the last run that is kept. `fresh`: judges are asked anew;
-        `references_of_now`: they are laid beside what is expected by now, not beside what they were made for."""
+        """Return a run that scores the transcripts of these cases again.
+
+        The criteria are those of the draft. Transcripts are those of this session, or else of the last stored run. With
+        `fresh`, the cached answers of judges are ignored. With `references_of_now`, transcripts are compared with the
+        current expectations instead of those of their run.
+        """
         session = self._session
         chosen, state_dir = _with_draft(self._workspace, session.draft), session.state_dir
         records = [record for pair in targets for record in session.verdicts.records(*pair)]
@@ -105,7 +111,7 @@ class Engine:
         return self.planned(plan)
 
     def planned(self, make: "Callable[[], Plan]") -> Build:
-        """A run of the plan that `make` returns, which is called in a thread of its own."""
+        """Return a run of the plan that `make` returns. `make` is called in a thread of its own."""
         return self._build(lambda: asyncio.to_thread(make))
 
     def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
@@ -117,7 +123,7 @@ class Engine:
     def chat(
         self, agent: "AgentFolder", session_input: dict[str, Any]
     ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
-        """A conversation with an agent, beside runs."""
+        """Return a function that starts a chat with an agent, beside runs."""
         root = self._workspace.root
 
         def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
@@ -132,7 +138,7 @@ class Engine:
         take: "Callable[[WatchNews], None]",
         prepare: Callable[[], Awaitable[None]],
     ) -> "Watch":
-        """A watch over the session's workspace, for the marked cases or (none) all. Reads files: for a thread."""
+        """Return a watch over the marked cases, or over all if none is marked. Reads files, so call it in a thread."""
         from workbench.project.watch import Watch
         from workbench.project.watching import watch_over
 
@@ -142,27 +148,27 @@ class Engine:
         return Watch(project, watching, runs, take, set(), prepare)
 
     def warm(self) -> "Callable[[], Awaitable[None]]":
-        """Starts what runs of the workspace will need; to be called in the run's thread."""
+        """Return a function for the run's thread that starts the processes that runs will need."""
         workspace = self._workspace
         return lambda: self._project.warm(workspace)
 
     def import_agents(
-        self, workspace: "Workspace", told: "Callable[[TrialImport], object]"
+        self, workspace: "Workspace", report: "Callable[[TrialImport], object]"
     ) -> "Callable[[], Awaitable[None]]":
-        """Import each agent of the workspace and tell every outcome; to be called in the run's thread."""
+        """Return a function for the run's thread that imports each agent and passes each outcome to `report`."""
 
         async def start() -> None:
             async for outcome in self._project.import_agents(workspace):
-                told(outcome)
+                report(outcome)
 
         return start
 
     def renew(self) -> None:
-        """Before the next run, the processes of agents are started anew: an agent's environment is another one."""
+        """Start the agents' processes anew before the next run, because an agent's environment changed."""
         self._project.renew()
 
     async def close(self) -> None:
-        """Ends all processes."""
+        """End all processes."""
         if self._made is not None:
             await self._made.close()
 

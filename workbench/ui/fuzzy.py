@@ -1,21 +1,26 @@
-"""Finding names by some of their letters, in order."""
+"""Fuzzy search: find names by some of their letters, in order."""
 
 from collections.abc import Sequence
 
-_LOOKED_AT = 300
-"""Characters of a text that count: names are shorter, and what is longer is no name."""
+_COMPARED = 300
+"""Characters of a text that are compared. Names are shorter."""
 
 
 def positions(query: str, text: str) -> tuple[int, ...] | None:
-    """Where the letters of `query` stand in `text`, blanks left out; None if they are not all there in that order. A
-    whole piece is preferred to scattered letters."""
-    return _positions(_small(query.strip()), _small(text[:_LOOKED_AT]))
+    """Return the positions of the letters of `query` in `text`, or None if they are not all there in order.
+
+    Blanks in `query` are ignored. A connected piece is preferred to scattered letters.
+    """
+    return _positions(_small(query.strip()), _small(text[:_COMPARED]))
 
 
 def score(query: str, text: str) -> float | None:
-    """How well `query` fits, larger is better; None if it does not. A piece at the start of a word beats one inside,
-    neighbouring letters beat scattered ones, a short text beats a long one."""
-    wanted, within = _small(query.strip()), _small(text[:_LOOKED_AT])
+    """Return how well `query` fits, larger is better, or None if it does not.
+
+    A piece at the start of a word beats one inside. Neighbouring letters beat scattered ones. A short text beats a long
+    one.
+    """
+    wanted, within = _small(query.strip()), _small(text[:_COMPARED])
     if not wanted:
         return 0.0
     places = _positions(wanted, within)
@@ -27,13 +32,13 @@ def score(query: str, text: str) -> float | None:
 
 
 def best(query: str, texts: Sequence[str], limit: int) -> list[int]:
-    """The numbers of the `limit` texts that fit best, best first."""
+    """Return the indices of the `limit` texts that fit best, best first."""
     scored = [(fit, -number) for number, text in enumerate(texts) if (fit := score(query, text)) is not None]
     return [-number for _, number in sorted(scored, reverse=True)[:limit]]
 
 
 def _small(text: str) -> str:
-    """In small letters, unless that would move the others: a few have no small letter of one character."""
+    """Lowercase a text, unless that changes its length and so moves its letters."""
     small = text.lower()
     return small if len(small) == len(text) else text
 

@@ -1,4 +1,4 @@
-"""What the main screen needs of the app around it."""
+"""Functions of the app that the main screen needs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Host:
-    """`preview_theme(name)` shows a theme for the moment (None: the one that holds), `keep_theme` uses it from now on;
-    `look_again` takes in what the files of themes and keys say now; `copy` sends text to the terminal's clipboard.
-    `key_faults` are complaints about the user's keymap."""
+    """Functions of the app.
+
+    `preview_theme(name)` shows a theme for now, and with None the chosen one again. `keep_theme` also saves the choice.
+    `reload_settings` reads the files of themes and keys again. `copy` sends text to the terminal's clipboard.
+    `key_faults` are problems in the user's keymap.
+    """
 
     theme_names: Sequence[str]
     preview_theme: Callable[[str | None], None]
     keep_theme: Callable[[str], None]
     copy: Callable[[str], None]
-    look_again: Callable[[], None]
+    reload_settings: Callable[[], None]
     key_faults: Sequence[str] = ()

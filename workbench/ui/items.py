@@ -1,4 +1,4 @@
-"""Items to pick from, and the search over them."""
+"""Items of a pick list, and the search over them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,11 @@ from workbench.ui import fuzzy
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to pick. All texts are safe already. `kind` stands dimmed before the label ("theme", "case"), `hint`
-    on the right; `help` is shown while the cursor is on it. A heading cannot be picked."""
+    """One row of a pick list. All texts are safe.
+
+    `kind` is dimmed before the label ("theme", "case"), `hint` is on the right. `help` is shown while the cursor is on
+    the row. A heading cannot be picked.
+    """
 
     label: str
     value: Any = None
@@ -21,11 +24,11 @@ class Item:
 
 
 Search: TypeAlias = Callable[[str], Sequence[Item]]
-"""The items for what was typed, the best first."""
+"""Returns the items for the typed text, best first."""
 
 
 def searching(items: Sequence[Item]) -> Search:
-    """Return the search over fixed items: all under their headings without letters, else the best first."""
+    """Return a search over fixed items: all with headings for an empty text, else the best first."""
     pickable = [item for item in items if not item.heading]
     texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
 

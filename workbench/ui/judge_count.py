@@ -1,4 +1,4 @@
-"""How much the judges of the newest run were asked, and what the bar says of that, kept up to date by events."""
+"""Judge calls of the newest run, counted from events, and their text in the bar."""
 
 import math
 from collections.abc import Iterable
@@ -11,8 +11,11 @@ from workbench.text import one_line
 
 
 class JudgeCount:
-    """`asked` and `cached` are the calls of the run so far, `heuristic` whether rules judged anything in it. With
-    `prices`, what that cost is told as well."""
+    """Judge calls of the run so far.
+
+    `asked` and `cached` count calls. `heuristic` says whether rules judged anything. With `prices`, the text has the
+    cost too.
+    """
 
     def __init__(self, prices: Prices | None = None) -> None:
         self._prices = prices or Prices()
@@ -23,7 +26,7 @@ class JudgeCount:
         self._cases: dict[CaseRef, tuple[int, int]] = {}
 
     def apply(self, event: Event) -> None:
-        """Takes in an event. What a case counts in the end replaces what its criteria said before."""
+        """Count an event. The count of a finished case replaces that of its criteria."""
         match event:
             case RunStarted():
                 self.asked = self.cached = 0
@@ -50,7 +53,10 @@ class JudgeCount:
 
     @property
     def words(self) -> str:
-        """`judge 12 asked, 3 cached, 0.0054 EUR`; "" where nobody was asked, no money where its sum is not known."""
+        """Text such as `judge 12 asked, 3 cached, 0.0054 EUR`, or "" without any calls.
+
+        The cost is left out if it is not known.
+        """
         if not self.asked and not self.cached:
             return ""
         told = f"judge {self.asked:,} asked" + (f", {self.cached:,} cached" if self.cached else "")
@@ -58,9 +64,11 @@ class JudgeCount:
         return told if cost is None else f"{told}, {money(cost, self._prices.currency)}"
 
 
-def waiting_words(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
-    """`gemini-2.5-flash waits 12 s: quota`, of the judge that waits longest, and a shorter form; "" where none does.
-    `elapsed` counts seconds since the run started, as `JudgeWaits.at` does."""
+def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
+    """Return the longest judge wait as `gemini-2.5-flash waits 12 s: quota`, and a short form, or two "".
+
+    `elapsed` counts seconds since the run started, like `JudgeWaits.at`.
+    """
     left = sorted(((wait.at + wait.seconds - elapsed, wait) for wait in waits), key=lambda pair: -pair[0])
     if not left or left[0][0] <= 0:
         return "", ""

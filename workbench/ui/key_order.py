@@ -1,10 +1,11 @@
 """Keys in the order in which they were pressed, however fast they come.
 
-A key travels from the app to the focused widget and from there outwards. What it does may open a dialog, move the focus
-or start to save. Textual sends the next key on its way before all that is done, so keys that come together (fast
-typing, a paste, a slow line) would reach the place that the first of them is about to leave. Here each key waits until
-the key before it is done: its messages are handled, the screen that it opened is mounted, and the worker that it
-started has ended or shows a dialog.
+A key travels from the app to the focused widget and from there outwards. Its action may open a dialog, move the focus
+or start to save. Textual sends the next key before all that is done. Keys that come together (fast typing, a paste, a
+slow line) would reach the place that the first of them is about to leave.
+
+Here each key waits until the key before it is done: its messages are handled, the screen that it opened is mounted, and
+the worker that it started has ended or shows a dialog.
 """
 
 import asyncio
@@ -30,18 +31,23 @@ BACKGROUND = frozenset(
     {"read", "start", "leave", "watch", "recall", "earlier", "check", "triage"}
     | {"look", "preview", "case", "pictures", "staleness"}
 )
-"""Groups of workers that keys do not wait for: they may take long, and lead to no place for the next key."""
+"""Groups of workers that keys do not wait for. They may take long and open no place for the next key."""
 PATIENCE = 5.0
-"""Seconds after which waiting keys are dropped, counted in looks at whether they can go on. On a busy machine looks are
-as slow as everything else, so keys arrive late and are not dropped."""
+"""Seconds after which waiting keys are dropped, measured in polls.
+
+On a busy machine, polls are as slow as everything else. Keys arrive late there and are not dropped.
+"""
 _POLL = 0.01
 _MOST_ROUNDS = 20
-"""A run sends messages all the time, so a key does not wait for a moment without any."""
+"""Most rounds for one key. A run sends messages all the time, so a key cannot wait for silence."""
 
 
 class KeyOrder:
-    """The queue of keys in front of an app. `deliver` hands one key to the app; `dropped` is told how many keys were
-    dropped because the key before them was not done in time."""
+    """The queue of keys in front of an app.
+
+    `deliver` hands one key to the app. `dropped` gets the number of keys that were dropped because the key before them
+    took too long.
+    """
 
     def __init__(
         self, app: "App[Any]", deliver: Callable[[Pressed], Awaitable[None]], dropped: Callable[[int], None]
@@ -49,26 +55,26 @@ class KeyOrder:
         self._app, self._deliver, self._dropped = app, deliver, dropped
         self._waiting: deque[Pressed] = deque()
         self._typing: MessagePump | None = None
-        """The field being typed into, as long as only text was delivered to it."""
+        """The field that text goes to, as long as nothing but text was delivered."""
         self._round = 0
-        """Number of the round that the current walk is in; 0 if the last key is done."""
+        """Number of the current round, or 0 if the last key is done."""
         self._walks = 0
         self._blocked = False
-        """Whether the next key waits for the end of a worker."""
-        self._looking = False
-        self._looks = 0
-        """Number of looks since the last key was sent."""
+        """Whether the next key waits for a worker to end."""
+        self._polling = False
+        self._polls = 0
+        """Number of polls since the last key was sent."""
         self._dialogs: WeakKeyDictionary[Worker[Any], Screen[Any]] = WeakKeyDictionary()
         self._given_up: WeakSet[Worker[Any]] = WeakSet()
-        self._unasked: WeakKeyDictionary[Screen[Any], float] = WeakKeyDictionary()
-        """Dialogs that work in the background opened, and when each was painted first."""
+        self._unexpected: WeakKeyDictionary[Screen[Any], float] = WeakKeyDictionary()
+        """Dialogs opened by background work, with the time when each was first painted."""
 
     async def take(self, event: Pressed) -> None:
-        """Deliver a key now, or later when its turn has come."""
+        """Deliver a key now, or later when its turn comes."""
         if self._came_before_dialog(event):
             return
         if self._waiting and isinstance(event, Key) and event.key == "ctrl+c":
-            # As in a shell: the key that leaves does not queue behind what was typed.
+            # As in a shell, ctrl+c does not queue behind typed text.
             self._waiting.clear()
         elif self._waiting or (self._round and not self._continues(event)) or self._busy():
             self._wait(event)
@@ -85,7 +91,7 @@ class KeyOrder:
             return
         self._dialogs[worker] = screen
         if worker.group in BACKGROUND:
-            self._unasked[screen] = math.inf
+            self._unexpected[screen] = math.inf
             screen.call_after_refresh(self._was_painted, screen)
         try:
             yield
@@ -97,7 +103,7 @@ class KeyOrder:
     async def _send(self, event: Pressed) -> None:
         field = self._app.focused if self._app.screen_stack else None
         self._typing = field if _is_text(event, field) else None
-        self._looks = 0
+        self._polls = 0
         if not self._came_before_dialog(event):
             await self._deliver(event)
         if self._round:
@@ -106,34 +112,34 @@ class KeyOrder:
             self._walk(1)
 
     def _was_painted(self, screen: Screen[Any]) -> None:
-        self._unasked[screen] = time.monotonic()
+        self._unexpected[screen] = time.monotonic()
 
     def _came_before_dialog(self, event: Pressed) -> bool:
-        """Whether a key was pressed before a dialog was seen that the user could not expect. It would answer it."""
-        return bool(self._app.screen_stack) and event.time < self._unasked.get(self._app.screen, 0.0)
+        """Whether a key was pressed before an unexpected dialog was visible. It must not answer that dialog."""
+        return bool(self._app.screen_stack) and event.time < self._unexpected.get(self._app.screen, 0.0)
 
     def _continues(self, event: Pressed) -> bool:
-        """Whether a key is more text for the field that is being typed into. Text keeps its order by itself."""
+        """Whether a key is more text for the same field. Text keeps its order by itself."""
         field = self._app.focused
         return field is not None and field is self._typing and _is_text(event, field)
 
     def _wait(self, event: Pressed) -> None:
         if not self._waiting:
-            self._looks = 0
+            self._polls = 0
         self._blocked = self._blocked or self._busy()
         self._waiting.append(event)
-        if not self._looking:
-            self._looking = True
+        if not self._polling:
+            self._polling = True
             self._poll()
 
-    async def _look(self) -> None:
-        """Go on if what the keys wait for has ended."""
-        self._looks += 1
-        if self._looks * _POLL > PATIENCE:
+    async def _send_or_poll(self) -> None:
+        """Send the next key if the last one is done. Drop all keys after too many polls."""
+        self._polls += 1
+        if self._polls * _POLL > PATIENCE:
             self._give_up()
         await self._next()
-        self._looking = bool(self._waiting)
-        if self._looking:
+        self._polling = bool(self._waiting)
+        if self._polling:
             self._poll()
 
     async def _next(self) -> None:
@@ -142,20 +148,20 @@ class KeyOrder:
         if self._busy():
             self._blocked = True
         elif self._blocked:
-            # The focus of what a worker opened may still be on its way.
+            # The screen that a worker opened may not have the focus yet.
             self._blocked = False
-            self._looks = 0
+            self._polls = 0
             self._walk(1)
         else:
             await self._send(self._waiting.popleft())
 
     def _poll(self) -> None:
-        asyncio.get_running_loop().call_later(_POLL, self._app.call_later, self._look)
+        asyncio.get_running_loop().call_later(_POLL, self._app.call_later, self._send_or_poll)
 
     # Whether the last key is done
 
     def _walk(self, number: int) -> None:
-        """Follow the key from the focus outwards: at each stop, wait behind the messages that are there already."""
+        """Follow the key from the focus outwards, and wait at each stop behind the messages already there."""
         self._round = number
         self._walks += 1
         self._step(self._walks, list(self._stops()))
@@ -166,7 +172,7 @@ class KeyOrder:
         while stops:
             if stops.pop(0).call_later(self._step, walk, stops):
                 return
-        # The first round meets what the key did; messages posted meanwhile need another one.
+        # Messages posted during a round need another one.
         if self._round == 1 or (self._round < _MOST_ROUNDS and any(stop.message_queue_size for stop in self._stops())):
             self._walk(self._round + 1)
             return
@@ -188,7 +194,7 @@ class KeyOrder:
         return bool(screens and not screens[-1].is_mounted) or any(self._at_work())
 
     def _at_work(self) -> Iterator[Worker[Any]]:
-        """Workers that may still open a place for the next key."""
+        """Yield workers that may still open a place for the next key."""
         screens = self._app.screen_stack
         for worker in self._app.workers:
             if worker.is_finished or worker.group in BACKGROUND or worker in self._given_up:

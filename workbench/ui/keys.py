@@ -1,4 +1,4 @@
-"""The rows of the action table as Textual's bindings."""
+"""Textual bindings for the rows of the action table."""
 
 from textual.binding import Binding
 
@@ -6,18 +6,21 @@ from workbench.actions import ACTIONS, BY_ID, DIGITS, Action, Keymap, Where, key
 
 
 def bindings(*ids: str) -> list[Binding]:
-    """Return a binding for each row, with the row's id: the user's keymap finds it by that. It calls `action_<method>`
-    of the widget that has it. An action that does not want the key raises `SkipAction`, and the key goes outwards."""
+    """Return a binding for each row, with the row's ID, by which the user's keymap finds it.
+
+    A binding calls `action_<method>` of the widget that has it. An action that does not want the key raises
+    `SkipAction`, and the key goes outwards.
+    """
     return [binding for name in ids for binding in _binding(BY_ID[name])]
 
 
 def bindings_of(where: Where) -> list[Binding]:
-    """Bindings for all rows that work in one place and have keys."""
+    """Return bindings for all rows of one place that have keys."""
     return bindings(*(action.id for action in ACTIONS if action.where == where and action.keys))
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
-    """The user's keymap as `App.set_keymap` wants it: only what differs from the table."""
+    """Return the user's keymap for `App.set_keymap`: only what differs from the table."""
     changed = {f"pane_{digit}": f"unbound_{digit}" for digit in DIGITS if digit not in keymap.keys["pane"]}
     for name, keys in keymap.keys.items():
         if name == "pane":

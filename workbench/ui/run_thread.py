@@ -1,4 +1,4 @@
-"""Runs beside the screen: a thread with an event loop of its own, so that nothing the engine does delays a key.
+"""A thread with an event loop for runs, so that the engine never delays a key.
 
 The thread lives as long as the program, because the engine's children die with the thread that started them.
 """
@@ -16,13 +16,16 @@ from workbench.events import CaseFinished, CaseRef, Event
 
 
 class Runnable(Protocol):
-    """What the engine's `Run` is to the screen."""
+    """The part of the engine's `Run` that the screen uses."""
 
-    async def execute(self) -> None: ...
+    async def execute(self) -> None:
+        """Run all cases."""
 
-    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None: ...
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+        """Cancel or kill one case, or with None all that are running."""
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Start no more cases."""
 
 
 Publish: TypeAlias = Callable[[Event], None]
@@ -31,7 +34,7 @@ Build: TypeAlias = Callable[[Publish], Awaitable[Runnable]]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The run did not start, or ended without saying so: why, and the way out. Raw text."""
+    """A run that did not start, or ended with an unexpected error. Both texts are raw."""
 
     message: str
     hint: str = ""
@@ -39,7 +42,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run of that number is over, and its thread free for the next one."""
+    """The run with this number has ended, and its thread is free for the next one."""
 
     number: int
 
@@ -48,20 +51,23 @@ News: TypeAlias = Event | Refused | Ended
 
 
 class RunThread:
-    """One run after the other. News come through `take`; `wake` is called from the other thread when there are some
-    after there were none, and once more for the first verdict among them."""
+    """Runs one run after the other in its own thread.
+
+    News is fetched with `take`. The thread calls `wake` when the first news arrives, and once more for the first
+    verdict in it.
+    """
 
     def __init__(self, wake: Callable[[], object], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
-        """`at_end` is awaited in the thread when it closes."""
+        """Create the thread on first use. `at_end` is awaited in it when it closes."""
         self._wake = wake
         self._at_end = at_end
         self._news: deque[News] = deque()
         self.decided = False
-        """Whether a case's verdict is among the news that were not taken yet."""
+        """Whether the waiting news has a case's verdict."""
         self._asleep = threading.Event()
         self._asleep.set()
         self.started = 0
-        """How many runs were asked for: the number of the newest one."""
+        """Number of the newest run, counted from 1."""
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
@@ -71,9 +77,11 @@ class RunThread:
         self._others: set[asyncio.Task[None]] = set()
 
     def start(self, build: Build) -> int:
-        """Build a run and execute it, both in the thread, and not before the one that was asked for last is over:
-        between its last word and its end it waits for the disk. What `build` raises becomes `Refused`. Return the
-        run's number, which its `Ended` has."""
+        """Build a run and run it in the thread, after the previous run has ended. Return its number.
+
+        A run still waits for the disk between its last event and its end. An exception from `build` becomes `Refused`.
+        The run's `Ended` has the returned number.
+        """
         self.started += 1
         number = self.started
 
@@ -84,7 +92,7 @@ class RunThread:
         return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Has something done in the thread, beside what runs; if it fails, the next run will say why."""
+        """Do other work in the thread, beside the run. Errors are ignored: the next run reports them."""
 
         async def quietly() -> None:
             with contextlib.suppress(Exception):
@@ -98,8 +106,10 @@ class RunThread:
         self._call(begin)
 
     def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False, stop: bool = False) -> None:
-        """Cancels (or kills) these cases, with `stop` no others start either; None: no new case starts, and all that
-        run are cancelled."""
+        """Cancel or kill cases. None cancels all running cases and starts no more.
+
+        `stop` also keeps other cases from starting.
+        """
 
         def now() -> None:
             if self._run is None:
@@ -116,11 +126,11 @@ class RunThread:
         self._call(now)
 
     def call(self, function: Callable[[], object]) -> None:
-        """Calls a function in the thread, soon."""
+        """Call a function in the thread, soon."""
         self._call(function)
 
     def take(self) -> list[News]:
-        """All news since the last call, oldest first."""
+        """Return all news since the last call, oldest first."""
         self._asleep.set()
         self.decided = False
         news: list[News] = []
@@ -129,8 +139,10 @@ class RunThread:
         return news
 
     def close(self, timeout: float = 5.0) -> None:
-        """Kills what runs, gives its end and that of the engine's children `timeout` seconds each, and ends the
-        thread. Closing again does nothing."""
+        """Kill the run and end the thread. Closing again does nothing.
+
+        The run's end and the end of the engine's children get `timeout` seconds each.
+        """
         thread, self._thread = self._thread, None
         if thread is not None:
             self._loop.call_soon_threadsafe(self._close_soon, timeout)
@@ -145,7 +157,7 @@ class RunThread:
         self._loop.call_soon_threadsafe(function)
 
     async def _live(self) -> None:
-        """The thread's whole life. What is left of its tasks at the end is cancelled by `asyncio.run`."""
+        """Run the thread's loop until it closes. `asyncio.run` cancels the tasks left at the end."""
         self._loop, self._task = asyncio.get_running_loop(), None
         self._closing = self._loop.create_future()
         self._ready.set()
@@ -164,11 +176,11 @@ class RunThread:
             await asyncio.wait(self._others, timeout=timeout)
         others = [*self._others]
         for task in others:
-            # Or they would start what was ended just now.
+            # They would start again what has just ended.
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         if self._at_end is not None:
-            # What does not end in time dies with us: it holds the other end of a pipe.
+            # Children that do not end in time die with this process, which holds the other end of their pipe.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._at_end(), timeout)
 
@@ -185,7 +197,7 @@ class RunThread:
             self._run = await build(self._publish)
             await self._run.execute()
         except Exception as error:
-            # Whatever went wrong in a run must not end the screen: it is shown there.
+            # An error in a run must not end the screen, which shows it.
             self._publish(Refused(str(error) or type(error).__name__, getattr(error, "hint", "") or _place(error)))
         finally:
             self._run = None
@@ -201,7 +213,7 @@ class RunThread:
 
 
 def _place(error: Exception) -> str:
-    """Where an unexpected exception came from, for a report of the fault; "" for a refusal, which explains itself."""
+    """Return where an unexpected exception was raised, or "" for a refusal, which explains itself."""
     if hasattr(error, "hint"):
         return ""
     frame = traceback.extract_tb(error.__traceback__)[-1]

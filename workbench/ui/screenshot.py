@@ -1,4 +1,4 @@
-"""The screen as a picture that needs nothing else: an SVG without fonts from elsewhere."""
+"""Screenshots as SVG files without external fonts."""
 
 import re
 from html import unescape
@@ -15,12 +15,14 @@ _TEXT = re.compile(
 )
 _BLANK = "&#160;"
 _CELL = 12.2
-"""How wide a cell is in Textual's pictures."""
+"""Width of a cell in Textual's SVG."""
 
 
 def picture(svg: str) -> bytes:
-    """Textual's SVG without what would be loaded from the network, and smaller; UTF-8. Secrets need no second look:
-    none reaches the screen."""
+    """Return Textual's SVG without external resources, smaller, as UTF-8.
+
+    Secrets need no masking here, because none reaches the screen.
+    """
     svg = _COMMENT.sub("", _FONTS.sub("", svg))
     svg = _TEXT.sub(_without_margins, _FAMILY.sub(_OWN, svg))
     svg = "\n".join(line.rstrip() for line in svg.splitlines() if line.strip())
@@ -28,16 +30,16 @@ def picture(svg: str) -> bytes:
 
 
 def _without_margins(text: re.Match[str]) -> str:
-    """A text without blanks at its ends, which some programs draw in another width."""
+    """Remove blanks at the ends of a text. Some programs draw them in another width."""
     before, x, y, after, left, words = text.groups()
     if not words:
         return ""
-    # What stands there counts characters, of which East Asian ones are two cells wide.
+    # Textual's length counts characters, but East Asian ones are two cells wide.
     place, size = float(x) + left.count(_BLANK) * _CELL, cell_len(unescape(words)) * _CELL
     return f'<text {before}x="{place:.6g}" y="{y}" textLength="{size:.6g}"{after}>{words}</text>'
 
 
 def proposed(folder: Path) -> str:
-    """A name that is free in the folder."""
+    """Return a file name that is not used in the folder."""
     names = ["agent-workbench.svg", *(f"agent-workbench-{number}.svg" for number in range(2, 1000))]
     return next((name for name in names if not (folder / name).exists()), names[0])

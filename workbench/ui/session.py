@@ -1,4 +1,4 @@
-"""What the screen works on: the folder as it was read, what is true now, and the criteria of the run to come."""
+"""The screen's state without widgets: the folder, the verdicts, and the criteria of the next run."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 from workbench.ui.checking import Findings
 from workbench.ui.draft import Draft
-from workbench.ui.judge_count import JudgeCount, waiting_words
+from workbench.ui.judge_count import JudgeCount, wait_text
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Everything but widgets. `state_dir` None: `.workbench` in the root. `prices`
-    are those of the user's settings. `checks`: what is read is checked, beside everything else."""
+    """The state of the screen, without widgets.
+
+    `state_dir` None is `.workbench` in the root. `prices` are those of the user's settings. With `checks`, the folder
+    is checked after it was read.
+    """
 
     def __init__(
         self,
@@ -39,7 +42,7 @@ class Session:
         prices: Prices | None = None,
         checks: bool = False,
     ) -> None:
-        # A folder that is moved is gone: `.` would follow it to its new name.
+        # `.` would follow the folder if it is moved, but a moved folder counts as gone.
         self.path = path.absolute()
         self.store = Store()
         self.verdicts = Verdicts(self.store)
@@ -48,32 +51,32 @@ class Session:
         self.draft = Draft()
         self.workspace: Workspace | None = None
         self.reading = False
-        """Whether `workspace` is what was read so far."""
-        self.trouble = ""
-        """Why the folder could not be read the last time, raw; "" if it could."""
+        """Whether the folder is still being read. `workspace` then has what was read so far."""
+        self.read_error = ""
+        """Why the folder could not be read the last time, raw, or "" if it could."""
         self.declined: set[str] = set()
-        """Evalsets (relative) for which the user would not name an agent: not asked again."""
-        self.opened_besides: set[Path] = set()
-        """Evalsets under other names that the user opened, absolute."""
+        """Evalsets (relative paths) for which the user did not choose an agent. They are not asked about again."""
+        self.extra_evalsets: set[Path] = set()
+        """Evalsets with unusual names that the user opened, as absolute paths."""
         self.prices = prices
         self.changed = ChangedVerdicts(self.store)
         self.watching: Watching | None = None
-        """The watch, while it is armed."""
-        self.last_watch = ""
-        """How deep the last save reached: `run`, `score` or `decide`; "" before the first one."""
-        self.recalled = ""
-        """The id of the run of an earlier session that is shown as the newest one."""
+        """The watch, while it is on."""
+        self.last_watch_effect = ""
+        """Effect of the last save: `run`, `score` or `decide`, or "" before the first one."""
+        self.restored_run = ""
+        """ID of a run of an earlier session, if it is shown as the newest one."""
         self.stale: dict[CaseName, Changes] = {}
-        """Cases whose verdict was made with other inputs, and which of these changed."""
+        """Cases with a stale verdict, and which of its inputs changed."""
         self.loading: Literal["", "results", "changes"] = ""
-        """What is being read of earlier sessions: the verdicts, or which of them are stale."""
-        self.explicit_state = state_dir
+        """What is being loaded from earlier sessions: their verdicts, or which of these are stale."""
+        self.given_state_dir = state_dir
         self._began = 0.0
         self._files: tuple[Path, ...] = ()
         self._signature: Signature = ()
         self.checks = checks
         self.findings = Findings()
-        """What `check` found in the workspace; nothing as long as it has not looked."""
+        """Problems that `check` found in the workspace. Empty before the check."""
         self._saver: Saver | None = None
         self.store.subscribe(self.verdicts.apply)
         self.store.subscribe(self.judges.apply)
@@ -82,46 +85,48 @@ class Session:
     # The folder
 
     def read(self, arrived: "OnEvalset | None" = None) -> "Workspace":
-        """Read the folder; for a thread. Changes nothing here. `arrived` is called after each evalset.
+        """Read the folder, in a thread. Changes nothing in the session.
+
+        `arrived` is called after each evalset.
 
         Raises:
-            OSError, ValueError: the path is not there, or the kept answers cannot be read.
+            OSError, ValueError: the path does not exist, or the saved owners cannot be read.
         """
         from workbench.agents.owners import read_owners
         from workbench.agents.workspace import open_workspace
 
-        kept = None if self.explicit_state is None else read_owners(self.explicit_state)
-        named = [path for path in sorted(self.opened_besides) if path.is_file()]
+        kept = None if self.given_state_dir is None else read_owners(self.given_state_dir)
+        named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
         return open_workspace(self.path, *named, stored_owners=kept, previous=self.workspace, on_evalset=arrived)
 
-    def take(self, workspace: "Workspace") -> None:
-        """Works on this reading from now on."""
+    def set_workspace(self, workspace: "Workspace") -> None:
+        """Use this workspace from now on."""
         self.workspace = workspace
         self.findings = Findings()
-        self.trouble = ""
+        self.read_error = ""
         self._files = workspace_files(workspace)
         self._signature = signature_of(self._files)
 
     def outdated(self) -> bool:
-        """Whether a file that says what there is to run has changed since it was read."""
+        """Return whether a file of the workspace has changed since it was read."""
         return self.workspace is not None and signature_of(self._files) != self._signature
 
     @property
     def state_dir(self) -> Path:
-        """Where runs and answers are kept."""
+        """The folder for runs and saved choices."""
         assert self.workspace is not None
         from workbench.history import state_dir as places
 
-        return places.state_dir(self.workspace.root, self.explicit_state)
+        return places.state_dir(self.workspace.root, self.given_state_dir)
 
     @property
     def runs_dir(self) -> Path:
-        """Where each run has a folder of its own."""
+        """The folder with one folder for each run."""
         return self.state_dir / "runs"
 
     @property
     def saver(self) -> "Saver":
-        """What writes edits into files and takes them back: one for all of the screen, made when first asked for."""
+        """The saver of all edits of this session, which can also undo them. Made when first needed."""
         from workbench.authoring.saving import Saver
 
         if self._saver is None:
@@ -129,18 +134,18 @@ class Session:
         return self._saver
 
     @property
-    def place(self) -> str:
-        """The folder or file that is open, as a safe name."""
+    def target_name(self) -> str:
+        """The name of the open folder or file, safe to show."""
         path = self.workspace.target if self.workspace else self.path.absolute()
         return one_line(path.name or str(path), limit=80)
 
     def entry(self, evalset: int) -> "EvalsetEntry":
-        """An evalset of the workspace."""
+        """Return an evalset of the workspace."""
         assert self.workspace is not None
         return self.workspace.evalsets[evalset]
 
     def case(self, evalset: int, case: int) -> "EvalCase | None":
-        """A case in full; None if ADK would reject it (its faults are the document's)."""
+        """Return a full case, or None if ADK would reject it. The document has its faults."""
         from workbench.model.evalset import BrokenCaseError
 
         document = self.entry(evalset).document
@@ -150,14 +155,14 @@ class Session:
             return None
 
     def record(self, row: Row) -> CaseRecord | None:
-        """What is known of a row's case or repeat; None if it never ran."""
+        """Return the record of a row's case or repeat, or None if it never ran."""
         return self.verdicts.record(row.evalset, row.case, row.repeat)
 
-    def keep_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
-        """Keeps the user's answer; the folder must be read again for it to count.
+    def save_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
+        """Save which agent an evalset belongs to. This takes effect when the folder is read again.
 
         Raises:
-            OSError, ValueError: it cannot be kept.
+            OSError, ValueError: it cannot be saved.
         """
         from workbench.agents.owners import save_owner
 
@@ -166,20 +171,20 @@ class Session:
         save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
 
     def recall(self, recalled: "Recalled") -> None:
-        """Takes in verdicts of an earlier session, as far as newer ones are not known."""
+        """Add verdicts of an earlier session, except where newer ones are known."""
         if not self.store.current:
-            self.recalled = recalled.run.run_id
+            self.restored_run = recalled.run.run_id
         self.store.restore(recalled.run, list(recalled.records), recalled.records)
         self.verdicts.recall(recalled.records)
 
     @property
-    def awaits_verdicts(self) -> bool:
-        """Whether cases may have verdicts that are not known yet."""
+    def is_loading(self) -> bool:
+        """Whether files or verdicts are still being read."""
         return self.reading or self.loading == "results"
 
-    def nothing_found(self, otherwise: str) -> str:
-        """Say why there is nothing to go to: `otherwise` if there are results and none is meant."""
-        if self.reading or (self.workspace is None and not self.trouble):
+    def why_nothing_found(self, otherwise: str) -> str:
+        """Return why there is nothing to go to: `otherwise` if there are results but none matches."""
+        if self.reading or (self.workspace is None and not self.read_error):
             return "still reading"
         if self.loading == "results":
             return "results are still loading"
@@ -188,15 +193,15 @@ class Session:
     # The run
 
     def elapsed(self) -> float:
-        """Seconds since the run began, or its whole duration."""
+        """Return the seconds since the run began, or its duration if it has ended."""
         return self._clock() - self._began if self.store.activity.running else self.store.run.duration_seconds
 
     def waiting(self) -> tuple[str, str]:
-        """Which judge pauses and for how long still, in full and in short; "" if none does."""
-        return waiting_words(self.store.activity.waits, self.elapsed())
+        """Return which judge waits and how long, in full and in short, or two ""."""
+        return wait_text(self.store.activity.waits, self.elapsed())
 
     def problems(self) -> list[tuple[int, int]]:
-        """All cases whose newest verdict is fail or error, in the order of the files."""
+        """Return all cases whose newest verdict is failed or error, in file order."""
         return sorted(
             pair for pair, view in self.verdicts.views.items() if view.state in ("failed", "error") and pair[1] >= 0
         )

@@ -1,5 +1,4 @@
-"""The terminal before and after: what must be set before the screen's library is imported, and what must be put back
-however the program ends. Imports no Textual."""
+"""The terminal's settings: set before Textual is imported, restored however the program ends. Imports no Textual."""
 
 import contextlib
 import os
@@ -9,21 +8,24 @@ from collections.abc import Iterator
 
 from workbench.ui.pace import over_ssh
 
-# Leave the other screen, show the cursor, wrap lines; mouse, focus reports, bracketed paste, in-band resize and the
-# extended keyboard off; colours back.
+# Leaves the alternate screen, shows the cursor and wraps lines. Turns off the mouse, focus reports, bracketed paste,
+# in-band resize and the extended keyboard. Resets colours.
 _RESTORE = (
     "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?7h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"
     "\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[?2026l\x1b[0m\r"
 )
 _ESCAPE_DELAY_LOCAL = "25"
 _FRAMES_LOCAL = "250"
-"""How long a key waits for its frame: 4 ms at most. What runs is held back by `pace`, not by this."""
+"""Textual's frames per second, so that a key waits 4 ms at most. `pace` limits the painting of runs."""
 
 
 def prepare() -> None:
-    """Sets what Textual reads when it is imported, where the user has not: no animations (each is a stream of
-    frames), over SSH no smooth scrolling, and locally a short wait to tell esc from an escape sequence (over a slow
-    line, where a sequence may come in pieces, Textual's own)."""
+    """Set the environment variables that Textual reads when it is imported, unless the user has set them.
+
+    There are no animations, because each is a stream of frames. Over SSH there is no smooth scrolling. Locally, the
+    wait that tells esc from an escape sequence is short. Over SSH, a sequence may come in pieces, so Textual's own wait
+    stays.
+    """
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     if over_ssh():
         os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
@@ -32,8 +34,8 @@ def prepare() -> None:
         os.environ.setdefault("TEXTUAL_FPS", _FRAMES_LOCAL)
 
 
-class Before:
-    """The terminal's settings as the program found them; None where there is no terminal."""
+class TerminalState:
+    """The terminal's settings when the program started, or nothing without a terminal."""
 
     def __init__(self) -> None:
         try:
@@ -41,12 +43,14 @@ class Before:
         except (termios.error, ValueError, OSError):
             self._settings = None
 
-    def put_back(self, *, wait: bool = True) -> None:
-        """Leaves the terminal as it was, if Textual did not come to do that itself. Without `wait`, one that takes
-        nothing any more only gets its settings back."""
+    def restore(self, *, wait: bool = True) -> None:
+        """Restore the terminal if Textual did not do so.
+
+        Without `wait`, a terminal that accepts no more output only gets its settings back.
+        """
         if self._settings is None:
             return
-        # The terminal may be gone: that is what SIGHUP means.
+        # After SIGHUP, the terminal may be gone.
         with contextlib.suppress(termios.error, ValueError, OSError):
             assert sys.__stdin__ is not None
             number = sys.__stdin__.fileno()
@@ -60,7 +64,10 @@ class Before:
 
 
 def _write_at_once(number: int) -> None:
-    """Writes as much as the terminal takes now. It is opened again: `O_NONBLOCK` would hold for the shell as well."""
+    """Write as much as the terminal accepts now.
+
+    The terminal is opened again, because `O_NONBLOCK` on the open one would also affect the shell.
+    """
     again = os.open(os.ttyname(number), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     try:
         os.write(again, _RESTORE.encode("ascii"))
@@ -69,9 +76,9 @@ def _write_at_once(number: int) -> None:
 
 
 @contextlib.contextmanager
-def restored(before: Before) -> Iterator[None]:
-    """Leaves the terminal as it was, also if the screen crashed before it could do that itself."""
+def restored(before: TerminalState) -> Iterator[None]:
+    """Restore the terminal at the end, also if the screen crashed."""
     try:
         yield
     finally:
-        before.put_back()
+        before.restore()

@@ -1,4 +1,4 @@
-"""Themes as TOML files, the program's own and the user's; a theme is called like its file.
+"""Themes as TOML files, the program's own and the user's. A theme has the name of its file.
 
 name = "dusk"            # default: the file's name
 dark = true
@@ -42,14 +42,14 @@ _NO_COLOR_VALUES = ("-text-style", "link-style", "-style-hover")
 
 
 class ThemeError(ValueError):
-    """A theme file cannot be used; the text is one sentence, safe to show."""
+    """An invalid theme file. The text is one sentence, safe to show."""
 
 
 def read_theme(file: Path) -> Theme:
-    """The theme in `file`.
+    """Read the theme in `file`.
 
     Raises:
-        ThemeError: it cannot be read, lacks `colors.primary`, or holds something that is no colour.
+        ThemeError: it cannot be read, lacks `colors.primary`, or has an invalid colour.
     """
     try:
         data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
@@ -62,42 +62,41 @@ def read_theme(file: Path) -> Theme:
 
 
 class Themes:
-    """The program's themes and those of further folders, by name, which is the name of the file; a later folder wins.
-    Each is read when it is asked for."""
+    """The program's themes and those of further folders, by name. A later folder wins. Files are read when needed."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         own = _PACKAGE / "themes"
-        # In a checkout they lie beside the package.
+        # In a checkout, the folder is beside the package.
         self._folders = (own if own.is_dir() else _PACKAGE.parent / "themes", *folders)
         self.find()
 
     def find(self) -> None:
-        """Looks for the files, also once more."""
+        """List the theme files, for the first time or again."""
         self._files = {file.stem: file for folder in self._folders for file in sorted(folder.glob("*.toml"))}
 
     @property
     def files(self) -> list[Path]:
-        """The files."""
+        """The theme files."""
         return list(self._files.values())
 
     @property
     def names(self) -> list[str]:
-        """All names, sorted."""
+        """The names of all themes, sorted."""
         return sorted(self._files)
 
     def read(self, name: str) -> Theme:
-        """The theme of that name.
+        """Read the theme with this name.
 
         Raises:
-            ThemeError: there is none, or its file cannot be used.
+            ThemeError: there is no such theme, or its file is invalid.
         """
         if name not in self._files:
-            raise ThemeError(one_line(f"there is no theme {name}; there are {', '.join(self.names)}"))
+            raise ThemeError(one_line(f"no theme {name}; known themes: {', '.join(self.names)}"))
         return read_theme(self._files[name])
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
-    """What stands for the variables of the stylesheets that `theme` does not name."""
+    """Return values for the stylesheet variables that `theme` does not set."""
     colors = {name: getattr(theme, name) or theme.primary for name in _COLORS}
     muted = "ansi_default" if theme.ansi else _between(theme)
     return {
@@ -130,11 +129,11 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
 def _theme(name: str, data: Mapping[str, Any]) -> Theme:
     unknown = data.keys() - _KNOWN
     if unknown:
-        raise ValueError(f"unknown entry {sorted(unknown)[0]}; known are {', '.join(sorted(_KNOWN))}")
+        raise ValueError(f"unknown entry {sorted(unknown)[0]}; known entries: {', '.join(sorted(_KNOWN))}")
     colors = dict(data.get("colors", {}))
     unknown = colors.keys() - set(_COLORS)
     if unknown:
-        raise ValueError(f"unknown color {sorted(unknown)[0]}; known are {', '.join(_COLORS)}")
+        raise ValueError(f"unknown color {sorted(unknown)[0]}; known colors: {', '.join(_COLORS)}")
     if "primary" not in colors:
         raise ValueError("colors.primary is missing")
     variables = {
@@ -156,7 +155,7 @@ def _check_color(name: str, value: str) -> None:
     try:
         Color.parse(value.split(" ")[0])
     except ColorParseError as error:
-        raise ValueError(f"{name}: {value!r} is no colour") from error
+        raise ValueError(f"{name}: {value!r} is not a color") from error
 
 
 def _between(theme: Theme) -> str:

@@ -1,7 +1,7 @@
-"""A thread that ends the program when its event loop cannot. Imports no Textual.
+"""A thread that ends the program if its event loop cannot. Imports no Textual.
 
-The loop may be blocked while it opens or leaves the screen: Textual's writer has a short queue, and nobody takes
-anything out of it once writing to the terminal fails or blocks. Signals reach Python's handlers even then.
+The loop may be blocked while it opens or leaves the screen. Textual's writer has a short queue, which is not emptied
+once writing to the terminal fails or blocks. Signals reach Python's handlers even then.
 """
 
 import contextlib
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     import asyncio
 
 SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
-"""ctrl+c on the keyboard is a key, not SIGINT: that one is sent by another program."""
+"""Signals that end the program. ctrl+c on the keyboard is a key here, so SIGINT comes from another program."""
 _TAKEN_WITHIN = 2.0
-"""Seconds in which an event loop that works takes notice."""
+"""Seconds in which a working event loop reacts."""
 _ACTED_WITHIN = 5.0
-"""Seconds in which a run is ended, its journal and its children included."""
+"""Seconds in which a run ends, with its journal and its children."""
 _LEFT_WITHIN = 2.0
 """Seconds in which the screen is left after that."""
 _KILLED_AFTER = 12.0
-"""Seconds after which the system ends the process, should this thread be stuck as well."""
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at the terminal where the system does not tell of its end."""
+"""Seconds after which the system ends the process, in case this thread is stuck too."""
+_POLL_SECONDS = 1.0
+"""Seconds between polls of the terminal, on systems that do not report a hang-up."""
 
 
 class Watchdog:
-    """Ends the process once its terminal is gone, or it is told to end by a signal, and it does not end by itself.
+    """Ends the process after a signal or the loss of its terminal, if it does not end by itself.
 
-    Before `attach` it ends at once, as there is nothing to lose. `last_act` is called first, at most once and in the
-    watchdog's thread; `put_back` restores the terminal without waiting for it.
+    Before `attach` it ends at once, because nothing can be lost. `cleanup` is called first, at most once and in the
+    watchdog's thread. `restore` restores the terminal without waiting for it.
     """
 
-    def __init__(self, put_back: Callable[[], None] = lambda: None) -> None:
-        self.last_act: Callable[[], None] = lambda: None
-        self._put_back = put_back
+    def __init__(self, restore: Callable[[], None] = lambda: None) -> None:
+        self.cleanup: Callable[[], None] = lambda: None
+        self._restore = restore
         self._loop: asyncio.AbstractEventLoop | None = None
         self._act: Callable[[int], None] | None = None
         self._attached = False
@@ -52,34 +52,39 @@ class Watchdog:
         os.set_blocking(self._write, False)
 
     def start(self) -> None:
-        """Takes over the signals and begins to watch; from the main thread. A hang-up counts also where SIGHUP was
-        ignored, as a screen without a terminal is of no use."""
+        """Install the signal handlers and start the thread. Call this in the main thread.
+
+        A hang-up counts even if SIGHUP was ignored, because a screen without a terminal is useless.
+        """
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
         threading.Thread(target=self._watch, daemon=True, name="watchdog").start()
 
     def attach(self, act: Callable[[int], None]) -> None:
-        """Calls `act(number)` in the running event loop when the program is to end. A terminal that is gone counts as
-        SIGHUP, which is not sent to a program that it did not control."""
+        """Call `act(number)` in the running event loop when the program must end.
+
+        The loss of the terminal counts as SIGHUP. The system does not send SIGHUP to a program that the terminal did
+        not control.
+        """
         import asyncio
 
         self._loop, self._act, self._attached = asyncio.get_running_loop(), act, True
 
     def detach(self) -> None:
-        """The screen is being left: nothing is called any more."""
+        """Call nothing any more, because the screen is being left."""
         self._act = None
 
     def lend(self) -> None:
-        """Puts other signals than SIGHUP off until `take_back`: an editor has the terminal."""
+        """Delay signals other than SIGHUP until `take_back`, while an editor has the terminal."""
         self._free.clear()
 
     def take_back(self) -> None:
-        """Ends `lend`."""
+        """End `lend`."""
         self._free.set()
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        with contextlib.suppress(OSError):  # Full: it was told often enough.
+        with contextlib.suppress(OSError):  # A full pipe already has enough signals.
             os.write(self._write, bytes([number]))
 
     def _watch(self) -> None:
@@ -89,27 +94,27 @@ class Watchdog:
         signal.setitimer(signal.ITIMER_REAL, _KILLED_AFTER)
         if self._attached:
             self._pass_on(number)
-            self.last_act()
-        self._put_back()
+            self.cleanup()
+        self._restore()
         os._exit(128 + number)
 
     def _wait(self) -> int:
-        """Returns the number of the signal that came, SIGHUP where the terminal is gone."""
+        """Wait for a signal and return its number. The loss of the terminal returns SIGHUP."""
         terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
         waiting = select.poll()
         waiting.register(self._read, select.POLLIN)
-        told = sys.platform == "linux"
-        if told:
-            # Asked for nothing: a hang-up is told all the same.
+        reports_hang_up = sys.platform == "linux"
+        if reports_hang_up:
+            # poll reports a hang-up even for an empty event mask.
             waiting.register(terminal, 0)
         while True:
-            for descriptor, _ in waiting.poll(None if told else _LOOK_EVERY * 1000):
+            for descriptor, _ in waiting.poll(None if reports_hang_up else _POLL_SECONDS * 1000):
                 return os.read(self._read, 1)[0] if descriptor == self._read else int(signal.SIGHUP)
-            if not told and is_gone(terminal):
+            if not reports_hang_up and is_gone(terminal):
                 return int(signal.SIGHUP)
 
     def _pass_on(self, number: int) -> None:
-        """Has the event loop end the program, and gives it time for that; returns at once where it does not listen."""
+        """Let the event loop end the program, and give it time. Return at once if the loop does not react."""
         loop, act = self._loop, self._act
         if loop is not None and act is not None:
 
@@ -118,16 +123,16 @@ class Watchdog:
                 act(number)
                 self._acted.set()
 
-            with contextlib.suppress(RuntimeError):  # The loop has come to its end.
+            with contextlib.suppress(RuntimeError):  # The loop has ended.
                 loop.call_soon_threadsafe(do)
                 if not self._taken.wait(_TAKEN_WITHIN) or not self._acted.wait(_ACTED_WITHIN):
                     return
-        # Where all goes well the process ends meanwhile.
+        # If all goes well, the process ends during this sleep.
         time.sleep(_LEFT_WITHIN)
 
 
 def is_gone(terminal: int) -> bool:
-    """Whether a descriptor that was a terminal is none any more."""
+    """Return whether a file descriptor is no longer a terminal."""
     try:
         termios.tcgetattr(terminal)
     except termios.error:

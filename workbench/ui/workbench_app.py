@@ -29,19 +29,22 @@ from workbench.ui.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.watchdog import Watchdog
 
 _SWITCH_SECONDS = 0.005
-"""Python's own: `open_screen` lets threads take turns more often until the first frame."""
+"""Python's default. `open_screen` lets threads switch more often until the first frame."""
 
 
 class WorkbenchApp(SparseApp, inherit_bindings=False):
-    """`theme` is the one to start with; `faults` are sentences to show once. `engine` is scripted in tests. `watch`:
-    the watch is armed once the folder is read. `watchdog` tells when the program is to end."""
+    """The Textual app of the workbench.
+
+    `theme` is the first theme. `faults` are sentences to show once. `engine` is scripted in tests. `watch` turns the
+    watch on after the folder was read. `watchdog` reports when the program must end.
+    """
 
     CSS_PATH = "workbench.tcss"
     TITLE = "agent-workbench"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high")]  # noqa: RUF012 - Textual's declaration
-    """In a low terminal dialogs keep what can be chosen, and drop margins and explanations."""
+    """Height classes. In a low terminal, dialogs keep their choices and drop margins and explanations."""
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._engine = engine or Engine(session, settings)
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
-        self._key_order = KeyOrder(self, super().on_event, self._say_dropped)
+        self._key_order = KeyOrder(self, super().on_event, self._report_dropped_keys)
         self._kept = theme.name
         self._watch = watch
         self._watchdog = watchdog
@@ -73,15 +76,17 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.preview_theme,
             self.keep_theme,
             self.copy_to_clipboard,
-            self.look_again,
+            self.reload_settings,
             self._keys.faults,
         )
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return values for the variables that the theme does not set."""
         return variable_defaults(self.current_theme)
 
     def get_default_screen(self) -> MainScreen:
+        """Return the main screen."""
         return self.main
 
     def notify(
@@ -93,7 +98,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a message over the screen. It is never read as markup, whatever the caller says."""
+        """Show a message over the screen. The text is never read as markup, whatever the caller passes."""
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def _lend_terminal(self, _app: App[Any]) -> None:
@@ -101,77 +106,86 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self._watchdog.lend()
 
     def _take_terminal_back(self, _app: App[Any]) -> None:
-        """Another program had the terminal."""
+        """Draw everything again after another program had the terminal."""
         if self._watchdog is not None:
             self._watchdog.take_back()
         self.draw_in_full()
 
     def on_resize(self, event: Resize) -> None:
-        """A terminal that somebody attaches to again may say so with the size that it had: Textual does nothing then,
-        and what it shows is not known."""
+        """Draw everything again if the size did not change.
+
+        A terminal that is attached again may report the size that it had. Textual ignores that, but it is unknown what
+        the terminal shows.
+        """
         if event.size == self.size:
             self.draw_in_full()
 
     # Keys
 
     async def on_event(self, event: Event) -> None:
+        """Queue keys and pastes, so that they keep their order."""
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             await self._key_order.take(event)
         else:
             await super().on_event(event)
 
     async def push_screen_wait(self, screen: Any, *, mode: str | None = None) -> Any:
+        """Open a dialog and return its result. Keys reach the dialog although a worker is busy."""
         with self._key_order.asking(screen):
             return await super().push_screen_wait(screen, mode=mode)
 
-    def _say_dropped(self, number: int) -> None:
-        self.notify(f"{counted(number, 'key')} ignored: the action before took too long", severity="warning")
+    def _report_dropped_keys(self, number: int) -> None:
+        self.notify(f"{counted(number, 'key')} dropped: the action before took too long", severity="warning")
 
     # Opening and ending
 
     def on_mount(self) -> None:
+        """Use the user's keys, watch for signals, and open the folder after the first frame."""
         self.app_suspend_signal.subscribe(self, self._lend_terminal, immediate=True)
         self.app_resume_signal.subscribe(self, self._take_terminal_back, immediate=True)
         self.set_keymap(textual_keymap(self._keys))
         if self._watchdog is not None:
-            self._watchdog.attach(self._told_to_end)
+            self._watchdog.attach(self._end_on_signal)
         self.call_after_refresh(self._open)
 
     def on_unmount(self) -> None:
+        """Stop watching for signals."""
         if self._watchdog is not None:
             self._watchdog.detach()
 
     def _open(self) -> None:
-        # `open_screen` put the collector off until here: what was imported stays, and need never be looked at again.
+        # `open_screen` turned the collector off until here. Imported objects stay, so it need not scan them again.
         gc.freeze()
         gc.enable()
         sys.setswitchinterval(_SWITCH_SECONDS)
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8)
-        self.call_after_refresh(self._read_styles_of_rooms)
+        self.call_after_refresh(self._read_other_styles)
         self.run_worker(self.main.controllers.open(watch=self._watch), group="read")
 
-    def _read_styles_of_rooms(self) -> None:
-        """The styles of all other screens, which the first frame does not wait for. As CSS_PATH of those screens the
-        first opening of each would parse everything again."""
+    def _read_other_styles(self) -> None:
+        """Read the styles of all other screens after the first frame.
+
+        As CSS_PATH of those screens, their first opening would parse everything again.
+        """
         self.stylesheet.read_all(sorted(Path(__file__).parent.glob("*/*.tcss")))
         self.stylesheet.parse()
         for screen in self.screen_stack[1:]:  # opened by a key that was pressed already
             self.stylesheet.update(screen)
 
-    def _told_to_end(self, number: int) -> None:
+    def _end_on_signal(self, number: int) -> None:
         self.runs.close(timeout=1.0)
         self.exit(128 + number)
 
     @property
     def runs(self) -> RunThread:
-        """The thread that runs are executed in."""
+        """The thread in which runs happen."""
         return self.main.controllers.thread
 
-    # What the main screen asks for
+    # For the main screen
 
     def preview_theme(self, name: str | None) -> None:
-        """Shows a theme for the moment; None: the one that holds."""
+        """Show a theme for now, or with None the chosen one again."""
         wanted = name or self._kept
         if self.theme == wanted:
             return
@@ -185,7 +199,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.theme = wanted
 
     def keep_theme(self, name: str) -> None:
-        """Uses a theme from now on, also the next time."""
+        """Use a theme from now on, and save the choice."""
         self.preview_theme(name)
         if self.theme != name:
             return
@@ -194,14 +208,14 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         try:
             config.remember_theme(name, self._settings.file)
         except (OSError, ValueError) as error:
-            text = one_line(f"{name} holds until you leave; it could not be kept: {error}")
+            text = one_line(f"{name} is used until you quit, but could not be saved: {error}")
             self.notify(text, severity="warning", timeout=8)
 
-    def look_again(self) -> None:
-        """Shows theme and keys as their files have them now; where one cannot be used, says so and keeps what was."""
+    def reload_settings(self) -> None:
+        """Read the settings, theme and keys again. Report those that are invalid and keep the previous ones."""
         before, now = self._settings, config.read_settings(self._settings.file)
         faults = [*now.faults]
-        if not faults or now != config.Settings(now.file, faults=now.faults):  # That is one that cannot be read.
+        if not faults or now != config.Settings(now.file, faults=now.faults):  # Equal if the file is unreadable.
             self._settings = now
         if self._settings.keys != before.keys:
             self._keys = keymap(self._settings.keys)
@@ -219,7 +233,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self._kept, self._read = wanted, {wanted}
             if wanted != self.theme or theme != self.current_theme:
                 self.register_theme(theme)
-                # Else the same name would be no change.
+                # Setting the same name would change nothing.
                 self.set_reactive(App.theme, "")
                 self.theme = wanted
         for fault in faults:

@@ -20,9 +20,9 @@ from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.watch import Watch
 from workbench.ui.engine_run import Engine
 from workbench.ui.items import Item
+from workbench.ui.repeat_options import ONCE, RepeatOptions
 from workbench.ui.run_thread import RunThread
 from workbench.ui.session import Session
-from workbench.ui.times import ONCE, Times
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import Query
 
@@ -70,7 +70,7 @@ class FakeRight:
     def __init__(self, shown: list[str]) -> None:
         self._shown = shown
 
-    def show_earlier(self, ref: CaseRef, earlier: Any) -> None:
+    def show_past_runs(self, ref: CaseRef, earlier: Any) -> None:
         self._shown.append(f"earlier {ref.eval_id}")
 
     def open_pane(self, title: str) -> None:
@@ -110,7 +110,7 @@ class FakeView:
     def say(self, text: str, *, warning: bool = False) -> None:
         self.said.append(text)
 
-    def hush(self) -> None:
+    def clear_message(self) -> None:
         self.shown.append("keys")
 
     def notify(self, message: str, **more: Any) -> None:
@@ -143,7 +143,7 @@ class FakeView:
         return callback(*args)
 
     def show_workspace(self, workspace: Workspace) -> None:
-        self.session.take(workspace)
+        self.session.set_workspace(workspace)
         self.rows.load(workspace)
 
     def go_to(self, evalset: int, case: int = -1) -> bool:
@@ -232,7 +232,7 @@ class StillThread(RunThread):
 class WordEngine(Engine):
     """An engine that returns words in place of runs."""
 
-    def build(self, targets: Any, times: Times = ONCE) -> Any:
+    def build(self, targets: Any, times: RepeatOptions = ONCE) -> Any:
         return "run", list(targets), times.runs
 
     def rescore(self, targets: Any, *, fresh: bool = False, references_of_now: bool = False) -> Any:

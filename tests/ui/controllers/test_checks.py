@@ -31,7 +31,7 @@ async def test_found_goes_to_the_case_that_was_picked(view: FakeView, monkeypatc
     await view.settled()
     assert view.asked == ["found by check: 1"]
     assert view.rows.cursor == view.rows.row_of(0, 1)
-    assert view.session.verdicts.found == {(0, 1): "error"}
+    assert view.session.verdicts.check_results == {(0, 1): "error"}
 
 
 async def test_a_folder_is_checked_after_each_reading_and_only_if_wanted(

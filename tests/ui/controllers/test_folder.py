@@ -27,7 +27,7 @@ async def test_a_folder_that_cannot_be_read_keeps_what_was_shown(bench: Bench) -
     bench.session.read = gone  # type: ignore[method-assign]
     assert not await bench.folder.read_again()
     assert bench.view.notices == ["the folder is gone"]
-    assert bench.session.trouble == "the folder is gone"
+    assert bench.session.read_error == "the folder is gone"
     assert bench.session.workspace is before
 
 
@@ -65,4 +65,4 @@ async def test_an_ignored_evalset_can_be_opened_beside_the_others(bench: Bench) 
     bench.folder.ignored()
     await bench.view.settled()
     assert bench.view.asked == ["passed over: 1"]
-    assert bench.session.opened_besides == {file}
+    assert bench.session.extra_evalsets == {file}

@@ -81,11 +81,11 @@ async def test_save_while_nobody_watches_is_marked_at_the_next_look(opened: Open
     opened.project.write("echo/prompt.txt", "He said ")
     await opened.look()
     assert opened.marks == {"good": ["echo/prompt.txt"], "bad": ["echo/prompt.txt"]}
-    assert opened.verdicts.stale_words == ("2 stale: prompt.txt", "2 stale")
+    assert opened.verdicts.stale_text == ("2 stale: prompt.txt", "2 stale")
     opened.project.write("echo/prompt.txt", "You said ")
     await opened.look()
     assert opened.marks == {}
-    assert opened.verdicts.stale_words == ("", "")
+    assert opened.verdicts.stale_text == ("", "")
 
 
 async def test_save_of_the_evalset_marks_only_the_cases_that_changed(opened: Opened) -> None:

@@ -48,7 +48,7 @@ async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_wo
         for _ in range(3):
             await pilot.press("u")
             await screen.until(pilot, lambda: "undone" in screen.text)
-            screen.main.key_line.hush()
+            screen.main.key_line.clear_message()
         await screen.until(pilot, lambda: not file.exists())
 
 

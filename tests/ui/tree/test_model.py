@@ -292,7 +292,7 @@ def test_a_long_name_hides_no_sign_behind_it(
     model = Tree(Verdicts(store))
     model.load(make_workspace({"desk": {"talk": [name]}}))
     model.verdicts.mark_stale({(0, 0): (PROMPT,)})
-    model.verdicts.mark_turned({(0, 0): True})
+    model.verdicts.mark_flips({(0, 0): True})
     labels = Labels(model.entries, model.groups, model.verdicts, lambda: 0.0)
     left, right = labels.pieces(model.outline, Row("case", 0, 0, 0), width)
     assert sum(cell_len(text) for text, _ in [*left, *right]) < width

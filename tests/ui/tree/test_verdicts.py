@@ -95,6 +95,6 @@ def test_a_file_that_cannot_be_read_has_a_verdict_of_its_own(verdicts: Verdicts,
 
 def test_marks_do_not_move_to_other_cases_when_the_folder_is_read_again(verdicts: Verdicts, shop: Workspace) -> None:
     verdicts.mark_stale({(1, 0): (PROMPT,)})
-    verdicts.mark_turned({(1, 0): True})
+    verdicts.mark_flips({(1, 0): True})
     verdicts.bind(shop.evalsets[1:])
-    assert (verdicts.stale, verdicts.turned) == ({}, {})
+    assert (verdicts.stale, verdicts.flips) == ({}, {})

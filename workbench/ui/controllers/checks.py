@@ -51,7 +51,7 @@ class Checks(Controller):
 
     def imported(self, outcome: "TrialImport") -> None:
         """Show how the trial import of an agent ended."""
-        self.session.verdicts.imports.take(outcome.agent.name, outcome.error)
+        self.session.verdicts.imports.add(outcome.agent.name, outcome.error)
         failed = outcome.error is not None
         name = one_line(outcome.agent.name, limit=60)
         self.view.say(f"{name} {'cannot be' if failed else 'was'} imported", warning=failed)
@@ -72,7 +72,7 @@ class Checks(Controller):
         found = await self._check(workspace)
         if found is None:
             return
-        self.view.hush()
+        self.view.clear_message()
         items = [
             Item(
                 one_line(fault.message, limit=300),
@@ -103,7 +103,7 @@ class Checks(Controller):
         if workspace is not self.session.workspace:
             return None
         self.session.findings = found
-        self.session.verdicts.take_found(found.worst)
+        self.session.verdicts.set_check_results(found.worst)
         self.view.tree_view.show_verdicts()
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0 and found.of(row.evalset, row.case):

@@ -113,7 +113,7 @@ class Earlier(Controller):
             return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
 
         earlier = await asyncio.to_thread(read)
-        self.view.right.show_earlier(ref, earlier)
+        self.view.right.show_past_runs(ref, earlier)
 
 
 def _import_panes() -> None:

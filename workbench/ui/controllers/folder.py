@@ -57,7 +57,7 @@ class Folder(Controller):
     async def _open_ignored(self, items: list[Item]) -> None:
         path = await self.view.pick(f"passed over: {len(items)}", items, nothing="nothing was passed over")
         if path is not None:
-            self.session.opened_besides.add(path)
+            self.session.extra_evalsets.add(path)
             self.reload()
 
     def choose_agent(self) -> None:
@@ -77,9 +77,9 @@ class Folder(Controller):
         except Exception as error:  # whatever it is: the screen must not stay at "reading"
             expected = isinstance(error, OSError | ValueError)
             session.reading = False
-            session.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
+            session.read_error = str(error) if expected else f"{type(error).__name__}: {error}"
             self.view.show_facts()
-            self.view.notify(plain(session.trouble, limit=600), severity="error", timeout=10)
+            self.view.notify(plain(session.read_error, limit=600), severity="error", timeout=10)
             return False
         session.reading = False
         self.load(workspace)
@@ -148,7 +148,7 @@ class Folder(Controller):
         if agent is None:
             return False
         try:
-            await asyncio.to_thread(self.session.keep_owner, entry, agent)
+            await asyncio.to_thread(self.session.save_owner, entry, agent)
         except (OSError, ValueError) as error:
             self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
             return False

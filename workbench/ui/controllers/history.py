@@ -156,10 +156,10 @@ class History(Controller):
             first = await asyncio.to_thread(last_comparable, self.session.state_dir, after, others)
         ordered = [*([first] if first is not None else []), *(run for run in others if run is not first)]
         items = _items(ordered[:_OFFERED], pinned)
-        from workbench.ui.history import words
+        from workbench.ui.history import run_labels
 
         alone = "" if first is not None else "no earlier run has these cases: "
-        title = f"{alone}compare {words.what(after)} with …"
+        title = f"{alone}compare {run_labels.agents_and_evalsets(after)} with …"
         before = await self.view.pick(one_line(title, limit=70), items)
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)
@@ -185,16 +185,18 @@ def _import_screens() -> None:
 def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
     from workbench.rendering.cells import fit
     from workbench.rendering.plain_lines import commit_words
-    from workbench.ui.history import words
+    from workbench.ui.history import run_labels
 
     now = aging.now()
     items = []
     for run in runs:
-        special = words.flags(run, baseline=pinned, running="")
-        hint = "".join(text for text, _ in words.counts(run.counts))
-        name = words.what(run) + (f"  {', '.join(special)}" if special else "")
-        told = f"{run.run_id}: {words.counts_in_words(run.counts)}"
+        special = run_labels.flags(run, baseline=pinned, running="")
+        hint = "".join(text for text, _ in run_labels.counts(run.counts))
+        name = run_labels.agents_and_evalsets(run) + (f"  {', '.join(special)}" if special else "")
+        told = f"{run.run_id}: {run_labels.counts_in_words(run.counts)}"
         if run.commit:
             told += f", commit {commit_words(run.commit, run.dirty)}"
-        items.append(Item(name, run, hint=hint, help=one_line(told), kind=fit(words.when(run.started, now), 12)))
+        items.append(
+            Item(name, run, hint=hint, help=one_line(told), kind=fit(run_labels.short_time(run.started, now), 12))
+        )
     return items

@@ -43,7 +43,7 @@ class Pictures(Controller):
             for entry in map(self.session.entry, members)
             for case in entry.document.cases
         }
-        where = self.session.place if row.kind == "all" else model.groups[row.agent]
+        where = self.session.target_name if row.kind == "all" else model.groups[row.agent]
         if row.evalset >= 0:
             where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
         page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, None, width), self.view.keys)

@@ -11,8 +11,8 @@ from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.draft import Draft
 from workbench.ui.engine_run import Engine
+from workbench.ui.repeat_options import RepeatOptions
 from workbench.ui.run_thread import Build, RunThread
-from workbench.ui.times import Times
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
@@ -43,10 +43,10 @@ class Run(Controller):
     def rerun(self) -> None:
         """Run again what failed or ended in an error."""
         targets = self.session.problems()
-        if targets and not self.session.awaits_verdicts:
+        if targets and not self.session.is_loading:
             self.start(targets)
         else:
-            self.view.say(self.session.nothing_found("nothing failed"))
+            self.view.say(self.session.why_nothing_found("nothing failed"))
 
     def repeat(self) -> None:
         """Ask how often to run the cases, and start."""
@@ -54,7 +54,7 @@ class Run(Controller):
 
         targets = self.view.rows.targets()
 
-        def repeat(times: Times | None) -> None:
+        def repeat(times: RepeatOptions | None) -> None:
             if times is not None:
                 self.start(targets, lambda found: self._engine.build(found, times))
 

@@ -42,7 +42,7 @@ class View(Protocol):
     def say(self, text: str, *, warning: bool = False) -> None:
         """Say something short in the last line; raw text."""
 
-    def hush(self) -> None:
+    def clear_message(self) -> None:
         """Take back what was said in the last line."""
 
     def notify(

@@ -24,7 +24,7 @@ _CHANGE_PANE = "Change"
 
 
 class Watch(Controller):
-    """One watch at a time, over all cases or those that were marked when it was armed. `look_again` takes in what
+    """One watch at a time, over all cases or those that were marked when it was armed. `reload_settings` takes in what
     the files of themes and keys say now."""
 
     def __init__(
@@ -34,11 +34,11 @@ class Watch(Controller):
         run: Run,
         staleness: Staleness,
         engine: Engine,
-        look_again: Callable[[], None],
+        reload_settings: Callable[[], None],
     ) -> None:
         super().__init__(view)
         self._folder, self._run, self._staleness = folder, run, staleness
-        self._engine, self._look_again = engine, look_again
+        self._engine, self._reload_settings = engine, reload_settings
         self.arm_when_read = False
         """Whether the watch was asked for before there was a folder to watch."""
         self._arming = False
@@ -123,7 +123,7 @@ class Watch(Controller):
         self._arming = self.arm_when_read = False
         if watch is not None:
             watch.stop()
-        self.session.last_watch = ""
+        self.session.last_watch_effect = ""
         self.show_flags()
         self.view.show_facts()
         self.view.say("the watch is off")
@@ -164,15 +164,15 @@ class Watch(Controller):
         if isinstance(news, Saved):
             self._saved(news)
         elif isinstance(news, Start):
-            self.session.last_watch = news.job.depth
+            self.session.last_watch_effect = news.job.depth
         elif isinstance(news, Noticed):
             show_notice(self.view, news)
         self.view.show_facts()
 
     def _saved(self, saved: "Saved") -> None:
         if saved.impact.screen_only:
-            self._look_again()
-        self.session.trouble = saved.trouble
+            self._reload_settings()
+        self.session.read_error = saved.trouble
         if saved.trouble:
             return
         if saved.snapshot.workspace is not self.session.workspace:
@@ -199,7 +199,7 @@ class Watch(Controller):
         """Show what the news changed for the watch. `ended`: a run ended with them; start what waits."""
         if self._watch is not None:
             for ref in self._watch.watching.restored:
-                self.session.verdicts.look_again(ref)
+                self.session.verdicts.refresh(ref)
             self._watch.watching.restored.clear()
             if ended:
                 self._watch.run_ended()
@@ -216,7 +216,7 @@ class Watch(Controller):
             for ref in session.changed.refs()
             if (pair := verdicts.place(ref.evalset_file, ref.eval_id)) is not None
         }
-        verdicts.mark_turned(turned)
+        verdicts.mark_flips(turned)
         self.view.tree_view.show_verdicts()
 
     # What changed
@@ -240,7 +240,7 @@ class Watch(Controller):
         found = (verdicts.place(ref.evalset_file, ref.eval_id) for ref in self.session.changed.refs())
         pairs = list(dict.fromkeys(pair for pair in found if pair is not None))
         if not pairs:
-            self.view.say(self.session.nothing_found("no verdict has changed"))
+            self.view.say(self.session.why_nothing_found("no verdict has changed"))
             return
         row = self.view.rows.cursor
         here = (row.evalset, row.case) if row is not None and row.case >= 0 else None

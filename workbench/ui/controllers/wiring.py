@@ -34,7 +34,7 @@ class Controllers:
         self.run = Run(view, self.folder, engine, thread)
         self.news = News(view, self.run)
         self.staleness = Staleness(view)
-        self.watch = Watch(view, self.folder, self.run, self.staleness, engine, host.look_again)
+        self.watch = Watch(view, self.folder, self.run, self.staleness, engine, host.reload_settings)
         self.earlier = Earlier(view, self.staleness)
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)

@@ -64,7 +64,7 @@ class CaseDetail(Reader[Subject]):
             self._touched = False
             self._open()
 
-    def show_earlier(self, ref: CaseRef, earlier: "tuple[PastRun, ...]") -> None:
+    def show_past_runs(self, ref: CaseRef, earlier: "tuple[PastRun, ...]") -> None:
         """Tells what earlier runs said of the case; nothing if another one is shown by now."""
         subject = self._reading.subject
         if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:

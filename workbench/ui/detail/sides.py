@@ -167,10 +167,10 @@ class Right(Vertical):
         """Return what is under the cursor in the detail: what it is called, and its text."""
         return self.detail.copy_text() if self.shows_case else None
 
-    def show_earlier(self, ref: "CaseRef", earlier: "tuple[PastRun, ...]") -> None:
+    def show_past_runs(self, ref: "CaseRef", earlier: "tuple[PastRun, ...]") -> None:
         """Show how a case came out in earlier runs, if it is shown."""
         if self.shows_case:
-            self.detail.show_earlier(ref, earlier)
+            self.detail.show_past_runs(ref, earlier)
 
     def open_pane(self, title: str) -> None:
         """Show the pane with this title, if the case has one."""

@@ -11,7 +11,7 @@ from textual.widgets import Label, Static
 
 from workbench.counting import counted
 from workbench.rates import fewest_for_sure
-from workbench.ui.times import Times
+from workbench.ui.repeat_options import RepeatOptions
 from workbench.ui.widgets.plain_input import PlainInput
 
 MOST = 1000
@@ -20,7 +20,7 @@ _PROPOSED_UNTIL_SURE = "50"
 _HOW = "enter starts, tab goes on, esc leaves"
 
 
-class Tick(Static, can_focus=True):
+class Checkbox(Static, can_focus=True):
     """Something that is done or not; blank turns it over."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "turn")]
@@ -44,7 +44,7 @@ class Tick(Static, can_focus=True):
         self.update(Content(f"[{'x' if self.on else ' '}] {self._words}"))
 
 
-class RepeatScreen(ModalScreen[Times | None]):
+class RepeatScreen(ModalScreen[RepeatOptions | None]):
     """Ends with how often, None if it was left. `question` is safe text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -59,7 +59,7 @@ class RepeatScreen(ModalScreen[Times | None]):
         self._question = question
         self._times = PlainInput(_PROPOSED)
         self._until = PlainInput(placeholder="90")
-        self._votes = Tick("all votes of judges: tells agent from judge")
+        self._votes = Checkbox("all votes of judges: tells agent from judge")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -small -repeat") as dialog:
@@ -95,26 +95,26 @@ class RepeatScreen(ModalScreen[Times | None]):
     def action_leave(self) -> None:
         self.dismiss(None)
 
-    def _read(self) -> Times | str:
+    def _read(self) -> RepeatOptions | str:
         """What is asked for, or what is wrong with it."""
         times, until = self._times.value.strip(), self._until.value.strip().removesuffix("%").strip()
         if not (times.isdecimal() and 1 <= int(times) <= MOST):
             return f"a number from 1 to {MOST:,}, please"
         if not until:
-            return Times(int(times), all_votes=self._votes.on)
+            return RepeatOptions(int(times), all_votes=self._votes.on)
         try:
             share = float(until) / 100
         except ValueError:
             share = 0.0
         if not 0 < share < 1:
             return "a share above 0 and under 100 %, please"
-        return Times(int(times), share, self._votes.on)
+        return RepeatOptions(int(times), share, self._votes.on)
 
     def _say(self, words: str) -> None:
         self.query_one(".help", Static).update(Content(words))
 
 
-def _meaning(times: Times) -> str:
+def _meaning(times: RepeatOptions) -> str:
     if times.until_sure is None:
         return _HOW
     needed = fewest_for_sure(times.until_sure)

@@ -25,9 +25,9 @@ from workbench.store import CaseRecord
 from workbench.stored_records import end_all, read_records
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
-from workbench.ui.history import words
-from workbench.ui.history.two_sides import TwoSides
-from workbench.ui.history.words import state_of
+from workbench.ui.history import run_labels
+from workbench.ui.history.run_labels import state_of
+from workbench.ui.history.split_screen import SplitScreen
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.tree.labels import label, style_of
@@ -67,7 +67,7 @@ class ChangeRows(RowsOf[Line]):
         self.move_to(0)
         self.when_moved()
 
-    def say_instead(self, told: str) -> None:
+    def show_message(self, told: str) -> None:
         """Shows no comparison, but a word why; safe."""
         self.rows = [Line(), Line(told)]
         self.rows_changed()
@@ -105,7 +105,7 @@ class ChangeRows(RowsOf[Line]):
 Pair = tuple[CaseRecord, CaseRecord]
 
 
-class CompareScreen(TwoSides):
+class CompareScreen(SplitScreen):
     """`before` and `after` are the earlier and the later run; `go` shows a case as it is now (False: it is gone)."""
 
     where = "compare"
@@ -138,9 +138,13 @@ class CompareScreen(TwoSides):
     def _compare(self) -> None:
         self._found, self._trouble = None, ""
         self._pairs.clear()
-        self.changes.say_instead("comparing …")
+        self.changes.show_message("comparing …")
         before, after = self._names()
-        of = f"{words.what(self._after)}:  " if words.what(self._before) == words.what(self._after) else ""
+        of = (
+            f"{run_labels.agents_and_evalsets(self._after)}:  "
+            if run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
+            else ""
+        )
         self.show_bar(f"◂ {of}{before} → {after}", "esc: back")
         self._draw()
         self.run_worker(self._read(), group="read", exclusive=True)
@@ -150,7 +154,7 @@ class CompareScreen(TwoSides):
             found, trouble = await asyncio.to_thread(self._work_out)
         except UsageFaultError as error:
             self._trouble = self._what_is_gone() or str(error)
-            self.changes.say_instead("a run cannot be read")
+            self.changes.show_message("a run cannot be read")
             self._draw()
             return
         if trouble:
@@ -175,9 +179,11 @@ class CompareScreen(TwoSides):
     def _names(self) -> tuple[str, str]:
         """The two runs in words, each by what tells it from the other."""
         now, runs = datetime.now().astimezone(), (self._before, self._after)
-        same = words.what(self._before) == words.what(self._after)
+        same = run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
         before, after = (
-            words.moment(run.started, now) if same else f"{words.what(run)}, {words.moment(run.started, now)}"
+            run_labels.exact_time(run.started, now)
+            if same
+            else f"{run_labels.agents_and_evalsets(run)}, {run_labels.exact_time(run.started, now)}"
             for run in runs
         )
         return before, after
@@ -226,12 +232,12 @@ class CompareScreen(TwoSides):
     def on_body_moved(self, event: Body.Moved) -> None:
         event.stop()
 
-    # TwoSides
+    # SplitScreen
 
-    def focus_told(self) -> None:
+    def focus_details(self) -> None:
         self._body.focus()
 
-    def move_told(self, direction: str) -> bool:
+    def move_details(self, direction: str) -> bool:
         return self._body.move(direction)
 
     # Keys

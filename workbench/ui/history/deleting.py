@@ -12,11 +12,11 @@ from workbench.history.retention import delete_runs
 from workbench.history.run_names import baseline
 from workbench.text import one_line
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.history import words
+from workbench.ui.history import run_labels
 from workbench.ui.items import Item, searching
 
 
-def why_not(runs: Sequence[ListedRun], running: str) -> str:
+def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
     """Why these runs cannot be deleted, "" if they can; `running` is the id of the run that is going on."""
     if any(run.adk for run in runs):
         return "ADK's result files are ADK's: the workbench does not delete them"
@@ -25,10 +25,10 @@ def why_not(runs: Sequence[ListedRun], running: str) -> str:
     return ""
 
 
-async def asked_about(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
+async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
     """Whether the user wants them gone. In a worker."""
     title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
-    told = "; ".join(f"{one_line(run.run_id, limit=60)}: {words.counts_in_words(run.counts)}" for run in runs)
+    told = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.counts)}" for run in runs)
     pinned = await asyncio.to_thread(baseline, state)
     if any(run.run_id == pinned for run in runs):
         told = f"The baseline is among them. {told}"

@@ -29,10 +29,10 @@ from workbench.store import CaseRecord, Store
 from workbench.stored_records import brief_records, end_all, read_records
 from workbench.text import one_line
 from workbench.ui.detail.sides import Cases, Right
-from workbench.ui.history import words
-from workbench.ui.history.deleting import asked_about, delete, why_not
-from workbench.ui.history.two_sides import TwoSides
-from workbench.ui.history.words import counts, evalset_name, state_of
+from workbench.ui.history import run_labels
+from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
+from workbench.ui.history.run_labels import counts, evalset_name, state_of
+from workbench.ui.history.split_screen import SplitScreen
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.tree.case_tree import CaseTree
@@ -41,7 +41,7 @@ from workbench.ui.widgets.overview import Line
 from workbench.ui.widgets.rows import Piece
 
 
-class KeptTree(CaseTree):
+class StoredRunTree(CaseTree):
     """A `CaseTree` of a run instead of a workspace. It needs no file but the run's."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ Keep = Callable[[CaseRecord], None]
 Go = Callable[[CaseRef], bool]
 
 
-class RunScreen(TwoSides):
+class RunScreen(SplitScreen):
     """`keep` makes a case of an execution, `go` shows a case as it is now (False: it is not there), `compare` compares
     this run with another; `running` is the id of the run that is going on."""
 
@@ -151,7 +151,7 @@ class RunScreen(TwoSides):
         compare: Callable[[ListedRun], None],
         running: Callable[[], str],
     ) -> None:
-        self.tree_view, self.right = KeptTree(), Right()
+        self.tree_view, self.right = StoredRunTree(), Right()
         self.cases = Cases(self.tree_view)
         super().__init__(keys, host, self.tree_view, self.cases, self.right)
         self._run, self._state = run, state
@@ -185,9 +185,9 @@ class RunScreen(TwoSides):
 
     def _say_which(self) -> None:
         run = self._run
-        when = words.moment(run.started, datetime.now().astimezone())
-        told = words.counts_in_words(self._summary.outcome_counts() if self._summary.rows else run.counts)
-        self.show_bar(f"◂ run of {when}, as it was then   {told}   {words.what(run)}", "esc: back")
+        when = run_labels.exact_time(run.started, datetime.now().astimezone())
+        told = run_labels.counts_in_words(self._summary.outcome_counts() if self._summary.rows else run.counts)
+        self.show_bar(f"◂ run of {when}, as it was then   {told}   {run_labels.agents_and_evalsets(run)}", "esc: back")
 
     def _show(self) -> None:
         refs = self.tree_view.refs
@@ -221,11 +221,11 @@ class RunScreen(TwoSides):
     def _about(self) -> list[Line]:
         """What is known of the run as a whole."""
         run, summary = self._run, self._summary
-        time = words.local(run.started)
+        time = run_labels.local_time(run.started)
         lines: list[Line] = [("run", one_line(run.run_id))]
         lines += [("when", f"{time:%A, %-d %B %Y, %H:%M:%S}")] if time else []
-        lines += [("came out", words.counts_in_words(summary.outcome_counts()))]
-        lines += [("took", words.seconds(run.seconds))] if run.seconds else []
+        lines += [("came out", run_labels.counts_in_words(summary.outcome_counts()))]
+        lines += [("took", run_labels.seconds(run.seconds))] if run.seconds else []
         used = f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"
         lines += [("agents used", used)] if run.calls or run.tokens else []
         lines += [("commit", one_line(run.commit) + (", and changed files" if run.dirty else ""))] if run.commit else []
@@ -240,15 +240,15 @@ class RunScreen(TwoSides):
             lines.append(("hand on", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
         return lines
 
-    # TwoSides
+    # SplitScreen
 
-    def focus_told(self) -> None:
+    def focus_details(self) -> None:
         self.right.enter()
 
-    def move_told(self, direction: str) -> bool:
+    def move_details(self, direction: str) -> bool:
         return self.right.move(direction)
 
-    def enter_told(self) -> None:
+    def enter_details(self) -> None:
         if self.right.shows_case:
             self.right.detail.toggle_full()
 
@@ -314,13 +314,13 @@ class RunScreen(TwoSides):
             self.say("there is no such case any more", warning=True)
 
     def action_stored_delete(self) -> None:
-        if fault := why_not([self._run], self._going_on()):
+        if fault := reason_undeletable([self._run], self._going_on()):
             self.say(fault, warning=True)
         else:
             self.run_worker(self._delete(), group="delete", exclusive=True)
 
     async def _delete(self) -> None:
-        if await asked_about(self.app, self._state, [self._run]):
+        if await confirm_delete(self.app, self._state, [self._run]):
             told, gone = await delete(self._state, [self._run])
             if gone:
                 self.dismiss(None)  # To the list, which reads again.

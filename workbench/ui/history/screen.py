@@ -19,9 +19,9 @@ from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.detail.sides import FilterInput
-from workbench.ui.history import words
-from workbench.ui.history.deleting import asked_about, delete, why_not
-from workbench.ui.history.two_sides import ListScreen
+from workbench.ui.history import run_labels
+from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
+from workbench.ui.history.split_screen import ListScreen
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.plain_input import PlainInput
@@ -75,27 +75,31 @@ class RunRows(RowsOf[ListedRun]):
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         run = self.rows[position]
-        left: list[Piece] = [(fit(words.when(run.started, aging.now()), _WHEN), "label")]
-        special = words.flags(run, baseline=self.baseline, running=self.running)
+        left: list[Piece] = [(fit(run_labels.short_time(run.started, aging.now()), _WHEN), "label")]
+        special = run_labels.flags(run, baseline=self.baseline, running=self.running)
         if run.trouble:
             return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []
         right = list(self._right(run, width))
         marks = f"  {', '.join(special)}" if special else ""
         # What is special is worth more than the end of a name.
         room = width - _WHEN - sum(cell_len(text) for text, _ in right) - cell_len(marks) - 1
-        left += [(cut(words.what(run), max(room, _LEAST)), ""), (marks, "accent")]
+        left += [(cut(run_labels.agents_and_evalsets(run), max(room, _LEAST)), ""), (marks, "accent")]
         return left, right
 
     def _right(self, run: ListedRun, width: int) -> list[Piece]:
         right: list[Piece] = []
         if width >= _BAR_FROM:
-            right += [*words.meter(run.counts, _BAR), ("  ", "")]
-        right += _column(words.counts(run.counts), _COUNTS)
-        right += _column([words.change(run.better)], _CHANGE)
+            right += [*run_labels.meter(run.counts, _BAR), ("  ", "")]
+        right += _column(run_labels.counts(run.counts), _COUNTS)
+        right += _column([run_labels.pass_change(run.better)], _CHANGE)
         if width >= _SECONDS_FROM:
-            right += _column([(words.seconds(run.seconds), "muted")], _SECONDS)
+            right += _column([(run_labels.seconds(run.seconds), "muted")], _SECONDS)
         if width >= _CALLS_FROM:
-            told = f"{words.short(run.tokens)} tokens" if run.tokens else f"{words.short(run.calls)} calls"
+            told = (
+                f"{run_labels.short_number(run.tokens)} tokens"
+                if run.tokens
+                else f"{run_labels.short_number(run.calls)} calls"
+            )
             right += _column([(told if run.calls or run.tokens else "", "muted")], _CALLS)
         if width >= _COMMIT_FROM:
             right += [("  ", ""), (fit(commit_words(run.commit, run.dirty), _COMMIT - 1), "muted")]
@@ -215,10 +219,10 @@ class HistoryScreen(ListScreen):
     def _age(self) -> None:
         self.runs.refresh()
         now = aging.now()
-        self._aging.wait(words.until_other_words(run.started, now) for run in self.runs.rows)
+        self._aging.wait(run_labels.seconds_until_change(run.started, now) for run in self.runs.rows)
 
     def _flags(self, run: ListedRun) -> list[str]:
-        return words.flags(run, baseline=self.runs.baseline, running=self.runs.running)
+        return run_labels.flags(run, baseline=self.runs.baseline, running=self.runs.running)
 
     def _show_state(self) -> None:
         shown, known = len(self.runs.rows), len(self._all)
@@ -232,7 +236,7 @@ class HistoryScreen(ListScreen):
     def _show_about(self) -> None:
         run = self.runs.row_or_none
         if run is None:
-            empty = words.nothing_kept(self._state) if self._read_once else ""
+            empty = run_labels.no_runs_text(self._state) if self._read_once else ""
             told = "no run matches; esc takes the filter back" if self._all else empty
             self._about.update(Content(told))
             return
@@ -240,7 +244,7 @@ class HistoryScreen(ListScreen):
             self._about.update(Content.styled(one_line(run.trouble, limit=500), "$status-error"))
             return
         first = one_line(run.run_id, limit=120)
-        told = " · ".join(words.facts(run, self._flags(run)))
+        told = " · ".join(run_labels.run_facts(run, self._flags(run)))
         self._about.update(Content.assemble((first, "bold"), "\n", (told, "$status-muted")))
 
     # Leaving
@@ -311,13 +315,13 @@ class HistoryScreen(ListScreen):
 
     def action_history_delete(self) -> None:
         runs = self.runs.marked or ([run] if (run := self.runs.row_or_none) is not None else [])
-        if fault := why_not(runs, self._going_on()):
+        if fault := reason_undeletable(runs, self._going_on()):
             self.say(fault, warning=True)
         elif runs:
             self.run_worker(self._delete(list(runs)), group="delete", exclusive=True)
 
     async def _delete(self, runs: list[ListedRun]) -> None:
-        if not await asked_about(self.app, self._state, runs):
+        if not await confirm_delete(self.app, self._state, runs):
             return
         self.say("deleting …")
         told, gone = await delete(self._state, runs)

@@ -164,7 +164,7 @@ class Navigation:
         before = self._screen.tree_view.row
         anew = self._screen.tree_view.next_problem(step)
         if anew is None:
-            self._screen.say(self._screen.session.nothing_found("nothing failed"))
+            self._screen.say(self._screen.session.why_nothing_found("nothing failed"))
         elif before == self._screen.tree_view.row:
             self._screen.say("this is the only one")
         elif anew:

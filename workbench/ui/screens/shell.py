@@ -10,9 +10,9 @@ from textual.screen import Screen
 from workbench.actions import footer
 from workbench.text import one_line
 from workbench.ui import aging
-from workbench.ui.about import about_agent, about_everything, about_nothing
 from workbench.ui.bar_facts import bar_facts
 from workbench.ui.detail.sides import Cases, Right
+from workbench.ui.overview_pages import agent_page, empty_page, workspace_page
 from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
@@ -44,7 +44,7 @@ class Shell(Screen[None]):
         self.keys = keys
         self.bar = Bar()
         self.tree_view = CaseTree(session.verdicts, session.elapsed)
-        self.cases = Cases(self.tree_view, lambda: session.awaits_verdicts)
+        self.cases = Cases(self.tree_view, lambda: session.is_loading)
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
@@ -75,8 +75,8 @@ class Shell(Screen[None]):
     def say(self, text: str, *, warning: bool = False) -> None:
         self.key_line.say(text, warning=warning)
 
-    def hush(self) -> None:
-        self.key_line.hush()
+    def clear_message(self) -> None:
+        self.key_line.clear_message()
 
     # The part of `View` that shows; see there for what each method does
 
@@ -104,7 +104,7 @@ class Shell(Screen[None]):
     # What is shown
 
     def show_workspace(self, workspace: "Workspace") -> None:
-        self.session.take(workspace)
+        self.session.set_workspace(workspace)
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
         self.cases.show_state()
@@ -116,12 +116,12 @@ class Shell(Screen[None]):
             return
         if not workspace.evalsets:
             self._shown_record = None
-            self.right.show_page("nothing to run", about_nothing(workspace, self.keys))
+            self.right.show_page("nothing to run", empty_page(workspace, self.keys))
         elif row is None:
             return
         elif row.kind == "all":
             self._shown_record = None
-            self.right.show_page(self.session.place, about_everything(workspace, self.keys))
+            self.right.show_page(self.session.target_name, workspace_page(workspace, self.keys))
         elif row.kind == "agent":
             self._show_agent(workspace, row)
         else:
@@ -146,7 +146,7 @@ class Shell(Screen[None]):
             prices=session.prices,
             repeats=self.repeats_of(row),
             stale=verdicts.stale.get((row.evalset, row.case), ()),
-            loading=session.awaits_verdicts,
+            loading=session.is_loading,
         )
 
     def repeats_of(self, row: Row) -> "CaseRepeats | None":
@@ -173,9 +173,9 @@ class Shell(Screen[None]):
     def show_facts(self) -> bool:
         facts = bar_facts(self.session, len(self.rows.groups), aging.now())
         if facts.earlier:
-            from workbench.ui.history.words import until_other_words
+            from workbench.ui.history.run_labels import seconds_until_change
 
-            self._aging.wait([until_other_words(self.session.store.run.started, aging.now())])
+            self._aging.wait([seconds_until_change(self.session.store.run.started, aging.now())])
         return self.bar.show(facts)
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:
@@ -189,7 +189,7 @@ class Shell(Screen[None]):
         else:
             entries = [self.session.entry(number) for number in numbers]
             self.right.show_page(
-                _safe([(name, "")])[0][0], about_agent(workspace, agent, entries, self.session.verdicts.imports)
+                _safe([(name, "")])[0][0], agent_page(workspace, agent, entries, self.session.verdicts.imports)
             )
 
     # Which side

@@ -53,7 +53,7 @@ def _matching(
     if query.stale:
         cases = [case for case in cases if (evalset, case) in verdicts.stale]
     if query.changed:
-        cases = [case for case in cases if (evalset, case) in verdicts.turned]
+        cases = [case for case in cases if (evalset, case) in verdicts.flips]
     if query.triaged is not None:
         cases = [case for case in cases if _is_triaged(verdicts, evalset, case) == query.triaged]
     if query.flaky:
@@ -68,7 +68,7 @@ def _matching(
 
 
 def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:
-    said = verdicts.said(evalset, case)
+    said = verdicts.triage_state(evalset, case)
     return said is not None and not said.earlier
 
 

@@ -115,9 +115,9 @@ class Labels:
         style = style_of(state)
         left = [("    ", ""), (FACES[state].glyph + " ", style), (label(summary.eval_id) or "(no id)", "")]
         pair = (row.evalset, row.case)
-        if pair in self._verdicts.turned:
+        if pair in self._verdicts.flips:
             left.append(
-                (" ↓" if self._verdicts.turned[pair] else " ↑", "failed" if self._verdicts.turned[pair] else "passed")
+                (" ↓" if self._verdicts.flips[pair] else " ↑", "failed" if self._verdicts.flips[pair] else "passed")
             )
         left += self._found(pair, width)
         right: Pieces = []
@@ -155,7 +155,7 @@ class Labels:
 
     def _found(self, pair: tuple[int, int], width: int) -> Pieces:
         """The sign that `check` found something wrong, and where there is room, how bad."""
-        worst = self._verdicts.found.get(pair)
+        worst = self._verdicts.check_results.get(pair)
         if worst is None:
             return []
         face = CHECKED[worst]
@@ -175,7 +175,7 @@ class Labels:
     def _said(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
         """Return the right side with the sign that the user said what the verdict is worth, and where there is room,
         what."""
-        said = self._verdicts.said(*pair)
+        said = self._verdicts.triage_state(*pair)
         if said is None:
             return right
         face = TRIAGED_EARLIER if said.earlier else TRIAGED

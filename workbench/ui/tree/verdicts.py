@@ -21,7 +21,7 @@ from workbench.rendering.staleness import stale_count
 from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
 from workbench.store import CaseRecord, Store
-from workbench.ui.imports import ImportBook
+from workbench.ui.import_results import ImportResults
 from workbench.ui.triage.book import Said, TriageBook
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ class Verdicts:
         self.changed: set[tuple[int, int]] = set()
         self.stale: dict[tuple[int, int], tuple[Change, ...]] = {}
         """Cases whose newest verdict was made with other inputs → which of them changed."""
-        self.stale_words = "", ""
+        self.stale_text = "", ""
         """How many cases are stale and why, in full and in short."""
-        self.turned: dict[tuple[int, int], bool] = {}
+        self.flips: dict[tuple[int, int], bool] = {}
         """Cases whose verdict is another one than before → whether it is worse."""
-        self.found: dict[tuple[int, int], Literal["error", "warning"]] = {}
+        self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
         """Cases, and with WHOLE_FILE evalsets, that `check` found something wrong with."""
         self.triage = TriageBook()
-        self.imports = ImportBook()
+        self.imports = ImportResults()
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
@@ -78,9 +78,9 @@ class Verdicts:
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
         # By position, which may be another case's now: they are worked out again.
-        self.found = {}
+        self.check_results = {}
         self.mark_stale({})
-        self.mark_turned({})
+        self.mark_flips({})
         self.views.clear()
         self.counts = [Counter() for _ in entries]
         for file, eval_id in self._newest:
@@ -93,7 +93,7 @@ class Verdicts:
                 self._start(event)
             case CaseStarted() | CaseFinished() | MetricScored():
                 if isinstance(event, CaseFinished):
-                    self.imports.learn(event.case.agent, event.error)
+                    self.imports.add_case(event.case.agent, event.error)
                 self._review(*event.case.name)
             case RepeatsDropped():
                 self._drop(event)
@@ -111,17 +111,17 @@ class Verdicts:
     def mark_stale(self, stale: "dict[tuple[int, int], tuple[Change, ...]]") -> None:
         """Take in which cases are stale, and why."""
         self.changed |= _differing(self.stale, stale)
-        self.stale, self.stale_words = stale, stale_count(stale.values())
+        self.stale, self.stale_text = stale, stale_count(stale.values())
 
-    def mark_turned(self, turned: dict[tuple[int, int], bool]) -> None:
+    def mark_flips(self, turned: dict[tuple[int, int], bool]) -> None:
         """Take in which cases have another verdict than before, and whether it is worse."""
-        self.changed |= _differing(self.turned, turned)
-        self.turned = turned
+        self.changed |= _differing(self.flips, turned)
+        self.flips = turned
 
-    def take_found(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
+    def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
         """Takes in what `check` found."""
-        self.changed |= _differing(self.found, found)
-        self.found = found
+        self.changed |= _differing(self.check_results, found)
+        self.check_results = found
 
     def recall(self, refs: Iterable[CaseRef]) -> None:
         """The store has these executions of earlier sessions; cases of which this one knows newer ones keep those."""
@@ -132,10 +132,10 @@ class Verdicts:
             if name not in self._newest:
                 self._newest[name] = of_case
                 for ref in of_case:
-                    self.imports.learn_of(self.store.records[ref])
+                    self.imports.add_record(self.store.records[ref])
                 self._review(*name)
 
-    def look_again(self, ref: CaseRef) -> None:
+    def refresh(self, ref: CaseRef) -> None:
         """The store has another record of this execution."""
         self._review(*ref.name)
 
@@ -186,7 +186,7 @@ class Verdicts:
             total.update(self.counts[evalset])
         return total
 
-    def said(self, evalset: int, case: int) -> Said | None:
+    def triage_state(self, evalset: int, case: int) -> Said | None:
         """What the user said of a case; None for nothing."""
         entry = self._entries[evalset]
         return self.triage.said(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))

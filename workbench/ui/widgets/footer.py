@@ -38,10 +38,10 @@ class KeyLine(Widget):
         if self._silence is not None:
             self._silence.stop()
         self._message = (one_line(text), "status-not-evaluated" if warning else "label-strong")
-        self._silence = self.set_timer(_SAID_FOR, self.hush)
+        self._silence = self.set_timer(_SAID_FOR, self.clear_message)
         self.refresh()
 
-    def hush(self) -> None:
+    def clear_message(self) -> None:
         """Shows the keys again."""
         self._message = None
         self.refresh()

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from workbench.actions import keymap
 from workbench.agents.workspace import open_workspace
-from workbench.ui.about import about_nothing
+from workbench.ui.overview_pages import empty_page
 
 KEYS = keymap().keys
 
 
 def words(folder: Path, keys: Mapping[str, tuple[str, ...]]) -> str:
-    return "\n".join(f"{name} {text}" for name, text in about_nothing(open_workspace(folder), keys))
+    return "\n".join(f"{name} {text}" for name, text in empty_page(open_workspace(folder), keys))
 
 
 def test_where_there_are_agents_it_says_how_to_make_the_first_case(tmp_path: Path) -> None:

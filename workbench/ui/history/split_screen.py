@@ -63,7 +63,7 @@ class ListScreen(Screen[None]):
         show_keys(self, self.where, self._keys)
 
 
-class TwoSides(ListScreen):
+class SplitScreen(ListScreen):
     """`list` is the left side, `told` the right one. Below 76 columns one side is seen at a time."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
@@ -73,7 +73,7 @@ class TwoSides(ListScreen):
         self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical, told: Widget
     ) -> None:
         super().__init__(keys, host, listed, frame)
-        self.told = told
+        self.details = told
         self._bar = Static("", classes="which", markup=False)
         self._bar_parts: tuple[str, str] = ("", "")
         self._due: Timer | None = None
@@ -82,7 +82,7 @@ class TwoSides(ListScreen):
         yield self._bar
         with Horizontal(classes="sides"):
             yield self.frame
-            yield self.told
+            yield self.details
         yield self.key_line
 
     def show_bar(self, left: str, right: str) -> None:
@@ -104,11 +104,11 @@ class TwoSides(ListScreen):
 
     # What a subclass gives
 
-    def move_told(self, direction: str) -> bool:
+    def move_details(self, direction: str) -> bool:
         """Moves in the right side; whether there was anywhere to go."""
         raise NotImplementedError
 
-    def enter_told(self) -> None:
+    def enter_details(self) -> None:
         """Enter on the right side."""
 
     # Sides
@@ -116,7 +116,7 @@ class TwoSides(ListScreen):
     @property
     def in_right(self) -> bool:
         """Whether keys go to the right side."""
-        return self.told.has_focus_within
+        return self.details.has_focus_within
 
     def go_left(self) -> None:
         """To the list."""
@@ -125,9 +125,9 @@ class TwoSides(ListScreen):
     def go_right(self) -> None:
         """To what is told."""
         self.add_class("-in-right")
-        self.focus_told()
+        self.focus_details()
 
-    def focus_told(self) -> None:
+    def focus_details(self) -> None:
         """Give the right side the focus."""
         raise NotImplementedError
 
@@ -138,24 +138,24 @@ class TwoSides(ListScreen):
 
     def action_move(self, direction: str) -> None:
         if self.in_right:
-            self.move_told(direction)
+            self.move_details(direction)
         else:
             super().action_move(direction)
 
     def action_open(self) -> None:
         if self.in_right:
-            self.move_told("right")
+            self.move_details("right")
         else:
             self.go_right()
 
     def action_close(self) -> None:
         if not self.in_right:
             self.dismiss(None)
-        elif not self.move_told("left"):
+        elif not self.move_details("left"):
             self.go_left()
 
     def action_enter(self) -> None:
-        (self.enter_told if self.in_right else self.go_right)()
+        (self.enter_details if self.in_right else self.go_right)()
 
     def action_back(self) -> None:
         if self.in_right:

@@ -1,4 +1,4 @@
-"""Pages about an agent, and about a folder in which there is nothing to run."""
+"""Overview pages for the right side: an agent, the workspace, and a folder without cases."""
 
 from typing import TYPE_CHECKING
 
@@ -13,21 +13,24 @@ if TYPE_CHECKING:
 
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
-    from workbench.ui.imports import ImportBook
+    from workbench.ui.import_results import ImportResults
 
 _NAMED = 5
 _KINDS = {"python": "Python", "yaml": "YAML"}
 
 
-def about_agent(
-    workspace: "Workspace", agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportBook"
+def agent_page(
+    workspace: "Workspace", agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportResults"
 ) -> list[Line]:
-    """Where an agent is, what defines it, whether it can be imported and which criteria judge it."""
+    """Describe an agent: its folder, its definition, whether it can be imported, and its criteria."""
     lines = [
         ("folder", _below(workspace, agent.folder)),
         ("defined by", f"{agent.attribute or 'the whole file'} in {_below(workspace, agent.definition)}"),
         ("kind", _KINDS[agent.kind]),
-        ("evalsets", str(len(entries)) if entries else "none yet: a *.evalset.json or *.test.json beside the agent"),
+        (
+            "evalsets",
+            str(len(entries)) if entries else "none yet; add a *.evalset.json or *.test.json beside the agent",
+        ),
     ]
     lines += _about_import(imports, agent.name)
     for reason in dict.fromkeys(entry.criteria.reason for entry in entries):
@@ -35,20 +38,20 @@ def about_agent(
         config = next(entry.criteria.config for entry in entries if entry.criteria.reason == reason)
         lines += [("", f"{label(item.name)} ≥ {item.threshold:g}") for item in config.criteria]
     if faults := [fault for entry in entries for fault in entry.criteria.config.faults]:
-        lines += [("", ""), ("faults in the criteria", "")]
+        lines += [("", ""), ("problems in the criteria", "")]
         lines += [("", one_line(text)) for text in dict.fromkeys(fault.sentence() for fault in faults)]
     return lines
 
 
-def _about_import(imports: "ImportBook", agent: str) -> list[Line]:
+def _about_import(imports: "ImportResults", agent: str) -> list[Line]:
     failed = imports.failed.get(agent)
     if failed is None:
         return [("import", "succeeded")] if agent in imports.imported else []
     return [("import", f"failed: {one_line(failed.message)}"), *([("", one_line(failed.hint))] if failed.hint else [])]
 
 
-def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
-    """What is in the folder, and the first keys to press."""
+def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
+    """Describe the folder and the first keys to press."""
     entries = workspace.evalsets
     cases = sum(len(entry.document.cases) for entry in entries)
     broken = [entry for entry in entries if entry.document.broken]
@@ -62,11 +65,13 @@ def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
     lines += [
         ("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason, limit=2000)}") for entry in loose
     ]
-    lines += [("other name", f"{_below(workspace, path)}: the palette opens it") for path in workspace.look_alikes[:8]]
+    lines += [
+        ("other name", f"{_below(workspace, path)}: open it from the palette") for path in workspace.look_alikes[:8]
+    ]
     if workspace.ignored:
-        lines.append(("ignored", f"{counted(len(workspace.ignored), 'path')}; the palette lists them"))
+        lines.append(("ignored", f"{counted(len(workspace.ignored), 'path')}, listed in the palette"))
     palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
-    lines.append(("pictures", f"{palette} then '{BY_ID['pictures'].label}': {BY_ID['pictures'].help}"))
+    lines.append(("charts", f"{palette} then '{BY_ID['pictures'].label}': {BY_ID['pictures'].help}"))
     lines += [("", ""), ("first keys", "")]
     lines += [
         (" ".join(key_label(key) for key in keys[name][:2]), BY_ID[name].help)
@@ -76,13 +81,13 @@ def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
     return lines
 
 
-def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
-    """Why there is nothing to run, and the way out."""
+def empty_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
+    """Explain why there is nothing to run, and what to do about it."""
     palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
     leave = key_label(keys["quit"][0]) if keys["quit"] else "ctrl+c"
     folder = one_line(str(workspace.target))
     lines: list[Line] = []
-    # The project may have others, which are none of this folder's business.
+    # Agents elsewhere in the project do not matter for this folder.
     agents = [
         agent
         for agent in workspace.agents
@@ -93,15 +98,18 @@ def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]")
         lines += [
             (f"No evalsets in {folder}", ""),
             ("", ""),
-            ("", f"There are agents ({names}), but nothing to ask them yet."),
+            ("", f"Agents found: {names}. They have no cases yet."),
             (
                 "",
-                "Evalsets are files called *.evalset.json or *.test.json, beside the agent or elsewhere below.",
+                "Evalsets are files called *.evalset.json or *.test.json, in the agent's folder or elsewhere below.",
             ),
         ]
         if keys["talk"]:
             talk = key_label(keys["talk"][0])
-            lines += [("", ""), ("", f"{talk} talks to an agent, and keeps what was said as the first case.")]
+            lines += [
+                ("", ""),
+                ("", f"Press {talk} to talk to an agent. You can keep the conversation as the first case."),
+            ]
     else:
         lines += [
             (f"No agents and no evalsets in {folder}", ""),
@@ -109,12 +117,12 @@ def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]")
             ("", "An agent is a folder with root_agent or app in agent.py or __init__.py, or with a root_agent.yaml."),
             ("", "An evalset is a file called *.evalset.json or *.test.json."),
             ("", ""),
-            ("", "To look around with the sample agents: agent-workbench sample_agents in a checkout of the project."),
+            ("", "To try the sample agents: agent-workbench sample_agents, in a checkout of the project."),
         ]
     if workspace.ignored:
         lines += [("", ""), ("ignored", counted(len(workspace.ignored), "path"))]
         lines += [("", f"{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]]
-    lines += [("", ""), ("", f"{palette} then '{BY_ID['reload'].label}' looks again; {leave} leaves.")]
+    lines += [("", ""), ("", f"{palette} then '{BY_ID['reload'].label}' reads the folder again. {leave} quits.")]
     return lines
 
 

@@ -29,7 +29,7 @@ def state_of(run: Summary, row: Row) -> Status:
     return status if status in FACES else "error"
 
 
-def local(started: str) -> datetime | None:
+def local_time(started: str) -> datetime | None:
     """The time of a run in the user's time zone; None where it is not known."""
     try:
         return datetime.fromisoformat(started).astimezone()
@@ -37,9 +37,9 @@ def local(started: str) -> datetime | None:
         return None
 
 
-def when(started: str, now: datetime) -> str:
+def short_time(started: str, now: datetime) -> str:
     """`5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03`, `2025-11-21`: at most twelve cells."""
-    time = local(started)
+    time = local_time(started)
     if time is None:
         return "no date"
     ago = (now - time).total_seconds()
@@ -56,10 +56,12 @@ def when(started: str, now: datetime) -> str:
     return f"{time:%Y-%m-%d}"
 
 
-def until_other_words(started: str, now: datetime) -> float | None:
-    """Return the seconds after which `when` says something else, or None if it never does. Beyond an hour that is at
-    midnight, if at all."""
-    time = local(started)
+def seconds_until_change(started: str, now: datetime) -> float | None:
+    """Return the seconds after which `short_time` changes, or None if it never does.
+
+    After the first hour, that is at midnight, if at all.
+    """
+    time = local_time(started)
     if time is None:
         return None
     ago = (now - time).total_seconds()
@@ -70,7 +72,7 @@ def until_other_words(started: str, now: datetime) -> float | None:
     return min(_MINUTE - ago % _MINUTE, tomorrow) if ago < _HOUR else tomorrow
 
 
-def nothing_kept(state: Path) -> str:
+def no_runs_text(state: Path) -> str:
     """What is said of a state folder without a run."""
     place = next(path for path in (state, *state.parents) if os.access(path, os.F_OK))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
@@ -84,9 +86,9 @@ def nothing_kept(state: Path) -> str:
     )
 
 
-def moment(started: str, now: datetime) -> str:
+def exact_time(started: str, now: datetime) -> str:
     """`14:03:21` today, else `21 Nov 14:03:21`, with the year where it is another one: what tells two runs apart."""
-    time = local(started)
+    time = local_time(started)
     if time is None:
         return "no date"
     if time.date() == now.date():
@@ -94,7 +96,7 @@ def moment(started: str, now: datetime) -> str:
     return f"{time.day} {time:%b %H:%M:%S}" if time.year == now.year else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
-def what(run: ListedRun) -> str:
+def agents_and_evalsets(run: ListedRun) -> str:
     """`order_desk · refunds, parcels`."""
     agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"
     if run.adk:
@@ -180,14 +182,14 @@ def seconds(value: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def short(number: int) -> str:
+def short_number(number: int) -> str:
     """`950`, `12k`, `3.4M`."""
     if number < 10_000:
         return str(number)
     return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
-def change(better: float | None) -> Piece:
+def pass_change(better: float | None) -> Piece:
     """Return how many more of the same cases passed than in the run before: `+2`, `−1`, `+0.3` with repeats, `=`;
     nothing where there is none."""
     if better is None:
@@ -198,9 +200,9 @@ def change(better: float | None) -> Piece:
     return (f"+{told}", "passed") if better > 0 else (f"−{told}", "failed")
 
 
-def facts(run: ListedRun, special: Sequence[str]) -> list[str]:
+def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
     """All that the list knows of a run, piece by piece; `special` are its flags."""
-    time = local(run.started)
+    time = local_time(run.started)
     told = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
     told += [f"in {seconds(run.seconds)}"] if run.seconds else []
     told += [f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"] if run.calls or run.tokens else []

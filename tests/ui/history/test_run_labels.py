@@ -12,7 +12,7 @@ from tests.hostile import HOSTILE, leaks
 from workbench.history.listed_runs import ListedRun
 from workbench.rendering.cells import cell_len
 from workbench.rendering.plain_lines import commit_words
-from workbench.ui.history import words
+from workbench.ui.history import run_labels
 from workbench.ui.history.screen import RunFilter, RunRows
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).astimezone()
@@ -38,7 +38,7 @@ RUN = ListedRun(
     ],
 )
 def test_when(ago: timedelta, said: str) -> None:
-    assert words.when((NOW - ago).astimezone(UTC).isoformat(), NOW) == said
+    assert run_labels.short_time((NOW - ago).astimezone(UTC).isoformat(), NOW) == said
 
 
 @given(st.integers(0, 360 * 86_400), st.integers(0, 300_000))
@@ -46,37 +46,37 @@ def test_what_is_said_of_a_time_is_due_when_it_changes(start: int, seconds: int)
     then = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=start)
     started = then.isoformat()
     now = (then + timedelta(seconds=seconds)).astimezone()
-    said, after = words.when(started, now), words.until_other_words(started, now)
+    said, after = run_labels.short_time(started, now), run_labels.seconds_until_change(started, now)
     assert after is not None
-    assert words.when(started, now + timedelta(seconds=after * 0.99)) == said
+    assert run_labels.short_time(started, now + timedelta(seconds=after * 0.99)) == said
     if seconds < 3600:
-        assert words.when(started, now + timedelta(seconds=after)) != said
+        assert run_labels.short_time(started, now + timedelta(seconds=after)) != said
     assert after <= 86_400
 
 
 def test_no_date_never_changes() -> None:
-    assert words.until_other_words("", NOW) is None
+    assert run_labels.seconds_until_change("", NOW) is None
 
 
 def test_every_time_has_room_in_its_column() -> None:
     times = [(NOW - timedelta(hours=hours)).isoformat() for hours in range(0, 10_000, 7)]
-    assert all(cell_len(words.when(time, NOW)) <= 12 for time in [*times, "", "soon", "2026-99-99"])
+    assert all(cell_len(run_labels.short_time(time, NOW)) <= 12 for time in [*times, "", "soon", "2026-99-99"])
 
 
 def test_what_it_was() -> None:
-    assert words.what(RUN) == "desk · refunds, late"
+    assert run_labels.agents_and_evalsets(RUN) == "desk · refunds, late"
     assert commit_words(RUN.commit, RUN.dirty) == "ab12cd34+"
-    assert words.counts_in_words(RUN.counts) == "10 pass, 2 fail"
-    assert words.counts_in_words({"passed": 10, "error": 0, "not_run": 3}) == "10 pass, 3 without an end"
-    assert words.change(-2) == ("−2", "failed")
-    assert words.seconds(723.4) == "12:03"
+    assert run_labels.counts_in_words(RUN.counts) == "10 pass, 2 fail"
+    assert run_labels.counts_in_words({"passed": 10, "error": 0, "not_run": 3}) == "10 pass, 3 without an end"
+    assert run_labels.pass_change(-2) == ("−2", "failed")
+    assert run_labels.seconds(723.4) == "12:03"
 
 
 @pytest.mark.parametrize("width", [1, 4, 8])
 @pytest.mark.parametrize("counts", [(1000, 1, 1, 1), (1, 0, 0, 0), (0, 0, 0, 0), (1, 1, 0, 0)])
 def test_the_bar_has_its_width_and_hides_no_failure(width: int, counts: tuple[int, ...]) -> None:
     run = dict(zip(("passed", "failed", "error", "not_evaluated"), counts, strict=True))
-    pieces = words.meter(run, width)
+    pieces = run_labels.meter(run, width)
     kinds = sum(count > 0 for count in counts)
     assert sum(cell_len(text) for text, _ in pieces) == max(width, kinds)
     assert len({name for _, name in pieces}) == max(kinds, 1)
@@ -84,10 +84,10 @@ def test_the_bar_has_its_width_and_hides_no_failure(width: int, counts: tuple[in
 
 def test_flags_name_what_is_special() -> None:
     run = replace(RUN, interrupted=True, scored_from="x")
-    assert words.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
-    assert words.flags(replace(RUN, ended=False), baseline=None, running="") == ["did not end"]
-    assert words.flags(replace(RUN, ended=False), baseline=None, running=RUN.run_id) == ["running"]
-    assert words.flags(ListedRun("x", "y", trouble="a later version wrote it"), baseline=None, running="") == [
+    assert run_labels.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
+    assert run_labels.flags(replace(RUN, ended=False), baseline=None, running="") == ["did not end"]
+    assert run_labels.flags(replace(RUN, ended=False), baseline=None, running=RUN.run_id) == ["running"]
+    assert run_labels.flags(ListedRun("x", "y", trouble="a later version wrote it"), baseline=None, running="") == [
         "of a newer version"
     ]
 
@@ -113,6 +113,6 @@ def test_hostile_names_stay_in_their_row(width: int) -> None:
 
 
 def test_where_nothing_can_be_kept_no_run_is_promised(tmp_path: Path) -> None:
-    assert words.nothing_kept(tmp_path / "not/there/yet").startswith("No run is kept yet.")
+    assert run_labels.no_runs_text(tmp_path / "not/there/yet").startswith("No run is kept yet.")
     (tmp_path / "file").touch()
-    assert words.nothing_kept(tmp_path / "file/below").startswith("Nothing can be kept in ")
+    assert run_labels.no_runs_text(tmp_path / "file/below").startswith("Nothing can be kept in ")

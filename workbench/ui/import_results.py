@@ -1,0 +1,43 @@
+"""Results of the latest import of each agent, by a run or a trial import."""
+
+from workbench.events import CaseError
+from workbench.store import CaseRecord
+
+_KINDS = ("import_failed", "no_framework")
+
+
+class ImportResults:
+    """Import results by agent name. `failed` has the errors, `imported` the agents without one."""
+
+    def __init__(self) -> None:
+        self.failed: dict[str, CaseError] = {}
+        self.imported: set[str] = set()
+
+    def add(self, agent: str, error: CaseError | None) -> None:
+        """Add the result of an import."""
+        if error is None:
+            self.failed.pop(agent, None)
+            self.imported.add(agent)
+        else:
+            self.failed[agent] = error
+            self.imported.discard(agent)
+
+    def add_record(self, record: CaseRecord) -> None:
+        """Add what a case's record says about the import of its agent.
+
+        The full error is read from the journal only for the first failed import of an agent.
+        """
+        brief = record.brief_error
+        tells = brief is not None and brief.kind in _KINDS and record.ref.agent not in self.failed
+        if tells or brief is None or brief.kind not in _KINDS:
+            self.add_case(record.ref.agent, record.error if tells else brief)
+
+    def add_case(self, agent: str, error: CaseError | None) -> None:
+        """Add what a finished case says about the import of its agent.
+
+        A case without an error shows that its agent was imported.
+        """
+        if error is not None and error.kind in _KINDS:
+            self.add(agent, error)
+        elif error is None and agent in self.failed:
+            self.add(agent, None)
