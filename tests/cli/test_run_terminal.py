@@ -99,4 +99,4 @@ def test_the_workbench_opens_and_gives_the_terminal_back(words: list[str], proje
 def test_a_theme_that_does_not_exist(project: Project) -> None:
     code, sent = on_a_terminal(project, "--theme", "nowhere")
     assert code == 2
-    assert b"there is no theme nowhere" in sent
+    assert b"no theme nowhere" in sent

@@ -208,7 +208,7 @@ async def test_above_the_limit_it_waits_for_a_key(tmp_path: Path) -> None:
         await watched.arm()
         first = watched.session.store.run.run_id
         watched.project.write("echo/agent.py", agent("I say "))
-        await watched.until(watched.pilot, lambda: "2 of 2 stale, about 10 calls: w runs them" in watched.bar, 30)
+        await watched.until(watched.pilot, lambda: "2 of 2 stale, about 10 calls: press w to run" in watched.bar, 30)
         assert watched.session.store.run.run_id == first
         await watched.press("w")
         await watched.ran(first)

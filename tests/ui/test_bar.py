@@ -97,13 +97,13 @@ def test_that_a_save_may_run_agents_is_said_at_every_width(width: int) -> None:
 
 
 def test_what_a_save_costs_is_told_before_what_is_known_of_the_run() -> None:
-    words = "7 of 35 stale, about 23 calls, about $0.0021: w runs them"
+    words = "7 of 35 stale, about 23 calls, about $0.0021: press w to run"
     facts = Facts("desk", "", COUNTS, 31, judges="judge 6 asked", heuristic=True, watching=True, asking=True)
-    facts = dataclasses.replace(facts, watch=(words, "7 stale, 23 calls, $0.0021: w runs"))
+    facts = dataclasses.replace(facts, watch=(words, "7 stale, 23 calls, $0.0021: press w"))
     for width in (140, 120, 100):
         assert words in text(facts, width), width
-    assert "7 stale, 23 calls, $0.0021: w runs" in text(facts, 80)
-    assert "w runs them" in text(facts, 60)
+    assert "7 stale, 23 calls, $0.0021: press w" in text(facts, 80)
+    assert "press w to run" in text(facts, 60)
 
 
 def test_why_verdicts_are_stale_is_told_where_there_is_room() -> None:

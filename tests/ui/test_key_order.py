@@ -223,7 +223,7 @@ async def test_keys_that_wait_too_long_are_dropped_and_the_user_is_told(
     async with screen.open() as pilot:
         screen.main.run_worker(may_end.wait(), group="save")
         send(screen, "jjj")
-        await screen.until(pilot, lambda: "3 keys ignored" in screen.text)
+        await screen.until(pilot, lambda: "3 keys dropped" in screen.text)
         assert screen.main.tree_view.cursor == 0
         # What has been waited for once is not waited for again.
         send(screen, "j")

@@ -22,7 +22,7 @@ def test_where_there_are_agents_it_says_how_to_make_the_first_case(tmp_path: Pat
         agent.write_text("def root_agent(message, session): ...\n")
     said = words(tmp_path, KEYS)
     assert "agent_4 and 2 more)" in said
-    assert "T talks to an agent, and keeps what was said as the first case." in said
+    assert "Press T to talk to an agent. You can keep the conversation as the first case." in said
     (tmp_path / ".git").mkdir()
     assert "There are agents (agent_3), but" in words(tmp_path / "agent_3", KEYS)
     assert "talks" not in words(tmp_path, {**KEYS, "talk": ()})

@@ -98,12 +98,12 @@ def test_a_small_theme_gets_all_variables(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("[colors]\n", "colors.primary is missing"),
-        ('[colors]\nprimary = "bluish"\n', "primary: 'bluish' is no colour"),
+        ('[colors]\nprimary = "bluish"\n', "primary: 'bluish' is not a color"),
         ('[colors]\nprimary = "red"\nthird = "red"\n', "unknown color third"),
         ('[colours]\nprimary = "red"\n', "unknown entry colours"),
         ("[colors\n", "theme "),
         ("colors = 3\n", "theme "),
-        ('[colors]\nprimary = "red"\n[statuses]\npassed = "\\u001b[31m"\n', "is no colour"),
+        ('[colors]\nprimary = "red"\n[statuses]\npassed = "\\u001b[31m"\n', "is not a color"),
     ],
 )
 def test_what_is_wrong_in_a_theme_is_said_safely(tmp_path: Path, text: str, complaint: str) -> None:
@@ -117,5 +117,5 @@ def test_what_is_wrong_in_a_theme_is_said_safely(tmp_path: Path, text: str, comp
 
 
 def test_an_unknown_theme_names_those_that_exist() -> None:
-    with pytest.raises(ThemeError, match="there is no theme x; there are contrast, ember, night"):
+    with pytest.raises(ThemeError, match="no theme x; known themes: contrast, ember, night"):
         OWN.read("x")

@@ -1,4 +1,4 @@
-"""The keys of a screen as a list."""
+"""Key help: the keys of a screen as a pick list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
 
 
 def show_keys(screen: Screen[Any], where: Where, keys: Mapping[str, tuple[str, ...]], title: str = "keys") -> None:
-    """List the keys that work on a screen, and do what is picked."""
+    """List the keys that work on a screen. Picking one runs its action."""
 
     def picked(call: str | None) -> None:
         if call is not None:

@@ -1,4 +1,4 @@
-"""Type some letters, pick something: the palette, the keys, the themes and every question with a list."""
+"""The pick dialog with fuzzy search: palette, keys, themes and every question with a list."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -16,18 +16,18 @@ from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 Ask: TypeAlias = Callable[[ModalScreen[Any]], Awaitable[Any]]
-"""Opens a dialog and returns what it ends with."""
+"""Opens a dialog and returns its result."""
 
 
 class PickList(RowsOf[Item]):
-    """Shows items; `query` marks the letters that made them match."""
+    """A list of items. `query_text` marks the letters that matched."""
 
     def __init__(self) -> None:
         super().__init__()
         self.query_text = ""
 
     def show_items(self, items: Sequence[Item], query: str = "", *, cursor: int = 0) -> None:
-        """Replaces the items."""
+        """Replace the items and put the cursor on one of them."""
         self.rows, self.query_text = items, query
         self._cursor = cursor
         self.rows_changed()
@@ -38,13 +38,15 @@ class PickList(RowsOf[Item]):
 
     @property
     def item(self) -> Item | None:
-        """What the cursor is on; None in an empty list."""
+        """The item under the cursor, or None in an empty list."""
         return self.row if self.rows and not self.row.heading else None
 
     def can_stop(self, position: int) -> bool:
+        """Return whether the row is not a heading."""
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return kind and label on the left, with matches marked, and the hint on the right."""
         item = self.rows[position]
         if item.heading:
             return [(item.label, "label")], []
@@ -65,8 +67,10 @@ class PickList(RowsOf[Item]):
 
 
 class PickScreen(ModalScreen[Any]):
-    """Ends with the value of the item picked, None if it was left with esc. `on_move` is called with the value under
-    the cursor (None for none): a preview."""
+    """A dialog that returns the value of the picked item, or None after esc.
+
+    `on_move` gets the value under the cursor (or None), for a preview.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave"),
@@ -91,6 +95,7 @@ class PickScreen(ModalScreen[Any]):
         self._placeholder, self._current = placeholder, current
 
     def compose(self) -> ComposeResult:
+        """Lay out the search field, the list and the help line."""
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = Content(self._title)
             yield PlainInput(placeholder=self._placeholder)
@@ -98,6 +103,7 @@ class PickScreen(ModalScreen[Any]):
             yield Static("", classes="help", markup=False)
 
     def on_mount(self) -> None:
+        """Show all items with the cursor on the current one, and focus the search field."""
         items = self._search("")
         values = [item.value for item in items]
         cursor = values.index(self._current) if self._current is not None and self._current in values else 0
@@ -108,6 +114,7 @@ class PickScreen(ModalScreen[Any]):
         self.query_one(PlainInput).focus()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
+        """Show the items that match the typed text."""
         self._list.show_items(self._search(event.value), event.value)
 
     def _moved(self) -> None:
@@ -118,12 +125,15 @@ class PickScreen(ModalScreen[Any]):
             self._on_move(item.value if item else None)
 
     def on_input_submitted(self) -> None:
+        """Pick the item under the cursor."""
         self._pick()
 
     def on_row_view_picked(self) -> None:
+        """Pick the clicked item."""
         self._pick()
 
     def action_move(self, direction: str) -> None:
+        """Move the cursor in the list while the field keeps the focus."""
         self._list.move(direction)
 
     def _pick(self) -> None:
@@ -132,6 +142,7 @@ class PickScreen(ModalScreen[Any]):
             self.dismiss(item.value)
 
     def action_leave(self) -> None:
+        """Close the dialog without a pick."""
         self.dismiss(None)
 
     @property

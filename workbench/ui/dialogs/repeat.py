@@ -1,4 +1,4 @@
-"""How often cases are to be repeated: a number of times, or until their pass rate is sure."""
+"""The dialog for repeats: a number of times, or until the pass rate is certain."""
 
 from typing import ClassVar
 
@@ -17,11 +17,11 @@ from workbench.ui.widgets.plain_input import PlainInput
 MOST = 1000
 _PROPOSED = "5"
 _PROPOSED_UNTIL_SURE = "50"
-_HOW = "enter starts, tab goes on, esc leaves"
+_HOW = "enter: run · tab: next field · esc: cancel"
 
 
 class Checkbox(Static, can_focus=True):
-    """Something that is done or not; blank turns it over."""
+    """A checkbox, toggled with space or a click."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "turn")]
 
@@ -31,12 +31,15 @@ class Checkbox(Static, can_focus=True):
         self.on = False
 
     def on_mount(self) -> None:
+        """Show the box and its label."""
         self._show()
 
     def on_click(self) -> None:
+        """Toggle the box."""
         self.action_turn()
 
     def action_turn(self) -> None:
+        """Toggle the box."""
         self.on = not self.on
         self._show()
 
@@ -45,7 +48,7 @@ class Checkbox(Static, can_focus=True):
 
 
 class RepeatScreen(ModalScreen[RepeatOptions | None]):
-    """Ends with how often, None if it was left. `question` is safe text."""
+    """A dialog that returns how often to run, or None if the user left. `question` is safe text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave"),
@@ -59,33 +62,38 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         self._question = question
         self._times = PlainInput(_PROPOSED)
         self._until = PlainInput(placeholder="90")
-        self._votes = Checkbox("all votes of judges: tells agent from judge")
+        self._votes = Checkbox("ask for every judge vote, to tell a flaky agent from a flaky judge")
 
     def compose(self) -> ComposeResult:
+        """Lay out the two fields, the checkbox and the help line."""
         with Vertical(classes="dialog -small -repeat") as dialog:
             dialog.border_title = Content(self._question)
             with Horizontal():
                 yield Label("times")
                 yield self._times
             with Horizontal():
-                yield Label("until sure that")
+                yield Label("until certain that")
                 yield self._until
                 yield Label("% pass", classes="unit")
             yield self._votes
             yield Static(_HOW, classes="help", markup=False)
 
     def on_mount(self) -> None:
+        """Select the proposed number, so that typing replaces it."""
         self._times.select_all()
 
     def on_input_changed(self) -> None:
+        """Show what the input means. A rate proposes a higher limit."""
         if self._until.value.strip() and self._times.value == _PROPOSED:
             self._times.value = _PROPOSED_UNTIL_SURE
         self._say(_HOW if isinstance(found := self._read(), str) else _meaning(found))
 
     def on_input_submitted(self) -> None:
+        """Start the run."""
         self.action_start()
 
     def action_start(self) -> None:
+        """Return the options, or show what is wrong with the input."""
         found = self._read()
         if isinstance(found, str):
             self._say(found)
@@ -93,13 +101,14 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
             self.dismiss(found)
 
     def action_leave(self) -> None:
+        """Close the dialog without a run."""
         self.dismiss(None)
 
     def _read(self) -> RepeatOptions | str:
-        """What is asked for, or what is wrong with it."""
+        """Return the options, or what is wrong with the input."""
         times, until = self._times.value.strip(), self._until.value.strip().removesuffix("%").strip()
         if not (times.isdecimal() and 1 <= int(times) <= MOST):
-            return f"a number from 1 to {MOST:,}, please"
+            return f"times must be a number from 1 to {MOST:,}"
         if not until:
             return RepeatOptions(int(times), all_votes=self._votes.on)
         try:
@@ -107,7 +116,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         except ValueError:
             share = 0.0
         if not 0 < share < 1:
-            return "a share above 0 and under 100 %, please"
+            return "the pass rate must be above 0 and below 100 %"
         return RepeatOptions(int(times), share, self._votes.on)
 
     def _say(self, words: str) -> None:
@@ -120,5 +129,5 @@ def _meaning(times: RepeatOptions) -> str:
     needed = fewest_for_sure(times.until_sure)
     if needed is not None and needed > times.runs:
         passes = counted(needed, "pass", "passes")
-        return f"to be sure takes {passes} in a row: with at most {times.runs} it can only turn out too low"
-    return f"until each case is sure, at most {counted(times.runs, 'time')}; {_HOW}"
+        return f"certainty needs {passes} in a row; {counted(times.runs, 'run')} can only show a lower rate"
+    return f"at most {counted(times.runs, 'run')} of each case · {_HOW}"

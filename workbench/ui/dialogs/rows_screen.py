@@ -1,4 +1,4 @@
-"""The common part of dialogs about a list of rows: the keys that move the cursor, and the line for results."""
+"""The base of dialogs with a list of rows: keys that move the cursor, and a message line."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,7 +14,10 @@ from workbench.ui.widgets.rows import RowView
 
 
 class RowsScreen(ModalScreen[ScreenResultType]):
-    """A subclass puts `rows` and `message` where they belong. `text` is what pages scroll in place of the rows."""
+    """A dialog with a list of rows.
+
+    A subclass lays out `rows` and `message`. If `text` is set, page keys scroll it instead of the rows.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
@@ -27,6 +30,7 @@ class RowsScreen(ModalScreen[ScreenResultType]):
         self.message = Static("", classes="message", markup=False)
 
     def action_move(self, direction: str) -> None:
+        """Move the cursor, or scroll the text by a page."""
         match self.text, direction:
             case VerticalScroll(), "page_down":
                 self.text.scroll_page_down(animate=False)
@@ -36,12 +40,13 @@ class RowsScreen(ModalScreen[ScreenResultType]):
                 self.rows.move(direction)
 
     def action_enter(self) -> None:
-        """What enter does with the row under the cursor."""
+        """Run the default action of the row under the cursor."""
 
     def on_row_view_picked(self) -> None:
+        """Treat a click on the current row like enter."""
         self.action_enter()
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Safe text in the line that says what came of it."""
+        """Show safe text in the message line."""
         self.message.set_class(warning, "-warning")
         self.message.update(Content(text))

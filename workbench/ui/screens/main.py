@@ -35,19 +35,23 @@ class MainScreen(Shell):
             setattr(self, f"action_{action.method}", getattr(controllers[action.by], action.method))
 
     def on_row_view_picked(self, event: CaseTree.Picked) -> None:
+        """Treat a click on the current row like enter."""
         if event.view is self.tree_view:
             self.do("enter")
 
     def show_row(self) -> None:
+        """Show the row under the cursor and ask for its past runs."""
         super().show_row()
         self.controllers.earlier.want()
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
+        """Return how the watch changed the case's verdict, or None if it did not."""
         return self.controllers.watch.change_of(record)
 
-    # The part of `View` that asks and works; see there for what each method does
+    # The dialogs and workers of `View`
 
     async def ask(self, dialog: Any) -> Any:
+        """Open a dialog and return its result."""
         return await self.app.push_screen_wait(dialog)
 
     async def pick(
@@ -58,28 +62,39 @@ class MainScreen(Shell):
         nothing: str = "nothing matches",
         placeholder: str = "type to find",
     ) -> Any:
+        """Ask for one of several items. Return its value, or None if the user left."""
         return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
 
     async def name_for(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> Any:
+        """Ask for a name until `fault` accepts it. Return None if the user left."""
         from workbench.ui.editing.name import NameScreen
 
         return await self.ask(NameScreen(question, fault, proposed, ways))
 
     def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
+        """Open a screen and call `done` with its result."""
         self.app.push_screen(page, done)
 
     def do(self, action: str) -> None:
+        """Run an action of the table, soon."""
         self.call_later(self.run_action, action)
 
     @property
     def covered(self) -> bool:
+        """Whether another screen is over this one."""
         return self.app.screen is not self
 
     def close_pages(self) -> None:
+        """Close all screens over this one."""
         while self.covered:
             self.app.pop_screen()
 
     def lend_terminal(self, name: str, text: str) -> str:
+        """Return a text as the user's editor saved it. The screen is suspended until then.
+
+        Raises:
+            NoEditorError: there is no editor, or the terminal cannot be lent.
+        """
         from textual.app import SuspendNotSupported
 
         from workbench.ui.editing.outside import NoEditorError, edit_outside
@@ -88,17 +103,21 @@ class MainScreen(Shell):
             with self.app.suspend():
                 return edit_outside(name, text)
         except SuspendNotSupported:
-            raise NoEditorError("this terminal cannot be lent to an editor") from None
+            raise NoEditorError("this terminal cannot run an editor") from None
 
     def leave(self) -> None:
+        """End the program with exit code 0."""
         self.app.exit(0)
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
+        """Run a coroutine beside the keys. With `exclusive`, first cancel the group's current work."""
         self.run_worker(work, group=group, exclusive=exclusive)
 
     def drawn(self) -> str:
+        """Return the screen as SVG."""
         return self.app.export_screenshot(simplify=True)
 
     @property
     def theme_name(self) -> str:
+        """The name of the current theme."""
         return self.app.theme

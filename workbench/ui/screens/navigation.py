@@ -1,4 +1,4 @@
-"""Moving, marking and finding: the keys of the tree and the panes."""
+"""Actions that move, mark and find in the cases and the panes."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -15,13 +15,13 @@ from workbench.ui.screens.shell import Shell
 
 
 def places(panes: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """For each key: where it leads (`cases`, `filter` or the number of a pane) and what that is called."""
+    """Return the target of each jump key (`cases`, `filter` or a pane's number) and its name."""
     found = {"c": ("cases", "cases"), "/": ("filter", "filter")}
     return found | {str(number): (str(number), name) for number, name in enumerate(panes[:9], 1)}
 
 
 class JumpScreen(ModalScreen[str | None]):
-    """Ends with a place of `places`, None for any other key."""
+    """A dialog that returns a target of `places`, or None for any other key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
 
@@ -30,6 +30,7 @@ class JumpScreen(ModalScreen[str | None]):
         self._places = places(panes)
 
     def compose(self) -> ComposeResult:
+        """List the keys and their targets."""
         with Vertical(classes="corner") as corner:
             corner.border_title = Content("jump to")
             lines = [
@@ -38,16 +39,18 @@ class JumpScreen(ModalScreen[str | None]):
             yield Static(Content("\n").join(lines))
 
     def on_key(self, event: Key) -> None:
+        """Return the key's target."""
         event.stop()
         place = self._places.get(event.character or "")
         self.dismiss(place[0] if place else None)
 
     def action_leave(self) -> None:
+        """Close the dialog without a jump."""
         self.dismiss(None)
 
 
 class Navigation:
-    """Letters that move go to the side that has the focus. All state is in the widgets."""
+    """Movement keys for the side that has the focus. All state is in the widgets."""
 
     def __init__(self, screen: Shell) -> None:
         self._screen = screen
@@ -62,21 +65,21 @@ class Navigation:
             self._screen.tree_view.move(direction)
 
     def open(self) -> None:
-        """Open the row or go one in; unfold in a pane."""
+        """Expand the row or step in. In a pane, unfold."""
         if self._screen.in_right:
             self._screen.right.move("right")
         else:
             self._screen.tree_view.open_row()
 
     def close(self) -> None:
-        """Close the row or go one out; fold in a pane, then leave it."""
+        """Collapse the row or step out. In a pane, fold, then go to the cases."""
         if not self._screen.in_right:
             self._screen.tree_view.close_row()
         elif not self._screen.right.move("left"):
             self._screen.go_left()
 
     def enter(self) -> None:
-        """Open or close a row; on a case, go into its panes."""
+        """Expand or collapse a row. On a case, go to its panes."""
         if self._screen.in_right:
             if self._screen.right.shows_case:
                 self._screen.right.detail.toggle_full()
@@ -86,7 +89,7 @@ class Navigation:
             self._screen.go_right()
 
     def back(self) -> None:
-        """Go one step back: out of a pane, a mark or a filter."""
+        """Go back: leave the pane, drop the marks, or clear the filter."""
         if self._screen.in_right:
             if not (self._screen.right.shows_case and self._screen.right.detail.go_back()):
                 self._screen.go_left()
@@ -99,19 +102,19 @@ class Navigation:
         self._screen.cases.show_state()
 
     def turn(self, step: int) -> None:
-        """Go to the next turn (1), or the one before (-1)."""
+        """Go to the next (1) or previous (-1) turn."""
         if self._screen.right.shows_case:
             self._screen.right.detail.go_to_turn(step)
 
     def to_event(self) -> None:
-        """Go to the event of what is under the cursor, and back."""
+        """Go from the item under the cursor to its event in the trace, and back."""
         if not (self._screen.right.shows_case and self._screen.right.detail.to_event()):
-            self._screen.say("there is no event of that in the trace")
+            self._screen.say("this has no event in the trace")
 
     # Panes
 
     def pane(self, number: int = 0) -> None:
-        """Show a pane by its number. Without one (picked from the list of keys), ask for it."""
+        """Show a pane by its number. Without one (picked from the key help), ask for it."""
         if not number:
             self.jump()
         elif self._screen.right.shows_case:
@@ -120,7 +123,7 @@ class Navigation:
                 self._screen.go_right()
 
     def other_side(self) -> None:
-        """Go to the other side."""
+        """Move the focus between the cases and the panes."""
         (self._screen.go_left if self._screen.in_right else self._screen.go_right)()
 
     def jump(self) -> None:
@@ -129,11 +132,11 @@ class Navigation:
         self._screen.app.push_screen(JumpScreen(panes), self._jumped)
 
     def maximise(self) -> None:
-        """Give the whole screen to one side, or take it back."""
+        """Maximise the current side, or undo that."""
         self._screen.toggle_class("-maximised")
 
     def hide_tree(self) -> None:
-        """Hide the cases, or show them."""
+        """Hide or show the cases."""
         if self._screen.has_class("-no-tree"):
             self._screen.go_left()
         else:
@@ -143,12 +146,12 @@ class Navigation:
     # Mark
 
     def mark(self) -> None:
-        """Mark the row."""
+        """Mark or unmark the row's cases."""
         self._screen.tree_view.mark()
         self._screen.cases.show_state()
 
     def mark_range(self) -> None:
-        """Start a range of marks, or end it."""
+        """Start a range, or mark it."""
         self._screen.tree_view.mark_range()
         self._screen.cases.show_state()
 
@@ -160,15 +163,15 @@ class Navigation:
     # Find
 
     def problem(self, step: int) -> None:
-        """Go to the next problem (1), or the one before (-1)."""
+        """Go to the next (1) or previous (-1) problem."""
         before = self._screen.tree_view.row
         anew = self._screen.tree_view.next_problem(step)
         if anew is None:
             self._screen.say(self._screen.session.why_nothing_found("nothing failed"))
         elif before == self._screen.tree_view.row:
-            self._screen.say("this is the only one")
+            self._screen.say("no other problem")
         elif anew:
-            self._screen.say("from the other end again")
+            self._screen.say("wrapped around")
 
     def filter(self) -> None:
         """Open the filter."""
@@ -176,7 +179,7 @@ class Navigation:
         self._screen.cases.input.open()
 
     def sort(self) -> None:
-        """Sort by the next order."""
+        """Switch to the next sort order."""
         self._screen.tree_view.next_sort()
         self._screen.cases.show_state()
 

@@ -1,4 +1,4 @@
-"""The main screen's widgets, how they share the room, and what they show."""
+"""The main screen's widgets, their layout, and what they show."""
 
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 
 class Shell(Screen[None]):
-    """Bar, cases, right side, footer. Below 76 columns one side is seen at a time; `-in-right` is on the screen as
-    long as the focus is (or last was) on the right."""
+    """The main screen without its controllers: bar, cases, right side and footer.
+
+    Below 76 columns, one side is visible at a time. The screen has the class `-in-right` while the focus is, or last
+    was, on the right.
+    """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal"), (140, "-wide")]  # noqa: RUF012 - Textual's declaration
 
@@ -51,11 +54,12 @@ class Shell(Screen[None]):
         self._aging = aging.Aging(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
-        """Shows other keys from now on."""
+        """Use other keys from now on."""
         self.keys = keys
         self.key_line.show_keys(footer(), keys)
 
     def compose(self) -> ComposeResult:
+        """Lay out the bar, the two sides and the footer."""
         yield self.bar
         with Horizontal(id="body"):
             yield self.cases
@@ -63,6 +67,7 @@ class Shell(Screen[None]):
         yield self.key_line
 
     def on_mount(self) -> None:
+        """Focus the cases."""
         self.tree_view.when_moved = self.show_row
         self.tree_view.focus()
         self.show_facts()
@@ -73,37 +78,45 @@ class Shell(Screen[None]):
         return self.right.has_focus_within
 
     def say(self, text: str, *, warning: bool = False) -> None:
+        """Show a short message in the footer. Raw text."""
         self.key_line.say(text, warning=warning)
 
     def clear_message(self) -> None:
+        """Remove the message from the footer."""
         self.key_line.clear_message()
 
-    # The part of `View` that shows; see there for what each method does
+    # The state of `View`
 
     @property
     def rows(self) -> Tree:
+        """The rows of the tree, with cursor and marks."""
         return self.tree_view.model
 
     def go_to(self, evalset: int, case: int = -1) -> bool:
+        """Put the cursor on a case or evalset. Return False if a filter hides it."""
         row = self.rows.row_of(evalset, case)
         self.tree_view.go_to(row)
         return self.rows.cursor == row
 
     def clear_filter(self) -> None:
+        """Clear the filter."""
         if self.cases.input.end():
             self.tree_view.set_query(Query())
 
     def show_state(self) -> None:
+        """Show what is marked and filtered, and why no case is shown."""
         self.cases.show_nothing()
         self.cases.show_state()
 
     def tick(self) -> None:
+        """Update the running times."""
         self.show_facts()
         self.tree_view.tick()
 
     # What is shown
 
     def show_workspace(self, workspace: "Workspace") -> None:
+        """Show a workspace, read for the first time or again."""
         self.session.set_workspace(workspace)
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
@@ -111,6 +124,7 @@ class Shell(Screen[None]):
         self.show_facts()
 
     def show_row(self) -> None:
+        """Show the row under the cursor on the right."""
         workspace, row = self.session.workspace, self.tree_view.row
         if workspace is None:
             return
@@ -129,7 +143,7 @@ class Shell(Screen[None]):
             self.right.show_case(self._subject(row, self._shown_record))
 
     def _subject(self, row: Row, record: "CaseRecord | None") -> "Subject":
-        """Return all that is known of a case or evalset."""
+        """Return all that the panes show of a case or evalset."""
         from workbench.rendering.document import Subject
 
         session, verdicts = self.session, self.session.verdicts
@@ -150,14 +164,15 @@ class Shell(Screen[None]):
         )
 
     def repeats_of(self, row: Row) -> "CaseRepeats | None":
-        """The executions of a case taken together; None for one of them."""
+        """Return the repeats of a case as one, or None for a single repeat."""
         return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
-        """What the case was before its newest verdict; None if that was no other."""
+        """Return how the case's verdict changed, or None if it did not."""
         return None
 
     def refresh_row(self, touched: "set[CaseRef]") -> int:
+        """Show news of the row if it is one of these. Return the number of lines painted."""
         row = self.tree_view.row
         if row is None or row.kind in ("all", "agent"):
             return 0
@@ -171,6 +186,7 @@ class Shell(Screen[None]):
         return self.right.size.height
 
     def show_facts(self) -> bool:
+        """Update the bar. Return whether it changed."""
         facts = bar_facts(self.session, len(self.rows.groups), aging.now())
         if facts.earlier:
             from workbench.ui.history.run_labels import seconds_until_change
@@ -195,15 +211,17 @@ class Shell(Screen[None]):
     # Which side
 
     def go_left(self) -> None:
+        """Show and focus the cases."""
         self.remove_class("-no-tree")
         self.tree_view.focus()
 
     def go_right(self) -> None:
-        """To what is shown of the row."""
+        """Show and focus the right side."""
         self.add_class("-in-right")
         self.right.enter()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Record which side has the focus."""
         self.set_class(self.in_right, "-in-right")
 
 

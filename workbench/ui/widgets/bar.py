@@ -1,4 +1,4 @@
-"""The line on top: where we are, how far the run is, what came out of it, how long it took."""
+"""The bar in the first line: the folder, progress, verdicts, time and the watch."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,12 +13,15 @@ from workbench.store import CaseState
 
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]
-"""Whether there are words, the cells of the meter, how much is said of judges, and the right side."""
+"""A form of the bar: with words or not, cells of the meter, detail of judges (0 to 2), and the right side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the bar shows. `root` is safe text; `total` 0 before the first run, with `resting` in place of progress."""
+    """The content of the bar.
+
+    `root` is safe text. If `total` is 0, nothing has run, and `resting` is shown in place of progress.
+    """
 
     root: str = ""
     resting: str = ""
@@ -27,40 +30,40 @@ class Facts:
     running: bool = False
     interrupted: bool = False
     rescored: bool = False
-    """Whether no agent ran: transcripts were scored again."""
+    """Whether transcripts were scored again, without the agent."""
     earlier: str = ""
-    """When it was, of a run of an earlier session."""
+    """When the run was made, if an earlier session made it."""
     loading: str = ""
-    """What is being read of earlier sessions."""
+    """What is being loaded from earlier sessions."""
     seconds: float = 0.0
     judges: str = ""
-    """How much judges were asked, in words."""
+    """Number and cost of judge calls, as text."""
     heuristic: bool = False
-    """Whether rules judged, and not a language model."""
+    """Whether rules judged instead of a language model."""
     waiting: tuple[str, str] = ("", "")
-    """Which judge pauses, in full and in short."""
+    """Which judge waits, in full and in short."""
     other_criteria: bool = False
-    """Whether the run was made under criteria that are not in the file."""
+    """Whether the run was made with criteria that are not in the file."""
     changed: bool = False
-    """Whether the criteria of the next run are not those of the files."""
+    """Whether the criteria of the next run differ from the files."""
     stale: tuple[str, str] = ("", "")
-    """How many verdicts are stale and why, in full and in short."""
+    """Number of stale verdicts and the reason, in full and in short."""
     watching: bool = False
     watch: tuple[str, str] = ("watch off", "watch off")
-    """What is to be said of the watch, in full and in short."""
+    """State of the watch, in full and in short."""
     asking: bool = False
-    """Whether the watch waits for a key: what that costs is told before anything of the run is."""
+    """Whether the watch waits for a key. Its cost is then more important than the run."""
 
 
 def clock(seconds: float) -> str:
-    """`0:07`, `12:03`, `1:02:03`."""
+    """Return a duration as `0:07`, `12:03` or `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
-    """The left and the right side of the bar as (text, theme variable), shorter forms where `width` is small."""
+    """Return the left and right side of the bar as (text, theme variable), shorter if `width` is small."""
     changed: list[Part] = [(" criteria changed ", "accent")] if facts.changed else []
     why, stale = ([(f"{words}  ", STALE.variable)] if words else [] for words in facts.stale)
     urgent = [*changed, *stale]
@@ -76,16 +79,18 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         if facts.loading:
             middle.append((f"   {facts.loading}", "status-running"))
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
-        # That a judge waits, or is none, is worth more than the end of the folder's name.
+        # A waiting or missing judge is more important than the end of the folder's name.
         if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):
             return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
     return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
 
 
 def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
-    """Yield what to show, from the longest to the shortest. `why` says why verdicts are stale, without the watch. A
-    watch that is armed is told before the words of the counts are; one that is off is the first thing to be left
-    out."""
+    """Yield forms of the bar, from the longest to the shortest.
+
+    `why` has the reason of stale verdicts, without the watch. If the watch is on, its state stays longer than the words
+    of the counts. If it is off, its state is the first to go.
+    """
     yield from ((True, 20, 2, full), (True, 0, 2, full))
     if not armed and why != urgent:
         yield True, 0, 2, why
@@ -101,7 +106,7 @@ def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Pa
 
 def _asking(full: list[Part], short: list[Part]) -> Iterator[Form]:
     yield from ((True, 20, 2, full), (True, 0, 1, full), (False, 0, 1, full), (False, 0, 0, full))
-    yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("w runs them ", short[-1][1])]))
+    yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("press w to run ", short[-1][1])]))
 
 
 def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
@@ -132,7 +137,7 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
 
 
 def _judges(facts: Facts, form: int) -> list[Part]:
-    """What is to be known of the judges: all of it (2), only what changes how the rest is read (1), or nothing (0)."""
+    """Return the text about judges: everything (2), only what qualifies the verdicts (1), or nothing (0)."""
     full, short = facts.waiting
     parts: list[Part] = []
     if form == 2 and facts.judges:
@@ -146,7 +151,7 @@ def _judges(facts: Facts, form: int) -> list[Part]:
 
 
 def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
-    """A line of `width` cells, each verdict with its share; what runs or waits is left dim."""
+    """Return a meter of `width` cells with a share for each verdict. The rest is dim."""
     parts: list[Part] = []
     done, drawn = 0, 0
     for state in DECIDED:
@@ -158,14 +163,14 @@ def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
 
 
 class Bar(Widget):
-    """Draws facts; paints only when what it says has changed."""
+    """The bar. It is painted only if its text changes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._facts = Facts()
 
     def show(self, facts: Facts) -> bool:
-        """Shows other facts; whether anything had to be painted."""
+        """Show other facts. Return whether anything was painted."""
         width = self.size.width
         changed = bar_parts(facts, width) != bar_parts(self._facts, width)
         self._facts = facts
@@ -174,6 +179,7 @@ class Bar(Widget):
         return changed
 
     def render(self) -> Content:
+        """Return the line, with a gap between the left and the right side."""
         left, right = bar_parts(self._facts, self.size.width)
         gap = self.size.width - sum(cell_len(text) for text, _ in (*left, *right))
         return Content.assemble(*map(_styled, left), " " * max(gap, 0), *map(_styled, right))

@@ -1,4 +1,4 @@
-"""The line at the bottom: up to seven keys from the table of actions, or for a moment a short message."""
+"""The footer: up to seven keys from the action table, or a short message."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,12 +11,15 @@ from workbench.actions import Action, key_label
 from workbench.rendering.cells import cell_len, cut
 from workbench.text import one_line
 
-_SAID_FOR = 3.0
-"""Seconds that a message stays."""
+_MESSAGE_SECONDS = 3.0
+"""Seconds that a message is shown."""
 
 
 class KeyLine(Widget):
-    """Shows as many of the actions as fit, in their order; a click does them. `keys` are those of the user's keymap."""
+    """The footer line. It shows as many actions as fit, in their order. A click runs one.
+
+    `keys` are those of the user's keymap.
+    """
 
     def __init__(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
@@ -24,36 +27,37 @@ class KeyLine(Widget):
         self.show_keys(actions, keys)
         self._places: list[tuple[int, str]] = []
         self._message: tuple[str, str] | None = None
-        self._silence: Timer | None = None
+        self._message_timer: Timer | None = None
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
-        """Shows these from now on."""
+        """Show these actions and keys from now on."""
         self._shown = [
             (action.call, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
         ]
         self.refresh()
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Show something short in place of the keys for a while; raw text."""
-        if self._silence is not None:
-            self._silence.stop()
+        """Show a short message in place of the keys for a while. Raw text."""
+        if self._message_timer is not None:
+            self._message_timer.stop()
         self._message = (one_line(text), "status-not-evaluated" if warning else "label-strong")
-        self._silence = self.set_timer(_SAID_FOR, self.clear_message)
+        self._message_timer = self.set_timer(_MESSAGE_SECONDS, self.clear_message)
         self.refresh()
 
     def clear_message(self) -> None:
-        """Shows the keys again."""
+        """Show the keys again."""
         self._message = None
         self.refresh()
 
     def render(self) -> Content:
+        """Return the message, or the keys that fit."""
         self._places = []
         if self._message is not None:
             text, variable = self._message
             return Content.styled(" " + cut(text, self.size.width - 2), f"${variable}")
         parts: list[tuple[str, str]] = [(" ", "")]
         column, last = 1, len(self._shown) - 1
-        # The last one ("keys") is the way to all others: it always has its place.
+        # The last action ("help") leads to all others, so it is always shown.
         reserved = cell_len(f"{self._shown[last][1]} {self._shown[last][2]}") if self._shown else 0
         for number, (name, key, label) in enumerate(self._shown):
             width = cell_len(f"{key} {label}") + 2
@@ -65,6 +69,7 @@ class KeyLine(Widget):
         return Content.assemble(*parts)
 
     async def on_click(self, event: Click) -> None:
+        """Run the clicked action."""
         for end, name in self._places:
             if event.x < end:
                 await self.screen.run_action(name)

@@ -1,4 +1,4 @@
-"""What the right side says where there is no case to show: about an agent, or about an empty folder."""
+"""A page of labelled lines, for the right side if it shows no case."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,16 @@ from workbench.rendering.lines import Segment as Words
 from workbench.rendering.lines import text_of, wrap
 
 Line = tuple[str, str]
-"""A label, and a text; both safe. Without a text the label is a heading."""
+"""A label and a text, both safe. Without a text, the label is a heading."""
 _LABEL_WIDTH = 12
 _WHEEL = 3
 
 
 class Overview(Widget, can_focus=True):
-    """A framed page of labelled lines, wrapped when they are drawn: without Textual's layout, so that nothing is
-    painted twice."""
+    """A framed page of labelled lines.
+
+    Lines are wrapped when they are drawn, without Textual's layout, so that nothing is painted twice.
+    """
 
     COMPONENT_CLASSES = {"overview--label", "overview--heading"}  # noqa: RUF012 - Textual's declaration
 
@@ -31,12 +33,12 @@ class Overview(Widget, can_focus=True):
         self._top = 0
 
     def show(self, title: str, lines: Sequence[Line]) -> None:
-        """Replaces the page."""
+        """Replace the page."""
         self._lines, self._wrapped, self._top = lines, (-1, []), 0
         self.border_title = Content(title)  # also paints everything
 
     def move(self, direction: str) -> bool:
-        """Scrolls; whether there was anywhere to go."""
+        """Scroll. Return whether the page moved."""
         half = max(1, self.size.height // 2)
         steps = {"down": 1, "up": -1, "page_down": half, "page_up": -half}
         last = max(0, len(self._rows()) - self.size.height)
@@ -49,6 +51,7 @@ class Overview(Widget, can_focus=True):
         return True
 
     def render_line(self, y: int) -> Strip:
+        """Draw one line of the page."""
         rows, width = self._rows(), self.size.width
         label, text, name = rows[y + self._top] if y + self._top < len(rows) else ("", "", "")
         plain = self.rich_style
@@ -57,15 +60,17 @@ class Overview(Widget, can_focus=True):
         return Strip(segments).adjust_cell_length(width, Style(bgcolor=plain.bgcolor))
 
     def on_mouse_scroll_down(self) -> None:
+        """Scroll down."""
         for _ in range(_WHEEL):
             self.move("down")
 
     def on_mouse_scroll_up(self) -> None:
+        """Scroll up."""
         for _ in range(_WHEEL):
             self.move("up")
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """The page in lines of the screen: label, text, style of the label."""
+        """Return the page as screen lines: label, text, style of the label."""
         width = self.size.width
         if self._wrapped[0] != width:
             self._wrapped = (width, [row for line in self._lines for row in _rows_of(line, width)])
@@ -73,7 +78,7 @@ class Overview(Widget, can_focus=True):
 
 
 def _rows_of(line: Line, width: int) -> list[tuple[str, str, str]]:
-    """A line of the page, as many lines of the screen as it needs; what follows the first stands under its text."""
+    """Return the screen lines of one page line. Wrapped text is aligned under its first line."""
     label, text = line
     if not text:
         return [(part, "", "heading") for part in _wrapped(label, width)]

@@ -1,4 +1,4 @@
-"""Text fields that cannot be fed escape codes by pasting, and do not blink: nothing is sent while nobody types."""
+"""Text fields that accept no escape codes and do not blink, so that nothing is sent while nobody types."""
 
 from typing import Any
 
@@ -16,6 +16,7 @@ class PlainInput(Input):
         self.cursor_blink = False
 
     def validate_value(self, value: str) -> str:
+        """Return the value as one safe line. A blank at its end stays."""
         safe = one_line(value)
         return safe + " " if value.endswith(" ") and safe else safe
 
@@ -29,10 +30,11 @@ class PlainTextArea(TextArea):
         self.indent_width = 2
 
     def edit(self, edit: Edit) -> EditResult:
+        """Apply an edit with safe text."""
         edit.text = typed(edit.text)
         return super().edit(edit)
 
 
 def typed(text: str) -> str:
-    """Return typed or pasted text without what could steer the terminal. Tabs and line breaks stay."""
+    """Return typed or pasted text without control codes. Tabs and line breaks stay."""
     return "\t".join(plain(piece, limit=len(piece) + 1) for piece in text.split("\t"))

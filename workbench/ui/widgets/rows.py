@@ -1,4 +1,4 @@
-"""Lists of one-line rows that draw only what is visible, so that a key costs the same with ten rows and 50 000."""
+"""Lists of one-line rows that draw only what is visible, so that 50,000 rows cost no more than ten."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, TypeAlias, TypeVar
@@ -17,14 +17,14 @@ from workbench.ui.widgets.strips import joined
 
 RowType = TypeVar("RowType")
 Piece: TypeAlias = tuple[str, str]
-"""Safe text, and the name of a component class without the widget's prefix ("" for the row's own style)."""
+"""Safe text, and a component class without the widget's prefix ("" for the row's own style)."""
 
 
 class RowView(ScrollView, can_focus=True):
-    """A list with a cursor. A subclass says how many rows there are (`row_count`) and what each holds (`row_pieces`).
+    """A list with a cursor.
 
-    Component classes `rows--cursor`, `rows--cursor-blurred` and one for each name a subclass uses in its pieces must
-    have styles in the stylesheet.
+    A subclass defines the number of rows (`row_count`) and their content (`row_pieces`). The component classes
+    `rows--cursor`, `rows--cursor-blurred` and one for each name in the pieces must have styles in the stylesheet.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -49,7 +49,7 @@ class RowView(ScrollView, can_focus=True):
     }
 
     class Picked(Message):
-        """A row was clicked on that had the cursor already."""
+        """A click on the row that already had the cursor."""
 
         def __init__(self, view: "RowView", position: int) -> None:
             super().__init__()
@@ -58,42 +58,43 @@ class RowView(ScrollView, can_focus=True):
 
         @property
         def control(self) -> "RowView":
+            """The list that was clicked."""
             return self.view
 
     def __init__(self) -> None:
         super().__init__()
         self.when_moved: Callable[[], None] = _nothing
-        """Called when the cursor stands on another row: at once, so that what follows is painted in the same frame."""
+        """Called at once when the cursor is on another row, so that both are painted in the same frame."""
         self._cursor = 0
         self._styles: dict[tuple[str, str], Style] = {}
 
-    # What a subclass gives
+    # Defined by subclasses
 
     def row_count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         raise NotImplementedError
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """The left and the right side of a row; the left is cut where both do not fit into `width` cells."""
+        """Return the left and right side of a row. The left is cut if both do not fit into `width` cells."""
         raise NotImplementedError
 
     def is_marked(self, position: int) -> bool:
-        """Whether the row is drawn as marked."""
+        """Return whether the row is drawn as marked."""
         return False
 
     def can_stop(self, position: int) -> bool:
-        """Whether the cursor may stand on the row (False for headings)."""
+        """Return whether the cursor may be on the row (False for headings)."""
         return True
 
     # The cursor
 
     @property
     def cursor(self) -> int:
-        """The position of the cursor; 0 in an empty list."""
+        """The position of the cursor, or 0 in an empty list."""
         return self._cursor
 
     def move_to(self, position: int) -> None:
-        """Puts the cursor on the row nearest to `position` and shows it."""
+        """Put the cursor on the row nearest to `position` and show it."""
         count = self.row_count()
         if not count:
             self._cursor = 0
@@ -108,19 +109,18 @@ class RowView(ScrollView, can_focus=True):
             self.moved()
 
     def moved(self) -> None:
-        """The cursor stands on another row."""
+        """Call `when_moved`, because the cursor is on another row."""
         self.when_moved()
 
     def move(self, direction: str) -> None:
-        """`up`, `down`, `page_up`, `page_down` (half a page), `top` or `bottom`."""
+        """Move the cursor: `up`, `down`, `page_up`, `page_down` (half a page), `top` or `bottom`."""
         half = max(1, self.size.height // 2)
         steps = {"up": -1, "down": 1, "page_up": -half, "page_down": half}
         last = self.row_count() - 1
         self.move_to({"top": 0, "bottom": last}.get(direction, self._cursor + steps.get(direction, 0)))
 
     def next_where(self, wanted: Callable[[int], bool], step: int) -> bool:
-        """Move to the next (1) or previous (-1) of the wanted rows, from the other end again. Return whether there is
-        any."""
+        """Move to the next (1) or previous (-1) wanted row, wrapping around. Return whether there is any."""
         count = self.row_count()
         ahead = ((self._cursor + step * distance) % count for distance in range(1, count + 1))
         place = next(filter(wanted, ahead), None)
@@ -129,11 +129,11 @@ class RowView(ScrollView, can_focus=True):
         return place is not None
 
     def show_cursor(self) -> None:
-        """Scrolls as little as possible."""
+        """Scroll as little as possible to show the cursor."""
         height, top = self.size.height, self.scroll_offset.y
         if not height:
             return
-        # Over a slow line it is cheaper to scroll seldom and far: each scroll sends all rows again.
+        # Each scroll sends all rows again, so over a slow line it is cheaper to scroll rarely and far.
         jump = height // 3 if over_ssh() else 0
         if self._cursor < top:
             self.scroll_to(y=max(0, self._cursor - jump), animate=False)
@@ -141,13 +141,13 @@ class RowView(ScrollView, can_focus=True):
             self.scroll_to(y=self._cursor - height + 1 + jump, animate=False)
 
     def rows_changed(self) -> None:
-        """To be called when the number or order of rows changed: takes the new length and paints everything."""
+        """Take the new number of rows and paint everything. Call this when rows were added, removed or moved."""
         self.virtual_size = Size(0, self.row_count())
         self._cursor = max(0, min(self._cursor, self.row_count() - 1))
         self.refresh()
 
     def refresh_rows(self, positions: Iterable[int]) -> int:
-        """Paints those of the rows that are visible; returns how many."""
+        """Paint those of the rows that are visible. Return how many."""
         top, height = self.scroll_offset.y, self.size.height
         visible = [position for position in positions if top <= position < top + height]
         for position in visible:
@@ -157,6 +157,7 @@ class RowView(ScrollView, can_focus=True):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
+        """Draw a row: edge, left side, right side and scroll bar."""
         width, top = self.size.width, self.scroll_offset.y
         position, count = y + top, self.row_count()
         if position >= count:
@@ -174,6 +175,7 @@ class RowView(ScrollView, can_focus=True):
         return Strip(joined([*segments, Segment(*last)]), width)
 
     def notify_style_update(self) -> None:
+        """Forget the cached styles."""
         self._styles.clear()
         super().notify_style_update()
 
@@ -198,7 +200,7 @@ class RowView(ScrollView, can_focus=True):
         return "marked" if self.is_marked(position) else ""
 
     def _style(self, look: str, name: str) -> Style:
-        """The look of the row with the colours of the piece on top; in sixteen colours the cursor keeps its own."""
+        """Return a row's style with a piece's colours on top. In sixteen colours, the cursor keeps its own."""
         if (look, name) not in self._styles:
             style = self.get_component_rich_style(f"rows--{look}") if look else self.rich_style
             if name and not (look == "cursor" and self.app.native_ansi_color):
@@ -214,18 +216,22 @@ class RowView(ScrollView, can_focus=True):
                     return candidate
         return position
 
-    # What the terminal says
+    # Events
 
     def on_resize(self, event: Resize) -> None:
+        """Keep the cursor visible."""
         self.show_cursor()
 
     def on_focus(self) -> None:
+        """Draw the cursor as focused."""
         self.refresh_lines(self._cursor)
 
     def on_blur(self) -> None:
+        """Draw the cursor as blurred."""
         self.refresh_lines(self._cursor)
 
     def on_click(self, event: Click) -> None:
+        """Move the cursor to the clicked row, or report a click on the current one."""
         position = event.y + self.scroll_offset.y
         if 0 <= position < self.row_count() and self.can_stop(position):
             if position == self._cursor:
@@ -235,7 +241,7 @@ class RowView(ScrollView, can_focus=True):
 
 
 class RowsOf(RowView, Generic[RowType]):
-    """A `RowView` of a sequence; a subclass says what each row holds."""
+    """A list of a sequence. A subclass defines the content of each row."""
 
     def __init__(self, rows: Sequence[RowType] = ()) -> None:
         super().__init__()
@@ -243,24 +249,29 @@ class RowsOf(RowView, Generic[RowType]):
 
     @property
     def row(self) -> RowType:
-        """The row under the cursor. Raises IndexError in an empty list."""
+        """The row under the cursor.
+
+        Raises:
+            IndexError: the list is empty.
+        """
         return self.rows[self.cursor]
 
     @property
     def row_or_none(self) -> RowType | None:
-        """The row under the cursor, None in an empty list."""
+        """The row under the cursor, or None in an empty list."""
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     def row_count(self) -> int:
+        """Return the number of rows."""
         return len(self.rows)
 
 
 def _nothing() -> None:
-    """Nobody listens."""
+    """Do nothing. The default of `when_moved`."""
 
 
 def thumb(count: int, height: int, top: int) -> range:
-    """The lines on which a scroll bar of our own shows where we are. Textual's would be sent again with each layout."""
+    """Return the lines of a scroll bar's thumb. Textual's own bar would be sent again with each layout."""
     if count <= height or height < 1:
         return range(0)
     size = max(1, height * height // count)

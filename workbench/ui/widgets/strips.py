@@ -1,4 +1,4 @@
-"""Lines for the terminal with as few changes of colour as they need: each costs some forty bytes on the way there."""
+"""Terminal lines with few changes of colour, because each costs about forty bytes."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -8,8 +8,10 @@ from rich.style import Style
 
 
 def joined(segments: Iterable[Segment]) -> list[Segment]:
-    """The same line in fewer segments: neighbours of one style become one, and blanks, of which only the background is
-    seen, take the style of their neighbour."""
+    """Return the same line in fewer segments.
+
+    Neighbours of one style become one segment. Blanks take the style of a neighbour with the same background.
+    """
     found: list[Segment] = []
     for segment in segments:
         text, style, _ = segment
@@ -28,6 +30,6 @@ def joined(segments: Iterable[Segment]) -> list[Segment]:
 
 @lru_cache(maxsize=4096)
 def _alike(one: Style, other: Style) -> bool:
-    """Whether a blank looks the same in both styles."""
+    """Return whether a blank looks the same in both styles."""
     marks = (one.underline, other.underline, one.strike, other.strike, one.reverse, other.reverse)
     return one.bgcolor == other.bgcolor and not any(marks)
