@@ -28,8 +28,8 @@ You can look up what each criterion measures, what it needs, and which options i
 
 This is a `test_config.json`. Each criterion has a threshold, alone or as `threshold` beside its
 options. A score at or above the threshold passes. Nothing is rounded. You can
-[edit criteria](criteria-editing.md) on the screen. Other editors can complete and check the file with
-the [schema](test_config.schema.json).
+[edit criteria](criteria-editing.md) on the screen. Other editors can complete and check the file
+with the [schema](test_config.schema.json).
 
 <!-- Written by `python -m workbench.metrics.criteria_page` from workbench/metrics. -->
 
