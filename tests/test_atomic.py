@@ -1,4 +1,4 @@
-"""Writing beside, then putting in place."""
+"""Atomic replacement of files."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ import pytest
 from workbench.atomic import content_hash, last_written, replace_content, replace_pieces
 
 
-def test_the_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
+def test_new_content_replaces_the_old_completely(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     replace_content(file, b"old")
     replace_content(file, b"new")
@@ -19,7 +19,7 @@ def test_the_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_others_may_read_it_as_any_file(tmp_path: Path) -> None:
+def test_new_file_has_default_permissions(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         replace_content(tmp_path / "report.json", b"{}")
@@ -48,7 +48,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert read == [b"data"]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         replace_content(tmp_path / "missing" / "report.json", b"")
 
@@ -61,7 +61,7 @@ def test_the_mode_of_the_old_file_stays(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
-def test_a_new_file_for_its_owner_only(tmp_path: Path) -> None:
+def test_new_file_can_be_readable_by_its_owner_only(tmp_path: Path) -> None:
     replace_content(tmp_path / "a.json", b"new", mode=0o600)
     assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o600
 
@@ -76,7 +76,7 @@ def test_the_owner_of_the_old_file_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["fdopen", "fchmod", "fsync", "replace"])
-def test_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(
+def test_failure_at_any_step_leaves_only_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     file = tmp_path / "a.json"
@@ -92,7 +92,7 @@ def test_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_comes_in_pieces_replaces_the_file_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_pieces_replace_the_whole_file_or_nothing(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     replace_pieces(file, iter([b"one ", b"two"]))
     assert file.read_bytes() == b"one two"

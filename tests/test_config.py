@@ -1,4 +1,4 @@
-"""The user's settings file: read with patience, changed by one line."""
+"""The user's settings file: faults are reported, and one line is changed."""
 
 import stat
 from pathlib import Path
@@ -20,23 +20,23 @@ def write(file: Path, text: str) -> Path:
     return file
 
 
-def test_no_file_is_no_settings(file: Path) -> None:
+def test_missing_file_means_default_settings(file: Path) -> None:
     settings = read_settings(file)
     assert (settings.theme, settings.mouse, settings.keys, settings.faults) == (None, True, {}, ())
 
 
-def test_the_default_place_is_the_platforms() -> None:
+def test_default_file_is_in_the_platforms_config_folder() -> None:
     assert read_settings().file == folder() / "config.toml"
 
 
-def test_what_the_file_says(file: Path) -> None:
+def test_values_of_the_file_are_read(file: Path) -> None:
     write(file, 'theme = "paper"\nmouse = false\n[keys]\nrun = "R"\nsort = ["s", "S"]\n')
     settings = read_settings(file)
     assert (settings.theme, settings.mouse) == ("paper", False)
     assert settings.keys == {"run": ("R",), "sort": ("s", "S")}
 
 
-def test_a_wrong_value_is_a_fault_and_the_rest_counts(file: Path) -> None:
+def test_wrong_value_is_a_fault_and_other_values_count(file: Path) -> None:
     write(file, 'theme = 3\nmouse = "no"\nthem = "x"\n[keys]\nrun = 3\nsort = "S"\n')
     settings = read_settings(file)
     assert (settings.theme, settings.mouse, settings.keys) == (None, True, {"sort": ("S",)})
@@ -44,7 +44,7 @@ def test_a_wrong_value_is_a_fault_and_the_rest_counts(file: Path) -> None:
     assert any("Did you mean theme?" in fault for fault in settings.faults)
 
 
-def test_what_judges_may_be_asked(file: Path) -> None:
+def test_limits_for_judges_are_read(file: Path) -> None:
     settings = read_settings(write(file, "all_votes = true\nmax_judge_calls = 0\n"))
     assert (settings.all_votes, settings.max_judge_calls, settings.faults) == (True, 0, ())
     for wrong in ("true", "-1", '"5"', "1.5"):
@@ -69,13 +69,13 @@ def test_a_broken_file_is_one_fault_without_control_characters(file: Path, text:
     assert "\x1b" not in fault
 
 
-def test_a_file_that_is_not_text(file: Path) -> None:
+def test_binary_file_is_a_fault(file: Path) -> None:
     file.parent.mkdir()
     file.write_bytes(b"\xff\xfe\x00")
     assert len(read_settings(file).faults) == 1
 
 
-def test_remembering_a_theme_makes_the_file(file: Path) -> None:
+def test_remembering_a_theme_creates_the_file(file: Path) -> None:
     remember_theme("paper", file)
     assert file.read_text(encoding="utf-8") == 'theme = "paper"\n'
 
@@ -90,21 +90,21 @@ def test_remembering_a_theme_changes_one_line_and_nothing_else(file: Path) -> No
     assert [path.name for path in file.parent.iterdir()] == ["config.toml"]
 
 
-def test_a_key_called_theme_inside_a_table_is_not_the_theme(file: Path) -> None:
+def test_theme_key_inside_a_table_is_ignored(file: Path) -> None:
     write(file, '[keys]\ntheme = "T"\n')
     remember_theme("new", file)
     assert read_settings(file).theme == "new"
     assert read_settings(file).keys == {"theme": ("T",)}
 
 
-def test_a_broken_file_is_left_alone(file: Path) -> None:
+def test_broken_file_is_not_changed(file: Path) -> None:
     write(file, "theme = ")
     with pytest.raises(ValueError, match="Invalid"):
         remember_theme("new", file)
     assert file.read_text(encoding="utf-8") == "theme = "
 
 
-def test_what_a_save_may_cost(file: Path) -> None:
+def test_watch_limits_are_read(file: Path) -> None:
     settings = read_settings(write(file, "[watch]\ncalls = 50\nmoney = 0.5\n"))
     assert (settings.watch_calls, settings.watch_money, settings.faults) == (50, 0.5, ())
     for wrong in ("true", "-1", '"5"', "inf", "nan"):

@@ -23,13 +23,13 @@ _events = st.one_of([st.builds(kind) for kind in get_args(Event)])
 
 
 @given(_events)
-def test_every_event_survives_the_way_through_ascii_json(event: Event) -> None:
+def test_every_event_survives_ascii_json(event: Event) -> None:
     line = json.dumps(event_json.to_json(event), ensure_ascii=True)
     assert line.isascii()
     assert event_json.from_json(json.loads(line)) == event
 
 
-def test_no_field_is_called_like_the_tag() -> None:
+def test_no_field_has_the_name_of_the_tag() -> None:
     for kind in get_args(Event):
         assert "event" not in {field.name for field in fields(kind)}
 
@@ -51,12 +51,12 @@ def test_fields_of_a_newer_version_are_ignored() -> None:
         {"event": "Noticed", "level": "loud", "message": "x"},
     ],
 )
-def test_what_is_no_event_is_refused(data: dict[str, Any]) -> None:
+def test_invalid_event_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         event_json.from_json(data)
 
 
-def test_labels_tell_repeats_apart() -> None:
+def test_labels_distinguish_repeats() -> None:
     assert CaseRef("desk", "f", "refunds", "late").label == "desk/refunds/late"
     assert CaseRef("desk", "f", "refunds", "late", 2).label == "desk/refunds/late#2"
 
@@ -66,7 +66,7 @@ def test_a_finished_case_keeps_its_error() -> None:
     assert event_json.from_json(event_json.to_json(event)) == event
 
 
-def test_executions_of_broken_files_and_of_shared_ids_have_hashes_of_their_own() -> None:
+def test_broken_files_and_shared_ids_have_different_hashes() -> None:
     for eval_id in ("", "case_1"):
         refs = [CaseRef("agent", f"{number}.evalset.json", "set", eval_id) for number in range(100)]
         assert len({hash(ref) for ref in refs}) > 90

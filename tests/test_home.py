@@ -1,4 +1,4 @@
-"""A user without a home: everything that looks there goes on without it."""
+"""A user without a home folder: everything that uses it still works."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def _no_home(*_: object, **__: object) -> Path:
     raise RuntimeError("Could not determine home directory.")
 
 
-def test_where_no_home_is_known_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unknown_home_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert (home(), expanded("~/a"), expanded("a")) == (tmp_path, tmp_path / "a", Path("a"))
     monkeypatch.setattr(Path, "home", _no_home)
@@ -24,14 +24,14 @@ def test_where_no_home_is_known_there_is_none(monkeypatch: pytest.MonkeyPatch, t
     assert expanded("~no_such_user/a") == Path("~no_such_user/a")
 
 
-def test_settings_are_then_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_the_machines_settings_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_config_dir", _no_home)
     assert config.folder().name == "agent-workbench"
     assert config.read_settings().faults == ()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["check", "."], ["history"]], ids=" ".join)
-def test_a_container_whose_user_no_file_knows(words: list[str], tmp_path: Path) -> None:
+def test_container_with_an_unknown_user_works(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk/agent.py").write_text("def root_agent(message, session):\n    return message\n")
     script = (

@@ -67,7 +67,7 @@ def apply(store: Store, *events: Event) -> None:
         store.apply(event)
 
 
-def test_a_case_from_queued_to_passed() -> None:
+def test_case_goes_from_queued_to_passed() -> None:
     store = Store()
     apply(store, started(ONE, TWO))
     assert store.counts() == {"queued": 2}
@@ -81,7 +81,7 @@ def test_a_case_from_queued_to_passed() -> None:
     assert store.counts() == {"passed": 1, "queued": 1}
 
 
-def test_states_are_counted_along() -> None:
+def test_states_are_counted_with_each_event() -> None:
     """Whatever came, the counts are what a look at every record would give."""
     store = Store()
     cut = [event for event in whole_case(TWO) if not isinstance(event, CaseFinished)]
@@ -101,7 +101,7 @@ def test_states_are_counted_along() -> None:
     assert store.records[TWO].run_id == "run-1"
 
 
-def test_a_new_run_forgets_only_what_it_runs_again() -> None:
+def test_new_run_replaces_only_the_cases_that_it_runs() -> None:
     store = Store()
     apply(store, started(ONE, TWO), *whole_case(ONE, "failed"), *whole_case(TWO), RunFinished(2.0))
     assert [record.ref for record in store.problems()] == [ONE]
@@ -155,7 +155,7 @@ def test_cancelled_repeats_leave_the_verdict_of_the_others() -> None:
     assert store.reinstated == {(ONE.evalset_file, ONE.eval_id): [refs[0]]}
 
 
-def test_earlier_journals_that_call_a_cancelled_case_an_error_are_read_as_cancelled() -> None:
+def test_cancelled_cases_of_older_journals_are_read_as_cancelled() -> None:
     data = to_json(CaseFinished(ONE, "cancelled", CANCELLED, 0.0)) | {"status": "error"}
     event = from_json(data)
     assert isinstance(event, CaseFinished)
@@ -164,7 +164,7 @@ def test_earlier_journals_that_call_a_cancelled_case_an_error_are_read_as_cancel
     assert row["status"] == "cancelled"
 
 
-def test_listeners_hear_each_event_after_it_is_true() -> None:
+def test_listeners_are_called_after_the_state_is_updated() -> None:
     store = Store()
     heard: list[tuple[Event, str]] = []
     end = store.subscribe(lambda event: heard.append((event, store.run.run_id)))
@@ -176,7 +176,7 @@ def test_listeners_hear_each_event_after_it_is_true() -> None:
     assert store.notices[0].message == "no fork here"
 
 
-def test_a_case_that_starts_again_forgets_its_first_start() -> None:
+def test_second_attempt_discards_the_first() -> None:
     store = Store()
     apply(store, started(ONE), *whole_case(ONE)[:4], *whole_case(ONE))
     assert len(store.records[ONE].turns) == 1
@@ -196,7 +196,7 @@ class AllKept:
         return self._record, ""
 
 
-def test_a_record_without_details_still_has_every_field() -> None:
+def test_record_without_details_still_has_every_field() -> None:
     """A field that is neither kept in memory nor read again would raise when the screen asks for it."""
     store = Store()
     apply(store, started(ONE), *whole_case(ONE))
@@ -208,7 +208,7 @@ def test_a_record_without_details_still_has_every_field() -> None:
     assert folded.attempt == 2
 
 
-def test_the_shelf_keeps_no_replaced_record_alive() -> None:
+def test_detail_cache_keeps_no_replaced_record_alive() -> None:
     store = Store()
     apply(store, started(ONE), *whole_case(ONE))
     detail_cache = DetailCache()
@@ -221,19 +221,19 @@ def test_the_shelf_keeps_no_replaced_record_alive() -> None:
     detail_cache.put(store.records[ONE], detail_cache.budget)  # The replaced one makes room without being folded.
 
 
-def test_a_flood_of_output_keeps_its_end() -> None:
+def test_only_the_end_of_long_output_is_kept() -> None:
     store = Store()
     apply(store, started(ONE), OutputCaptured(ONE, "stderr", "x" * 500_000), OutputCaptured(ONE, "stderr", "end"))
     assert len(store.records[ONE].output["stderr"]) == 200_000
     assert store.records[ONE].output["stderr"].endswith("xend")
 
 
-def test_an_event_about_an_unannounced_case_is_a_fault() -> None:
+def test_event_of_an_unknown_case_raises() -> None:
     with pytest.raises(KeyError):
         Store().apply(CaseFinished(ONE, "passed", None, 1.0))
 
 
-def test_verdicts_stand_in_the_order_of_the_criteria_whichever_comes_first() -> None:
+def test_verdicts_are_in_the_order_of_the_criteria() -> None:
     store = Store()
     criteria = {"judged": 0.5, "computed": 1.0}
     user = {"role": "user", "parts": [{"text": "hi"}]}
@@ -245,7 +245,7 @@ def test_verdicts_stand_in_the_order_of_the_criteria_whichever_comes_first() -> 
     assert list(record.metrics) == list(record.turns[0].metrics) == ["judged", "computed", "measured besides"]
 
 
-def test_executions_that_are_not_needed_any_more_are_gone_from_everywhere() -> None:
+def test_dropped_repeats_are_removed() -> None:
     refs = [CaseRef("agent", "file", "set", "case", repeat) for repeat in range(1, 5)]
     planned = tuple(PlannedCase(ref, None, "") for ref in refs)
     events: list[Event] = [
@@ -263,7 +263,7 @@ def test_executions_that_are_not_needed_any_more_are_gone_from_everywhere() -> N
     assert [row["ref"][-1] for row in summarize_events(map(to_json, events)).rows.values()] == [1, 2]
 
 
-def test_only_verdicts_of_the_owner_that_ran_last_stand() -> None:
+def test_only_verdicts_of_the_last_owner_count() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")
     apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
@@ -272,7 +272,7 @@ def test_only_verdicts_of_the_owner_that_ran_last_stand() -> None:
     assert [(record.ref.agent, record.state) for record in store.latest_verdicts()] == [("desk", "passed")]
 
 
-def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
+def test_cancelled_run_with_a_new_owner_keeps_the_old_verdict() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")
     apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
@@ -280,7 +280,7 @@ def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
     assert [(record.ref.agent, record.state) for record in store.latest_verdicts()] == [("?", "error")]
 
 
-def test_activity_follows_a_run_from_the_key_to_its_end() -> None:
+def test_activity_follows_a_run_from_request_to_end() -> None:
     store = Store()
     assert (store.activity.phase, store.activity.busy) == ("idle", False)
     store.request_run()
@@ -296,7 +296,7 @@ def test_activity_follows_a_run_from_the_key_to_its_end() -> None:
     assert (store.activity.phase, store.activity.unfinished, store.activity.waits) == ("idle", 0, ())
 
 
-def test_only_the_end_of_the_run_that_was_asked_for_takes_the_request_back() -> None:
+def test_only_the_requested_run_drops_its_request() -> None:
     store = Store()
     store.request_run()
     store.drop_request(1)

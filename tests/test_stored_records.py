@@ -1,4 +1,4 @@
-"""The details of finished cases: given up, and read again from the journal."""
+"""Details of finished cases are dropped from memory and read again from the journal."""
 
 import json
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ def is_folded(record: CaseRecord) -> bool:
     return False
 
 
-def test_only_a_few_cases_have_their_details_in_memory_and_all_have_them_when_asked(tmp_path: Path) -> None:
+def test_details_outside_memory_are_read_on_access(tmp_path: Path) -> None:
     store, _ = run_kept(tmp_path, 1)
     folded = [is_folded(store.records[case]) for case in REFS]
     assert folded == [True] * 5 + [False]
@@ -71,7 +71,7 @@ def test_only_a_few_cases_have_their_details_in_memory_and_all_have_them_when_as
     assert [is_folded(store.records[case]) for case in REFS] == folded
 
 
-def test_going_over_scores_and_errors_reads_nothing(tmp_path: Path) -> None:
+def test_scores_and_brief_errors_read_nothing(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path, 1)
     journal.close()
     assert journal.path is not None
@@ -87,7 +87,7 @@ def test_going_over_scores_and_errors_reads_nothing(tmp_path: Path) -> None:
     assert not store.detail_cache.read_error
 
 
-def test_reports_are_the_same_whether_details_are_in_memory_or_in_the_journal(tmp_path: Path) -> None:
+def test_reports_are_the_same_with_details_in_memory_or_journal(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path, 1)
     journal.close()
     for pieces in (report_pieces, junit_pieces):
@@ -95,7 +95,7 @@ def test_reports_are_the_same_whether_details_are_in_memory_or_in_the_journal(tm
     assert json.loads(b"".join(report_pieces(store)))["summary"]["total"] == len(REFS)
 
 
-def test_a_journal_that_is_gone_loses_details_but_no_verdict_and_says_so(tmp_path: Path) -> None:
+def test_missing_journal_loses_details_but_no_verdict(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path, 1)
     assert journal.path is not None
     journal.path.unlink()
@@ -105,7 +105,7 @@ def test_a_journal_that_is_gone_loses_details_but_no_verdict_and_says_so(tmp_pat
     assert store.detail_cache.read_error == record.read_error
 
 
-def test_what_stands_at_the_places_is_checked_and_else_searched_for(tmp_path: Path) -> None:
+def test_wrong_places_are_noticed_and_the_file_is_searched(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path, 1)
     journal.close()
     assert journal.path is not None
@@ -119,20 +119,20 @@ def test_what_stands_at_the_places_is_checked_and_else_searched_for(tmp_path: Pa
     assert store.records[REFS[1]].turns == []  # Its verdict is whole, but no word of it is taken from a torn line.
 
 
-def test_a_second_end_that_the_journal_has_not_stays_in_memory(tmp_path: Path) -> None:
+def test_unwritten_end_of_a_case_stays_in_memory(tmp_path: Path) -> None:
     store, _ = run_kept(tmp_path, 1)
     gone = CaseError("internal", "the run could not be written")
     store.apply(CaseFinished(REFS[0], "error", gone, 0.0))
     assert store.records[REFS[0]].error == gone
 
 
-def test_without_a_journal_everything_stays_in_memory(tmp_path: Path) -> None:
+def test_without_a_journal_details_stay_in_memory(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way", encoding="utf-8")
     store, _ = run_kept(tmp_path, 1)
     assert not any(is_folded(record) for record in store.current_records())
 
 
-def test_a_summary_has_what_a_list_shows_and_the_journal_the_rest(tmp_path: Path) -> None:
+def test_list_needs_only_the_summary(tmp_path: Path) -> None:
     _, journal = run_kept(tmp_path, 1)
     journal.close()
     assert journal.path is not None
@@ -150,7 +150,7 @@ def test_a_summary_has_what_a_list_shows_and_the_journal_the_rest(tmp_path: Path
 
 
 @pytest.mark.parametrize("placed", [True, False])
-def test_many_cases_are_read_in_one_go(tmp_path: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_cases_are_read_together(tmp_path: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     refs = [ref(f"case_{number}") for number in range(60)]
     _, journal = run_kept(tmp_path, 1, events_of(refs))
     assert journal.path is not None
@@ -169,7 +169,7 @@ def test_many_cases_are_read_in_one_go(tmp_path: Path, placed: bool, monkeypatch
     assert parsed <= len(events_of(refs)) + 1
 
 
-def test_the_screen_takes_recalled_verdicts_without_reading_a_journal(tmp_path: Path) -> None:
+def test_restored_verdicts_need_no_journal(tmp_path: Path) -> None:
     from workbench.ui.tree.verdicts import Verdicts
 
     _, journal = run_kept(tmp_path, 1)

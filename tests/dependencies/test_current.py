@@ -1,4 +1,4 @@
-"""What the inputs of a case are now, and that each change of one is named."""
+"""The current inputs of a case, and the names of changed inputs."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(tmp_path)
 
 
-def test_what_did_not_change_is_not_named_and_no_value_is_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_inputs_are_not_named_and_no_values_are_stored(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in (0, 1):
         then = desk.made(number)
         desk.write("desk/notes.txt", "still nobody")
@@ -194,25 +194,21 @@ EDITS: dict[str, tuple[int, Callable[[Desk], None], list[str]]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_each_change_of_an_input_is_named_and_nothing_else(desk: Desk, edit: str) -> None:
+def test_only_the_changed_input_is_named(desk: Desk, edit: str) -> None:
     number, work, said = EDITS[edit]
     then = desk.made(number)
     work(desk)
     assert [describe(change) for change in desk.changes(then)] == said
 
 
-def test_variable_that_the_sources_name_counts_also_if_it_was_not_set(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unset_variable_named_in_the_sources_counts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TONE")
     then = desk.made()
     monkeypatch.setenv("TONE", "curt")
     assert [describe(change) for change in desk.changes(then)] == ["environment TONE"]
 
 
-def test_variable_counts_also_if_the_sources_name_many_that_are_not_set(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variable_counts_among_many_unset_ones(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_inputs, "_MOST_NAMES", 2)
     desk.write("desk/names.py", "NAMES = 'A_FIRST', 'A_SECOND', 'Z_LAST'\n")
     then = desk.made()
@@ -223,7 +219,7 @@ def test_variable_counts_also_if_the_sources_name_many_that_are_not_set(
     assert [change.name for change in desk.changes(then)] == ["TONE", "Z_LAST"]
 
 
-def test_timeout_counts_only_where_a_case_ran_into_it(desk: Desk) -> None:
+def test_timeout_counts_only_for_cases_that_reached_it(desk: Desk) -> None:
     other = Options(timeout=3.0)
     assert desk.changes(desk.made(), other) == ()
     (change,) = desk.changes(desk.made(timed_out=True), other)
@@ -240,20 +236,20 @@ def test_module_that_a_judging_function_imports_counts(desk: Desk) -> None:
     assert [describe(change) for change in desk.changes(then)] == ["function shared/wording.py"]
 
 
-def test_execution_of_which_nobody_knows_what_it_read_depends_on_its_whole_folder(desk: Desk) -> None:
+def test_execution_with_unknown_reads_depends_on_the_whole_folder(desk: Desk) -> None:
     then = desk.made(read=False)
     desk.write("desk/notes.txt", "read by nobody?")
     desk.write("desk/more/new.txt", "x")
     assert [describe(change) for change in desk.changes(then)] == ["desk/more/new.txt is new", "desk/notes.txt"]
 
 
-def test_evalset_that_lost_its_agent_has_another_owner(desk: Desk) -> None:
+def test_evalset_without_its_agent_has_a_changed_owner(desk: Desk) -> None:
     then = desk.made()
     (desk.root / "desk/agent.py").unlink()
     assert "owner: agent" in [describe(change) for change in desk.changes(then)]
 
 
-def test_versions_of_installed_packages_are_known_by_their_names(tmp_path: Path) -> None:
+def test_installed_packages_are_recorded_with_versions(tmp_path: Path) -> None:
     site = tmp_path / ".venv/lib/python3.12/site-packages"
     for name in (
         "google_adk-2.13.0.dist-info",
@@ -284,7 +280,7 @@ def test_digest_of_a_large_file_depends_on_its_last_byte(tmp_path: Path) -> None
     assert Digests("other").file(file) != Digests("salt").file(file)
 
 
-def test_salt_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+def test_salt_is_created_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     salt = project_digests(tmp_path).salt_id
     assert project_digests(tmp_path).salt_id == salt
     assert (tmp_path / "salt").stat().st_mode & 0o777 == 0o600

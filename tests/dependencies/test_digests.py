@@ -1,4 +1,4 @@
-"""Digests of files that are kept from one program to the next."""
+"""Digests of files that are stored between sessions."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def _kept(state: Path) -> Path:
     return state / "cache/digests.json"
 
 
-def test_file_that_did_not_change_is_not_read_again(state: Path, reads: list[str]) -> None:
+def test_unchanged_file_is_not_read_again(state: Path, reads: list[str]) -> None:
     file = state.parent / "data.bin"
     file.write_bytes(b"1" * 1000)
     first = _anew(state).files([file])
@@ -91,7 +91,7 @@ def test_changed_file_is_read_again(state: Path, change: Callable[[Path], object
     assert _anew(state).files([file]) != before
 
 
-def test_same_bytes_written_again_are_the_same(state: Path) -> None:
+def test_rewriting_the_same_bytes_keeps_the_digest(state: Path) -> None:
     file = state.parent / "data.bin"
     file.write_bytes(b"1" * 1000)
     before = _anew(state).files([file])
@@ -99,9 +99,7 @@ def test_same_bytes_written_again_are_the_same(state: Path) -> None:
     assert _anew(state).files([file]) == before
 
 
-def test_file_as_young_as_its_digest_is_read_again(
-    state: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recently_changed_file_is_read_again(state: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "_GRANULARITY", 2_000_000_000)
     file = state.parent / "data.bin"
     file.write_bytes(b"1" * 1000)
@@ -123,7 +121,7 @@ def test_file_as_young_as_its_digest_is_read_again(
     ],
     ids=["cut", "empty", "deep", "edited", "others may write it", "link", "pipe"],
 )
-def test_file_of_digests_that_cannot_be_trusted_is_ignored_and_replaced(
+def test_untrusted_digest_file_is_ignored_and_replaced(
     state: Path, harm: Callable[[Path], object], reads: list[str]
 ) -> None:
     file = state.parent / "data.bin"
@@ -137,7 +135,7 @@ def test_file_of_digests_that_cannot_be_trusted_is_ignored_and_replaced(
     assert not _kept(state).is_symlink()
 
 
-def test_digests_made_with_another_salt_are_ignored(state: Path) -> None:
+def test_digests_with_another_salt_are_ignored(state: Path) -> None:
     file = state.parent / "data.bin"
     file.write_bytes(b"1" * 1000)
     before = _anew(state).files([file])
@@ -145,7 +143,7 @@ def test_digests_made_with_another_salt_are_ignored(state: Path) -> None:
     assert _anew(state).files([file]) != before
 
 
-def test_number_of_kept_digests_is_limited(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_stored_digests_is_limited(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "_MOST", 3)
     files = [state.parent / f"{number}.bin" for number in range(5)]
     for file in files:
@@ -155,7 +153,7 @@ def test_number_of_kept_digests_is_limited(state: Path, monkeypatch: pytest.Monk
     assert [Path(entry[0]).name for entry in kept] == ["2.bin", "3.bin", "4.bin"]
 
 
-def test_two_programs_keep_each_others_digests(state: Path, reads: list[str]) -> None:
+def test_two_processes_keep_each_others_digests(state: Path, reads: list[str]) -> None:
     files = [state.parent / name for name in ("a.bin", "b.bin")]
     for file in files:
         file.write_bytes(b"1")
@@ -167,7 +165,7 @@ def test_two_programs_keep_each_others_digests(state: Path, reads: list[str]) ->
     assert reads == ["a.bin", "b.bin"]
 
 
-def test_nothing_is_kept_where_there_is_no_state_folder(tmp_path: Path) -> None:
+def test_without_a_state_folder_no_digests_are_stored(tmp_path: Path) -> None:
     file = tmp_path / "data.bin"
     file.write_bytes(b"1")
     _anew(tmp_path / "none").files([file])

@@ -115,7 +115,7 @@ def test_watch_names_the_same_as_status(project: Project, kind: Input) -> None:
 @pytest.mark.parametrize(
     ("path", "stale"), [("tones/plain.txt", 3), ("tones/other.txt", 0), ("desk/unread.txt", 0), ("desk/test_x.py", 0)]
 )
-def test_watch_knows_what_agents_read_before_the_workbench_was_opened(project: Project, path: str, stale: int) -> None:
+def test_watch_knows_reads_of_earlier_sessions(project: Project, path: str, stale: int) -> None:
     saved = saved_by(project, lambda project: project.write(path, "other"))
     cases = json.loads(project.run("status", "--json").stdout)["cases"]
     wanted = {(case["evalset_file"], case["eval_id"]): case["changed"] for case in cases if case["stale"]}
@@ -126,7 +126,7 @@ def test_watch_knows_what_agents_read_before_the_workbench_was_opened(project: P
 
 
 @pytest.mark.parametrize("key", ["criteria", "user_simulator_config"])
-def test_watch_names_the_functions_that_a_config_names_no_more(project: Project, key: str) -> None:
+def test_watch_names_functions_removed_from_the_config(project: Project, key: str) -> None:
     def edit(project: Project) -> None:
         project.write(CONFIG_FILE, {name: value for name, value in CONFIG.items() if name != key})
 

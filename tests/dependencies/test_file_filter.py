@@ -1,4 +1,4 @@
-"""The files of an agent's folder that its verdicts may depend on."""
+"""The files of an agent's folder on which its verdicts may depend."""
 
 import os
 from pathlib import Path
@@ -44,11 +44,11 @@ def _names(root: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in found}
 
 
-def test_installed_hidden_and_ignored_folders_are_no_inputs(root: Path) -> None:
+def test_installed_hidden_and_ignored_folders_are_not_inputs(root: Path) -> None:
     assert _names(root) == {"desk/agent.py", "desk/talk.evalset.json", "desk/data/prices.csv"}
 
 
-def test_inputs_lie_in_the_folders_that_the_watch_looks_at(root: Path) -> None:
+def test_all_inputs_are_in_watched_folders(root: Path) -> None:
     workspace = open_workspace(root)
     watched = Watcher(workspace, lambda: workspace, dict)._folders()
     assert {root / name for name in ("desk", "desk/data")} <= watched
@@ -57,7 +57,7 @@ def test_inputs_lie_in_the_folders_that_the_watch_looks_at(root: Path) -> None:
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_changes_among_many_files_are_told_by_their_folder(
+def test_changes_among_many_files_name_their_folder(
     root: Path, monkeypatch: pytest.MonkeyPatch, everything: bool
 ) -> None:
     monkeypatch.setattr(agent_inputs, "_MOST_FILES", 3)
@@ -88,7 +88,7 @@ def test_changes_among_many_files_are_told_by_their_folder(
     assert changed() == ["desk/"]
 
 
-def test_folder_that_cannot_be_read_is_named_instead_of_its_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_named_instead_of_its_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scan = os.scandir
 
     def scandir(path: Any) -> Any:

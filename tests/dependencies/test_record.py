@@ -1,4 +1,4 @@
-"""What two records of the same case say of the inputs that changed."""
+"""Changed inputs between two records of the same case."""
 
 import json
 from typing import get_args
@@ -68,7 +68,7 @@ def test_changed_packages_are_named_with_their_versions_unless_there_are_many(
     assert [describe(change) for change in compare(record("packages", then), record("packages", now))] == said
 
 
-def test_file_that_appears_is_a_change_of_its_folder() -> None:
+def test_new_file_is_a_change_of_its_folder() -> None:
     (change,) = compare(record("agent_file", {}), record("agent_file", {"desk/tools.py": "1"}))
     assert change == Change("agent_folder", "desk/tools.py", "desk/tools.py", "run")
     assert describe(change) == "desk/tools.py is new"
@@ -91,20 +91,18 @@ OWN = {"mine threshold": "0.8", "mine custom_metrics": "1"}
         (OWN, {**OWN, "mine threshold": "0.5"}, "mine threshold", "score"),
     ],
 )
-def test_criteria_are_only_decided_again_where_nobody_has_to_be_asked(
-    then: Values, now: Values, name: str, effect: str
-) -> None:
+def test_criteria_without_a_judge_are_only_decided_again(then: Values, now: Values, name: str, effect: str) -> None:
     (change,) = compare(record("criteria", then, CONFIG), record("criteria", now, CONFIG))
     assert (change.name, change.effect, change.file) == (name, effect, CONFIG)
 
 
-def test_judge_of_a_criterion_that_is_gone_asks_for_nothing() -> None:
+def test_judge_of_a_removed_criterion_requires_nothing() -> None:
     then = Record(FILE, (Bundle({"criteria": {**MATCH, "v2 threshold": "1.0"}, "judge": {"v2 judge_model": "1"}}),))
     changes = compare(then, Record(FILE, (Bundle({"criteria": MATCH, "judge": {}}),)))
     assert [(change.name, change.effect) for change in changes] == [("v2", "decide")]
 
 
-def test_variable_that_moves_to_another_file_with_its_value_did_not_change() -> None:
+def test_variable_moved_to_another_file_is_unchanged() -> None:
     environment: tuple[tuple[Values, Values], ...] = ({"A": "1"}, {"B": "2"}), ({}, {"A": "1", "B": "2"})
     then, now = (
         Record(FILE, (Bundle({"environment": own}, "desk/.env"), Bundle({"environment": rest})))
@@ -113,7 +111,7 @@ def test_variable_that_moves_to_another_file_with_its_value_did_not_change() -> 
     assert compare(then, now) == ()
 
 
-def test_what_a_run_did_not_record_is_not_known_to_be_the_same() -> None:
+def test_unrecorded_input_counts_as_changed() -> None:
     now = record("session", {"state": "1"})
     (change,) = compare(Record(FILE, now.bundles[:1]), now)
     assert (change.input, change.name, describe(change)) == ("session", "", "session not recorded")
@@ -121,7 +119,7 @@ def test_what_a_run_did_not_record_is_not_known_to_be_the_same() -> None:
     assert (change.effect, describe(change)) == ("run", "agent file not recorded")
 
 
-def test_kind_that_was_recorded_with_nothing_in_it_is_known() -> None:
+def test_recorded_empty_kind_is_known() -> None:
     (change,) = compare(record("session", {}), record("session", {"state": "1"}))
     assert change.name == "state"
 
@@ -132,7 +130,7 @@ def test_kind_that_was_recorded_with_nothing_in_it_is_known() -> None:
         max_size=6,
     )
 )
-def test_record_that_was_kept_as_json_is_the_same(parts: "list[tuple[Input, dict[str, str]]]") -> None:
+def test_record_survives_json(parts: "list[tuple[Input, dict[str, str]]]") -> None:
     bundles = tuple(Bundle({kind: values}, "f") for kind, values in parts)
     again = tuple(Bundle.from_json(json.loads(json.dumps(bundle.as_json()))) for bundle in bundles)
     assert compare(Record(FILE, bundles), Record(FILE, again)) == ()
@@ -144,7 +142,7 @@ def test_invalid_bundle_is_refused(data: object) -> None:
         Bundle.from_json(data)
 
 
-def test_strongest_effect_and_the_words_of_many_changes() -> None:
+def test_strongest_effect_and_description_of_many_changes() -> None:
     changes = [Change("criteria", f"match option{number}", None, "score") for number in range(4)]
     changes.append(Change("agent_file", "desk/agent.py", "desk/agent.py", "run"))
     assert strongest([]) is None
@@ -152,6 +150,6 @@ def test_strongest_effect_and_the_words_of_many_changes() -> None:
     assert describe_few(changes) == "desk/agent.py, criteria: match option0, criteria: match option1 and 2 more"
 
 
-def test_several_inputs_that_were_not_recorded_are_said_in_one_word() -> None:
+def test_several_unrecorded_inputs_are_described_together() -> None:
     changes = compare(Record(FILE, ()), record("session", {"state": "1"}))
     assert describe_few(changes) == "inputs not recorded"

@@ -1,4 +1,4 @@
-"""What the tests of the engine share: a project to run, and one set of warm children."""
+"""Shared fixtures of the engine tests: a project to run, and one set of warm child processes."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A project in a folder and a run of it, in a few words."""
+"""A short way to write a project and run it."""
 
 import json
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Each way in which an agent can go wrong is the error of that one case, with its cause, and the rest goes on."""
+"""Each failure of an agent is the error of one case with its cause, and other cases are not affected."""
 
 from pathlib import Path
 
@@ -100,7 +100,7 @@ async def _run(children: Children, root: Path, options: RunOptions) -> Outcome:
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_it_is_the_error_of_that_case(hard: Outcome, name: str) -> None:
+async def test_failure_is_the_error_of_its_case(hard: Outcome, name: str) -> None:
     kind, words = BAD[name]
     assert hard.states[name] == "error"
     assert hard.error(name)[0] == kind
@@ -108,45 +108,45 @@ async def test_it_is_the_error_of_that_case(hard: Outcome, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GOOD)
-async def test_the_rest_goes_on(hard: Outcome, name: str) -> None:
+async def test_other_cases_are_not_affected(hard: Outcome, name: str) -> None:
     assert hard.states[name] == "passed"
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_who_is_to_blame_is_known_in_a_shared_process_too(shared: Outcome, name: str) -> None:
+async def test_guilty_case_is_found_in_a_shared_process(shared: Outcome, name: str) -> None:
     kind, words = BAD[name]
     assert shared.error(name)[0] == kind
     assert words in shared.error(name)[1]
 
 
 @pytest.mark.parametrize("name", GOOD)
-async def test_the_innocent_are_run_again_in_a_shared_process(shared: Outcome, name: str) -> None:
+async def test_other_cases_of_a_dead_shared_process_run_again(shared: Outcome, name: str) -> None:
     assert shared.states[name] == "passed"
 
 
-async def test_where_the_time_went_is_shown(hard: Outcome) -> None:
+async def test_timeout_shows_the_running_line(hard: Outcome) -> None:
     for name in ("loops", "waits"):
         error = hard.record(name).error
         assert error is not None
         assert "agent.py" in error.traceback
 
 
-async def test_the_agents_own_lines_are_in_the_traceback(hard: Outcome) -> None:
+async def test_traceback_has_the_agents_own_lines(hard: Outcome) -> None:
     error = hard.record("raises").error
     assert error is not None
     assert 'raise LookupError("no such parcel")' in error.traceback
 
 
-async def test_what_it_prints_is_kept_beside_the_case(hard: Outcome) -> None:
+async def test_output_belongs_to_its_case(hard: Outcome) -> None:
     assert hard.record("prints").output == {"stdout": "to stdout\n", "stderr": "to stderr\n"}
 
 
-async def test_a_flood_is_kept_up_to_its_limit(hard: Outcome) -> None:
+async def test_flood_of_output_is_kept_up_to_the_limit(hard: Outcome) -> None:
     floods = [event for event in hard.of(OutputCaptured) if event.case.eval_id == "floods"]
     assert 15_000_000 < sum(len(event.text) for event in floods) < 18_000_000
 
 
-async def test_each_case_ends_once_and_nothing_comes_after_it(hard: Outcome, shared: Outcome) -> None:
+async def test_each_case_ends_once_without_later_events(hard: Outcome, shared: Outcome) -> None:
     for outcome in (hard, shared):
         ended = set()
         for event in outcome.events:
@@ -161,7 +161,7 @@ async def test_each_case_ends_once_and_nothing_comes_after_it(hard: Outcome, sha
         ]
 
 
-async def test_no_case_sees_what_another_left_in_a_module(children: Children, project: Project) -> None:
+async def test_cases_do_not_see_each_others_module_state(children: Children, project: Project) -> None:
     project.agent(AGENT)
     project.cases("well", "seen", "prints")
     outcome = await execute(project.plan(), children)

@@ -1,4 +1,4 @@
-"""kill -9 of everything that can be killed: what was scored stays, the rest goes on, and nobody is left behind."""
+"""kill -9 of every process: scored results stay, other cases continue, and no process is left."""
 
 import asyncio
 import os
@@ -68,7 +68,7 @@ def line_of(outcome: Outcome, eval_id: str) -> list[int]:
 
 
 @pytest.mark.parametrize("victim", ["parent", "zygote"])
-async def test_the_next_case_gets_a_new_process(project: Project, victim: str) -> None:
+async def test_next_case_after_a_kill_gets_a_new_process(project: Project, victim: str) -> None:
     project.agent(AGENT)
     project.cases("first", f"kill {victim}", "second", "third", response_match_score=0.0)
     async with Children() as children:
@@ -85,7 +85,7 @@ async def test_the_next_case_gets_a_new_process(project: Project, victim: str) -
 
 
 @pytest.mark.parametrize("victim", ["parent", "zygote"])
-async def test_what_runs_beside_it_is_an_error_too_and_ends(project: Project, victim: str) -> None:
+async def test_cases_beside_a_killed_process_end_with_an_error(project: Project, victim: str) -> None:
     project.agent(AGENT)
     project.cases("wait", f"kill {victim}", "after")
     async with Children() as children:
@@ -105,7 +105,7 @@ async def root_agent(message, session):
 """
 
 
-async def test_a_killed_scorer_is_started_again(project: Project) -> None:
+async def test_killed_scorer_is_started_again(project: Project) -> None:
     project.agent(WAITING)
     project.cases("first", "second", response_match_score=0.0)
     async with Children() as children:
@@ -124,7 +124,7 @@ async def test_a_killed_scorer_is_started_again(project: Project) -> None:
     assert outcome.states == {"first": "passed", "second": "passed"}
 
 
-async def test_ending_the_task_ends_the_children(project: Project) -> None:
+async def test_cancelling_the_task_ends_the_children(project: Project) -> None:
     project.agent(AGENT)
     project.cases("wait")
     outcome = Outcome()
@@ -149,7 +149,7 @@ def below(pid: int) -> list[int]:
     return children + [other for child in children for other in below(child)]
 
 
-async def test_the_workbench_itself(project: Project, repository: Path) -> None:
+async def test_killed_workbench_leaves_no_processes(project: Project, repository: Path) -> None:
     """What was shown is on disk, the journal can be read, and no child outlives it."""
     project.agent(AGENT)
     project.cases("first", "wait", "second", response_match_score=0.0)
@@ -200,7 +200,7 @@ def started_by(outcome: Outcome, eval_id: str) -> list[int]:
 
 
 @pytest.mark.parametrize("beside", [0, 1])
-async def test_what_a_case_started_ends_with_a_killed_zygote(project: Project, beside: int) -> None:
+async def test_child_processes_of_a_case_end_with_a_killed_zygote(project: Project, beside: int) -> None:
     """With one case the process above it is the zygote, with two the agent's."""
     project.agent(STARTER)
     project.cases("kill zygote", *["wait"] * beside)
@@ -210,9 +210,7 @@ async def test_what_a_case_started_ends_with_a_killed_zygote(project: Project, b
     assert gone(started_by(outcome, "kill zygote"))
 
 
-async def test_what_is_left_of_a_killed_workbench_and_its_zygote_ends_with_the_next_run(
-    project: Project, repository: Path
-) -> None:
+async def test_next_run_kills_processes_of_a_killed_workbench(project: Project, repository: Path) -> None:
     project.agent(STARTER)
     project.cases("wait 1", "wait 2")
     command = [sys.executable, "-m", "workbench", "run", str(project.root), "--plain"]
@@ -228,7 +226,7 @@ async def test_what_is_left_of_a_killed_workbench_and_its_zygote_ends_with_the_n
     assert gone(sleeps)
 
 
-async def test_what_belongs_to_a_workbench_that_lives_is_not_stale() -> None:
+async def test_processes_of_a_live_workbench_are_not_stale() -> None:
     mark = new_mark()
     child = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: mark}, start_new_session=True)
     try:
@@ -245,7 +243,7 @@ async def test_what_belongs_to_a_workbench_that_lives_is_not_stale() -> None:
 
 
 @pytest.mark.parametrize("cases", [1, 2])
-async def test_what_a_case_started_ends_with_the_workbench(project: Project, repository: Path, cases: int) -> None:
+async def test_child_processes_of_a_case_end_with_the_workbench(project: Project, repository: Path, cases: int) -> None:
     """With one case there is no zygote: the process that runs it sees to it itself."""
     project.agent(STARTER)
     project.cases(*(f"wait {number}" for number in range(cases)))

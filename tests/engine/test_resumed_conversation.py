@@ -1,4 +1,4 @@
-"""A run that is interrupted in the middle of a conversation: its case begins anew, and models are not asked again."""
+"""A run interrupted in a conversation: its case starts again, and models are not asked again."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ root_agent = LlmAgent(name="harbour", model=Scripted(model="scripted"), instruct
 '''
 
 
-async def test_only_what_was_not_answered_and_what_holds_a_secret_is_asked(
+async def test_resumed_conversation_asks_only_unanswered_and_secret_requests(
     project: Project, children: Children, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     beside = tmp_path_factory.mktemp("beside")

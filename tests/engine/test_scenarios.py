@@ -1,4 +1,4 @@
-"""Cases with a simulated user: turn by turn, and every way in which such a conversation can end."""
+"""Cases with a simulated user: turn by turn, and every way in which a conversation ends."""
 
 import asyncio
 import os
@@ -131,7 +131,7 @@ def _failed_while_played(outcome: Outcome) -> bool:
     return error is not None and error.kind != "judge"
 
 
-async def test_a_conversation_ends_by_the_stop_signal(project: Project, children: Children) -> None:
+async def test_conversation_ends_at_the_stop_signal(project: Project, children: Children) -> None:
     project.agent(AGENT)
     scenario(project, "The red one | And a rope | Bye </FINISHED> really")
     outcome = await execute(project.plan(), children)
@@ -150,7 +150,7 @@ async def test_a_conversation_ends_by_the_stop_signal(project: Project, children
     assert record.simulated[0].question == {}
 
 
-async def test_the_conversation_appears_turn_by_turn(project: Project, children: Children) -> None:
+async def test_conversation_is_published_turn_by_turn(project: Project, children: Children) -> None:
     project.agent(AGENT)
     scenario(project, "The red one | </finished>")
     outcome = await execute(project.plan(), children)
@@ -160,7 +160,7 @@ async def test_the_conversation_appears_turn_by_turn(project: Project, children:
     assert kinds == ["CaseStarted", *turn, *turn, "UserSimulated"]
 
 
-async def test_a_conversation_ends_by_the_turn_limit(project: Project, children: Children) -> None:
+async def test_conversation_ends_at_the_turn_limit(project: Project, children: Children) -> None:
     project.agent(AGENT)
     scenario(project, "one | two | three | four", max_allowed_invocations=3)
     outcome = await execute(project.plan(), children)
@@ -171,7 +171,7 @@ async def test_a_conversation_ends_by_the_turn_limit(project: Project, children:
 
 
 @pytest.mark.parametrize(("limit", "turns"), [(0, 0), (1, 1)])
-async def test_small_limits_ask_nobody(project: Project, children: Children, limit: int, turns: int) -> None:
+async def test_small_turn_limits_ask_no_model(project: Project, children: Children, limit: int, turns: int) -> None:
     """Not even whether somebody could be asked."""
     project.agent(AGENT)
     scenario(project, "one", criteria=FREE, max_allowed_invocations=limit, model="no such model")
@@ -186,7 +186,7 @@ async def test_small_limits_ask_nobody(project: Project, children: Children, lim
     [{}, {"response_match_score": 0.5}, {"tool_trajectory_avg_score": 1.0}, {"rubric_based_tool_use_quality_v1": 0.5}],
     ids=["none", "text", "calls", "rubrics without any"],
 )
-async def test_a_scenario_that_no_criterion_can_judge_is_not_played(
+async def test_scenario_without_suitable_criterion_is_not_played(
     project: Project, children: Children, criteria: Any
 ) -> None:
     project.agent(UNTOUCHED)
@@ -199,7 +199,7 @@ async def test_a_scenario_that_no_criterion_can_judge_is_not_played(
     assert all(result.status in ("not_applicable", "not_evaluated") for result in record.metrics.values())
 
 
-async def test_a_budget_that_stops_the_user_is_no_error(project: Project, children: Children) -> None:
+async def test_spent_budget_of_the_simulated_user_is_not_evaluated(project: Project, children: Children) -> None:
     project.agent(AGENT)
     scenario(project, "The red one | And a rope | More | </finished>")
     options = RunOptions(max_judge_calls=1)
@@ -214,7 +214,7 @@ async def test_a_budget_that_stops_the_user_is_no_error(project: Project, childr
     assert record.error.hint == "Raise --max-judge-calls"
 
 
-async def test_a_starting_prompt_that_is_the_end(project: Project, children: Children) -> None:
+async def test_starting_prompt_with_the_stop_signal_needs_no_agent(project: Project, children: Children) -> None:
     project.agent(UNTOUCHED)
     scenario(project, "x", criteria=FREE)
     told = {"starting_prompt": "</finished>", "conversation_plan": "x"}
@@ -226,7 +226,9 @@ async def test_a_starting_prompt_that_is_the_end(project: Project, children: Chi
 
 
 @pytest.mark.parametrize(("step", "words"), [("raise", "the user fell overboard"), ("nothing", "the reply was empty")])
-async def test_a_user_that_fails_keeps_the_turns(project: Project, children: Children, step: str, words: str) -> None:
+async def test_failure_of_the_simulated_user_keeps_the_turns(
+    project: Project, children: Children, step: str, words: str
+) -> None:
     project.agent(AGENT)
     scenario(project, f"The red one | {step}")
     outcome = await execute(project.plan(), children)
@@ -240,7 +242,7 @@ async def test_a_user_that_fails_keeps_the_turns(project: Project, children: Chi
     assert record.usage.judge_calls == 2
 
 
-async def test_cancelled_while_the_user_thinks(project: Project, children: Children) -> None:
+async def test_case_can_be_cancelled_while_the_user_decides(project: Project, children: Children) -> None:
     project.agent(AGENT)
     scenario(project, "hang")
     outcome = Outcome()
@@ -255,7 +257,7 @@ async def test_cancelled_while_the_user_thinks(project: Project, children: Child
     assert messages(outcome) == ["Hello there"]
 
 
-async def test_the_agents_clock_stands_still_while_the_user_thinks(
+async def test_agent_clock_stops_while_the_user_decides(
     project: Project, children: Children, gemini: ScriptedGemini
 ) -> None:
     """The agent has 1.5 s, the user takes longer over each message."""
@@ -270,7 +272,9 @@ async def test_the_agents_clock_stands_still_while_the_user_thinks(
     assert not _failed_while_played(outcome)
 
 
-async def test_a_scorer_that_dies_is_asked_again(project: Project, children: Children, gemini: ScriptedGemini) -> None:
+async def test_message_is_requested_again_if_the_scorer_dies(
+    project: Project, children: Children, gemini: ScriptedGemini
+) -> None:
     def answer(asked: Asked) -> Reply:
         if len(gemini.asked) == 2:
             assert children.scorer.pid is not None
@@ -288,7 +292,7 @@ async def test_a_scorer_that_dies_is_asked_again(project: Project, children: Chi
     assert outcome.record("play").usage.judge_calls == 2
 
 
-async def test_the_agents_time_is_added_up_over_the_turns(project: Project, children: Children) -> None:
+async def test_agent_time_is_summed_over_the_turns(project: Project, children: Children) -> None:
     project.agent(SLOW)
     scenario(project, " | ".join(["more"] * 30))
     options = RunOptions(timeout=1.0)
@@ -297,7 +301,7 @@ async def test_the_agents_time_is_added_up_over_the_turns(project: Project, chil
     assert 1 <= len([turn for turn in outcome.record("play").turns if turn.actual]) <= 3
 
 
-async def test_an_agent_that_dies_in_the_middle(project: Project, children: Children) -> None:
+async def test_agent_that_dies_in_a_simulated_conversation_is_an_error(project: Project, children: Children) -> None:
     project.agent(DYING)
     scenario(project, "more | more")
     outcome = await execute(project.plan(), children)
@@ -305,9 +309,7 @@ async def test_an_agent_that_dies_in_the_middle(project: Project, children: Chil
     assert messages(outcome) == ["Hello there", "more"]
 
 
-async def test_a_neighbour_that_kills_their_process_costs_a_second_conversation(
-    project: Project, children: Children
-) -> None:
+async def test_case_in_a_killed_shared_process_is_played_again(project: Project, children: Children) -> None:
     """It is played anew, alone; what the user says to the same answers is kept."""
     project.agent(NEIGHBOURS)
     project.write("desk/kill.evalset.json", evalset("kill", {"kill": [turn("kill", "x")]}))
@@ -325,9 +327,7 @@ def with_gemini(project: Project, server: ScriptedGemini) -> None:
     project.write("desk/.env", f"GOOGLE_API_KEY=scripted-key-123\nGOOGLE_GEMINI_BASE_URL={server.url}\n")
 
 
-async def test_a_real_adk_agent_and_a_user_behind_gemini(
-    project: Project, children: Children, gemini: ScriptedGemini
-) -> None:
+async def test_adk_agent_with_a_gemini_user(project: Project, children: Children, gemini: ScriptedGemini) -> None:
     def answer(asked: Asked) -> Reply:
         return said("How many boats?") if "There are 3." not in asked.prompt else said("Thanks </finished>")
 
@@ -354,7 +354,7 @@ async def test_a_real_adk_agent_and_a_user_behind_gemini(
     assert "scripted-key-123" not in str(outcome.events)
 
 
-async def test_calls_and_custom_instructions_reach_the_user(
+async def test_tool_calls_and_custom_instructions_reach_the_user(
     project: Project, children: Children, gemini: ScriptedGemini
 ) -> None:
     gemini.answer = lambda asked: said("How many boats?" if len(gemini.asked) == 1 else "</finished>")
@@ -380,7 +380,7 @@ async def test_calls_and_custom_instructions_reach_the_user(
 
 
 @pytest.mark.parametrize(("reply", "words"), [(blocked(), "PROHIBITED_CONTENT"), (said(""), "")])
-async def test_a_model_that_says_nothing(
+async def test_simulator_model_without_an_answer_is_an_error(
     project: Project, children: Children, gemini: ScriptedGemini, reply: Reply, words: str
 ) -> None:
     gemini.answer = lambda asked: reply
@@ -393,9 +393,7 @@ async def test_a_model_that_says_nothing(
     assert messages(outcome) == ["Hello there"]
 
 
-async def test_a_quota_that_recovers_costs_only_time(
-    project: Project, children: Children, gemini: ScriptedGemini
-) -> None:
+async def test_recovered_quota_costs_only_time(project: Project, children: Children, gemini: ScriptedGemini) -> None:
     left = [quota("0"), said("Boats?"), said("</finished>")]
     gemini.answer = lambda asked: left.pop(0)
     with_gemini(project, gemini)
@@ -408,7 +406,7 @@ async def test_a_quota_that_recovers_costs_only_time(
 # What is not played.
 
 
-async def test_without_criteria_a_scenario_costs_nothing(
+async def test_scenario_without_criteria_makes_no_calls(
     project: Project, children: Children, gemini: ScriptedGemini
 ) -> None:
     with_gemini(project, gemini)
@@ -424,7 +422,7 @@ async def test_without_criteria_a_scenario_costs_nothing(
     assert record.turns == []
 
 
-async def test_without_a_key_nobody_is_asked_and_no_agent_runs(
+async def test_scenario_without_a_key_does_not_run(
     project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
@@ -454,7 +452,7 @@ async def test_without_a_key_nobody_is_asked_and_no_agent_runs(
         ),
     ],
 )
-async def test_a_user_that_cannot_be_played(
+async def test_unusable_simulator_is_reported(
     project: Project, children: Children, simulator: dict[str, Any], status: str, words: str
 ) -> None:
     project.agent(UNTOUCHED)

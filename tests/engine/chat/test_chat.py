@@ -1,4 +1,4 @@
-"""A conversation with a real agent process: several turns, failures that end only a turn, stopping, and the state."""
+"""A conversation with a real agent process: turns, failures, stopping and the session state."""
 
 import asyncio
 from collections.abc import Callable
@@ -87,7 +87,7 @@ class Talker:
         return [event.state for event in self.events if isinstance(event, StateTold)]
 
 
-async def test_turns_their_steps_and_the_state_come_as_they_happen(project: Project, children: Children) -> None:
+async def test_turns_steps_and_state_are_published_as_they_happen(project: Project, children: Children) -> None:
     project.agent(AGENT)
     talker = Talker(project, children, {"customer": "Mira"})
     first = await talker.say("print this")
@@ -108,7 +108,7 @@ async def test_turns_their_steps_and_the_state_come_as_they_happen(project: Proj
     assert "".join(printed) == "said aloud\n"
 
 
-async def test_a_turn_that_fails_ends_nothing_but_itself(project: Project, children: Children) -> None:
+async def test_failed_turn_does_not_end_the_conversation(project: Project, children: Children) -> None:
     project.agent(AGENT)
     talker = Talker(project, children)
     raised = await talker.say("raise")
@@ -127,7 +127,7 @@ async def test_a_turn_that_fails_ends_nothing_but_itself(project: Project, child
     assert talker.states()[-1] == {"turns": 4}
 
 
-async def test_a_turn_can_be_stopped_and_the_conversation_goes_on(project: Project, children: Children) -> None:
+async def test_stopped_turn_does_not_end_the_conversation(project: Project, children: Children) -> None:
     project.agent(AGENT)
     talker = Talker(project, children)
     await talker.say("wait", AgentActed)
@@ -142,7 +142,7 @@ async def test_a_turn_can_be_stopped_and_the_conversation_goes_on(project: Proje
     assert (await talker.end()).error is None
 
 
-async def test_an_agent_that_does_not_listen_can_be_killed(project: Project, children: Children) -> None:
+async def test_agent_that_ignores_stop_can_be_killed(project: Project, children: Children) -> None:
     project.agent(AGENT)
     talker = Talker(project, children)
     await talker.say("block", AgentActed)
@@ -157,7 +157,7 @@ async def test_an_agent_that_does_not_listen_can_be_killed(project: Project, chi
     assert last.error.message == "killed"
 
 
-async def test_a_process_that_dies_ends_the_conversation_and_says_how(project: Project, children: Children) -> None:
+async def test_dead_process_ends_the_conversation_with_an_error(project: Project, children: Children) -> None:
     project.agent(AGENT)
     talker = Talker(project, children)
     ended = await talker.say("die")
@@ -168,7 +168,7 @@ async def test_a_process_that_dies_ends_the_conversation_and_says_how(project: P
     await asyncio.wait_for(talker.task, 20)
 
 
-async def test_a_state_too_large_or_strange_costs_nothing(project: Project, children: Children) -> None:
+async def test_large_or_odd_state_does_not_break_the_conversation(project: Project, children: Children) -> None:
     project.agent(AGENT)
     talker = Talker(project, children)
     assert isinstance(await talker.say("odd"), TurnFinished)
@@ -180,7 +180,7 @@ async def test_a_state_too_large_or_strange_costs_nothing(project: Project, chil
     await talker.end()
 
 
-async def test_an_agent_that_cannot_be_imported_says_why(project: Project, children: Children) -> None:
+async def test_import_failure_ends_the_conversation_with_the_reason(project: Project, children: Children) -> None:
     project.agent("print('on the way')\nraise RuntimeError('no shop')\nroot_agent = None\n")
     talker = Talker(project, children)
     await asyncio.wait_for(talker.task, 20)
@@ -201,7 +201,7 @@ async def test_secrets_do_not_reach_the_screen(project: Project, children: Child
     await talker.end()
 
 
-async def test_a_model_without_a_key_is_said_as_in_a_run(
+async def test_model_without_a_key_is_reported_as_in_a_run(
     project: Project, children: Children, monkeypatch: Any
 ) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
@@ -214,14 +214,16 @@ async def test_a_model_without_a_key_is_said_as_in_a_run(
     await talker.end()
 
 
-async def test_an_end_before_the_agent_is_there(project: Project, children: Children) -> None:
+async def test_conversation_can_end_before_the_agent_is_imported(project: Project, children: Children) -> None:
     project.agent("import time\ntime.sleep(1000)\n\ndef root_agent(message, session):\n    return 'ok'\n")
     talker = Talker(project, children)
     await asyncio.sleep(0)
     assert (await talker.end()).error is None
 
 
-async def test_function_that_raises_ends_the_conversation_and_is_told(project: Project, children: Children) -> None:
+async def test_exception_of_the_callback_ends_the_conversation_and_is_raised(
+    project: Project, children: Children
+) -> None:
     project.agent(AGENT)
     workspace = open_workspace(project.root)
     setting = agent_setting(workspace.agents[0], workspace.root, RunOptions())

@@ -1,4 +1,4 @@
-"""Texts that grow: told as a whole, seldom, and never with half a secret at their end."""
+"""Streamed texts: published as a whole, not too often, and never with a part of a secret."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def buffer(told: list[Streamed], **secrets: str) -> StreamBuffer:
     return StreamBuffer(told.append, Secrets([secrets]).clean_text)
 
 
-async def test_pieces_are_told_together_and_each_time_as_the_whole_so_far() -> None:
+async def test_each_update_has_the_whole_text_so_far() -> None:
     told: list[Streamed] = []
     texts = buffer(told)
     for piece in ("It ", "left"):
@@ -32,7 +32,7 @@ async def test_pieces_are_told_together_and_each_time_as_the_whole_so_far() -> N
     ]
 
 
-async def test_it_is_told_by_itself_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_update_follows_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
     monkeypatch.setattr(chat_stream, "PAUSE", 0.0)
@@ -41,7 +41,7 @@ async def test_it_is_told_by_itself_after_a_while(monkeypatch: pytest.MonkeyPatc
     await asyncio.wait_for(done.wait(), 10)
 
 
-async def test_a_step_that_is_there_and_a_turn_that_is_over_are_told_no_more() -> None:
+async def test_finished_steps_and_turns_send_no_updates() -> None:
     told: list[Streamed] = []
     texts = buffer(told)
     texts.add("desk", "It left", False)
@@ -52,7 +52,7 @@ async def test_a_step_that_is_there_and_a_turn_that_is_over_are_told_no_more() -
     assert told == []
 
 
-async def test_a_secret_is_not_told_in_pieces() -> None:
+async def test_secret_is_never_published_in_pieces() -> None:
     told: list[Streamed] = []
     texts = buffer(told, DESK_TOKEN="sesame-open-please")
     for letter in "it is sesame-open-please!":
@@ -62,7 +62,7 @@ async def test_a_secret_is_not_told_in_pieces() -> None:
     assert told[-1].passages == (("it is [secret DESK_TOKEN]!", False),)
 
 
-async def test_a_text_without_end_does_not_grow_for_ever() -> None:
+async def test_endless_text_is_cut_at_the_limit() -> None:
     told: list[Streamed] = []
     texts = buffer(told)
     for _ in range(5):
@@ -80,5 +80,5 @@ async def test_a_text_without_end_does_not_grow_for_ever() -> None:
         ({"author": "desk"}, False),
     ],
 )
-async def test_only_a_step_with_a_text_is_the_one_that_was_growing(acted: dict[str, object], says: bool) -> None:
+async def test_only_a_step_with_a_text_replaces_the_streamed_text(acted: dict[str, object], says: bool) -> None:
     assert has_text(acted) is says

@@ -1,4 +1,4 @@
-"""Verdicts over one transcript: what is shown, what it costs, what becomes of it when nobody waits any more."""
+"""Scoring of one transcript: published verdicts, usage and cancelling."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -65,7 +65,7 @@ async def _without_inputs(finished: CaseFinished, reads: Reads | None, is_simula
     return finished
 
 
-async def test_what_judges_cost_is_added_up(children: Children) -> None:
+async def test_usage_of_judges_is_summed(children: Children) -> None:
     verdicts = await Scoring(children, ask("count"), ROUGE, ask("count", "ask_2")).run()
     assert (verdicts.status, verdicts.error) == ("passed", None)
     assert verdicts.usage == Usage(judge_calls=6, judge_calls_cached=4, judge_input_tokens=80, judge_output_tokens=8)
@@ -73,7 +73,7 @@ async def test_what_judges_cost_is_added_up(children: Children) -> None:
     assert with_judges(agent, verdicts.usage) == Usage(2, 20, 10, 7, 4, 80, 8)
 
 
-async def test_cancelled_it_waits_for_nobody_and_keeps_what_is_computed(children: Children) -> None:
+async def test_cancelled_scoring_keeps_computed_verdicts(children: Children) -> None:
     scoring = Scoring(children, ask("hold"), ROUGE)
     scoring.case.cancel(CANCELLED)
     verdicts = await scoring.run()
@@ -81,14 +81,14 @@ async def test_cancelled_it_waits_for_nobody_and_keeps_what_is_computed(children
     assert scoring.names == [ROUGE.name]
 
 
-async def test_where_nobody_is_asked_cancelling_comes_too_late(children: Children) -> None:
+async def test_cancelling_has_no_effect_without_judges(children: Children) -> None:
     scoring = Scoring(children, ROUGE)
     scoring.case.cancel(CANCELLED)
     verdicts = await scoring.run()
     assert (verdicts.status, verdicts.error) == ("passed", None)
 
 
-async def test_secrets_are_judged_but_not_explained(children: Children) -> None:
+async def test_secrets_reach_judges_but_not_explanations(children: Children) -> None:
     """What is computed from a text is explained with its words: of those, no piece of a secret may be one."""
     scoring = Scoring(children, ROUGE, ask(""))
     verdicts = await scoring.run(f"ok {SECRET}")

@@ -1,4 +1,4 @@
-"""The agent's time limit leaves out the time in which the workbench stood still."""
+"""The agent's time limit does not count the time in which the workbench was stopped."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ async def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return Time(monkeypatch)
 
 
-async def test_the_time_is_over_when_the_clock_has_run_for_so_long(time: Time) -> None:
+async def test_clock_expires_after_its_running_time(time: Time) -> None:
     over = asyncio.Event()
     AgentClock(3.0, over.set).start()
     await time.pass_by(2.8)
@@ -41,7 +41,7 @@ async def test_the_time_is_over_when_the_clock_has_run_for_so_long(time: Time) -
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 1.9, 2.4])
-async def test_a_stop_does_not_count(time: Time, at: float) -> None:
+async def test_stopped_workbench_does_not_count(time: Time, at: float) -> None:
     over = asyncio.Event()
     AgentClock(3.0, over.set).start()
     await time.pass_by(at)
@@ -53,7 +53,7 @@ async def test_a_stop_does_not_count(time: Time, at: float) -> None:
     assert over.is_set()
 
 
-async def test_a_second_stop_does_not_count_either(time: Time) -> None:
+async def test_second_stop_does_not_count(time: Time) -> None:
     over = asyncio.Event()
     AgentClock(3.0, over.set).start()
     for _ in range(3):
@@ -62,7 +62,7 @@ async def test_a_second_stop_does_not_count_either(time: Time) -> None:
     assert not over.is_set()
 
 
-async def test_a_clock_that_stands_still_loses_nothing_and_needs_no_beat(time: Time) -> None:
+async def test_stopped_clock_needs_no_beat(time: Time) -> None:
     over = asyncio.Event()
     clock = AgentClock(3.0, over.set)
     clock.start()
@@ -77,7 +77,7 @@ async def test_a_clock_that_stands_still_loses_nothing_and_needs_no_beat(time: T
     assert over.is_set()
 
 
-async def test_a_clock_that_was_stopped_never_calls(time: Time) -> None:
+async def test_stopped_clock_never_expires(time: Time) -> None:
     over = asyncio.Event()
     clock = AgentClock(3.0, over.set)
     clock.start()
@@ -89,7 +89,7 @@ async def test_a_clock_that_was_stopped_never_calls(time: Time) -> None:
     assert Pulse.of_running_loop()._timer is None
 
 
-async def test_what_is_waited_for_may_come_after_a_stop(time: Time) -> None:
+async def test_future_may_be_done_after_a_stop(time: Time) -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     waiting = asyncio.ensure_future(done_within(future, 3.0))
     await time.pass_by(1.0)
@@ -98,7 +98,7 @@ async def test_what_is_waited_for_may_come_after_a_stop(time: Time) -> None:
     assert await waiting
 
 
-async def test_what_does_not_come_is_not_waited_for_longer(time: Time) -> None:
+async def test_waiting_ends_at_the_limit(time: Time) -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     waiting = asyncio.ensure_future(done_within(future, 3.0))
     await time.pass_by(3.5)

@@ -1,4 +1,4 @@
-"""What a case that shares its process says that it has printed: whole lines, up to a limit, and from nobody else."""
+"""Output of a case that shares its process: whole lines, up to a limit."""
 
 import os
 
@@ -17,7 +17,7 @@ class Shown:
         )
 
 
-async def test_pieces_become_one_text() -> None:
+async def test_pieces_of_output_are_joined_to_lines() -> None:
     shown = Shown()
     assert shown.output.descriptors == ()
     for piece in ("a", "b\n", "c"):
@@ -28,7 +28,7 @@ async def test_pieces_become_one_text() -> None:
     assert shown.texts == [("stdout", "ab\nc"), ("stderr", "d")]
 
 
-async def test_a_flood_is_told_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_flood_is_reported_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_cases, "OUTPUT_LIMIT", 10)
     shown = Shown()
     for _ in range(5):
@@ -38,7 +38,7 @@ async def test_a_flood_is_told_once_and_dropped(monkeypatch: pytest.MonkeyPatch)
     assert shown.texts == [("stdout", "ご\ud800" * 3)]
 
 
-async def test_what_should_not_be_said_is_refused() -> None:
+async def test_output_for_an_unknown_stream_is_refused() -> None:
     shown = Shown()
     with pytest.raises(KeyError):
         shown.output.take("stdin", "x")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Places found by the words that name them."""
+"""Places found by their names."""
 
 from typing import cast
 
@@ -26,20 +26,20 @@ class Installed:
         return Extension("places", name, "odd:ODD", "odd-package")
 
 
-def test_word_without_a_place_is_refused_with_those_that_are_there() -> None:
+def test_unknown_place_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageFaultError, match="there is no place nowhere") as refused:
         place_at("nowhere", HERE)
     assert "`local`" in refused.value.hint
 
 
-def test_place_that_fails_is_named_and_does_not_hide_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_place_is_named_and_others_still_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "PLACES", Installed())
     assert place_at("local", HERE) is HERE
     with pytest.raises(UsageFaultError, match="the place odd of odd-package failed: ZeroDivisionError"):
         place_at("nowhere", HERE)
 
 
-def test_kind_that_makes_no_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kind_that_returns_no_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     installed = Installed()
     monkeypatch.setattr(kinds, "PLACES", installed)
     monkeypatch.setattr(installed, "fails", lambda word: word == "odd")

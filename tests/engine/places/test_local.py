@@ -1,4 +1,4 @@
-"""The warm process is started anew when what it has imported is not what is installed any more, and not before."""
+"""The warm process is replaced only when the installed packages have changed."""
 
 import os
 import sys
@@ -24,12 +24,12 @@ async def zygote(children: Children, folder: Path) -> Zygote:
     return found
 
 
-async def test_while_nothing_changes_it_stays(tmp_path: Path) -> None:
+async def test_zygote_is_kept_while_packages_are_unchanged(tmp_path: Path) -> None:
     async with Children() as children:
         assert await zygote(children, tmp_path) is await zygote(children, tmp_path)
 
 
-async def test_after_an_installation_it_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_installation_replaces_the_zygote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Children() as children:
         first = await zygote(children, tmp_path)
         monkeypatch.setattr(module, "installed", lambda interpreter: (1,))
@@ -39,7 +39,7 @@ async def test_after_an_installation_it_is_another_one(tmp_path: Path, monkeypat
         assert not second.process.ended.done()
 
 
-async def test_not_while_agents_live_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_zygote_with_live_agents_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Children() as children:
         first = await zygote(children, tmp_path)
         first._forks[1] = object()  # type: ignore[assignment]
@@ -49,7 +49,7 @@ async def test_not_while_agents_live_in_it(tmp_path: Path, monkeypatch: pytest.M
         assert await zygote(children, tmp_path) is not first
 
 
-async def test_one_that_died_is_replaced(tmp_path: Path) -> None:
+async def test_dead_zygote_is_replaced(tmp_path: Path) -> None:
     async with Children() as children:
         first = await zygote(children, tmp_path)
         os.kill(first.process.pid, 9)
@@ -57,7 +57,7 @@ async def test_one_that_died_is_replaced(tmp_path: Path) -> None:
         assert await zygote(children, tmp_path) is not first
 
 
-async def test_after_a_restart_agents_see_the_environment_of_now(project: Project) -> None:
+async def test_restarted_agents_see_the_current_environment(project: Project) -> None:
     project.agent("import os\n\ndef root_agent(message, session):\n    return os.environ['GREETING']\n")
     project.cases("hi", response_match_score=0.0)
     answers = []

@@ -1,4 +1,4 @@
-"""A place needs nothing but JSON messages, and the engine nothing but the protocol."""
+"""A place needs only JSON messages, and the engine needs only the protocol."""
 
 import json
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ async def ran(project: Project, relay: Relay, children: Children, **options: Any
 
 
 @pytest.mark.parametrize("isolation", ["case", "run"])
-async def test_messages_are_all_that_crosses(project: Project, children: Children, isolation: Any) -> None:
+async def test_only_messages_are_exchanged(project: Project, children: Children, isolation: Any) -> None:
     project.agent(AGENT)
     project.cases("one", "two", "three", response_match_score=0.0)
     relay = Relay(children.local)
@@ -91,7 +91,7 @@ async def test_messages_are_all_that_crosses(project: Project, children: Childre
         assert "Printed" in [frame.get("event") for frame in said]
 
 
-async def test_another_attempt_has_another_number(project: Project, children: Children) -> None:
+async def test_each_attempt_has_its_own_number(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("one", "exit", response_match_score=0.0)
     relay = Relay(children.local)
@@ -102,9 +102,7 @@ async def test_another_attempt_has_another_number(project: Project, children: Ch
 
 
 @pytest.mark.skipif(bool(processes.cannot_fork()), reason="processes are forked on Linux only")
-async def test_an_attempt_exits_once_where_the_process_above_it_went_first(
-    project: Project, children: Children
-) -> None:
+async def test_attempt_exits_once_if_its_parent_died_first(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("kill parent", "one", response_match_score=0.0)
     relay = Relay(children.local)

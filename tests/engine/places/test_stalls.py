@@ -1,4 +1,4 @@
-"""A process that forks cases and stands still is replaced, and its cases start again once."""
+"""A hung process that forks cases is replaced, and its cases start again once."""
 
 import os
 from pathlib import Path
@@ -64,7 +64,7 @@ class Process:
         return self.pinged.check(1)
 
 
-async def test_a_process_that_answers_is_asked_again_and_never_replaced() -> None:
+async def test_answering_process_is_pinged_again_and_never_replaced() -> None:
     process = Process()
     process.activity = Activity("T", 7)
     for _ in range(5):
@@ -73,7 +73,7 @@ async def test_a_process_that_answers_is_asked_again_and_never_replaced() -> Non
     assert process.asked == 5
 
 
-async def test_a_silent_process_that_is_seen_stopped_twice_is_replaced() -> None:
+async def test_process_stopped_in_two_checks_is_replaced() -> None:
     process = Process()
     process.activity = Activity("T", 7)
     process.check(0.0)
@@ -81,21 +81,21 @@ async def test_a_silent_process_that_is_seen_stopped_twice_is_replaced() -> None
     assert "stopped" in process.check(1.0)
 
 
-async def test_a_silent_process_that_does_nothing_is_replaced_after_ten_seconds() -> None:
+async def test_silent_idle_process_is_replaced_after_ten_seconds() -> None:
     process = Process()
     process.check(0.0)
     assert [process.check(1.0) != "" for _ in range(13)] == [False] * 11 + [True] * 2
 
 
 @pytest.mark.parametrize("state", ["S", "R"])
-async def test_a_silent_process_that_works_or_waits_for_the_processor_is_left_alone(state: str) -> None:
+async def test_silent_busy_process_is_kept(state: str) -> None:
     process = Process()
     for second in range(40):
         process.activity = Activity(state, 7 if state == "R" else second // 5)
         assert process.check(1.0) == ""
 
 
-async def test_the_time_in_which_the_workbench_was_stopped_replaces_nobody() -> None:
+async def test_stopped_workbench_replaces_no_process() -> None:
     process = Process()
     process.check(0.0)
     assert process.check(3600.0) == ""
@@ -103,14 +103,14 @@ async def test_the_time_in_which_the_workbench_was_stopped_replaces_nobody() -> 
     assert process.check(1.0) == ""
 
 
-async def test_a_process_that_has_ended_is_not_replaced() -> None:
+async def test_ended_process_is_not_replaced() -> None:
     process = Process()
     process.activity = None
     assert [process.check(20.0) for _ in range(3)] == [""] * 3
 
 
 @pytest.mark.skipif(not stalls.can_be_watched(), reason="there is no /proc")
-async def test_the_activity_of_this_process_is_read() -> None:
+async def test_activity_of_this_process_can_be_read() -> None:
     own = read_activity(os.getpid())
     assert own is not None
     assert own.state == "R"
@@ -119,7 +119,7 @@ async def test_the_activity_of_this_process_is_read() -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("what", ["parent", "both"])
-async def test_cases_of_a_stalled_process_start_again_as_attempt_2(project: Project, what: str) -> None:
+async def test_cases_of_a_hung_process_start_again_as_attempt_2(project: Project, what: str) -> None:
     project.agent(AGENT)
     project.cases(f"{what} once wait", *(f"case {number}" for number in range(5)))
     async with Children() as children:
@@ -133,7 +133,7 @@ async def test_cases_of_a_stalled_process_start_again_as_attempt_2(project: Proj
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_case_that_ran_during_two_stalls_is_an_error(project: Project) -> None:
+async def test_case_in_two_hung_processes_is_an_error(project: Project) -> None:
     project.agent(AGENT)
     project.cases("parent wait", *(f"case {number}" for number in range(5)))
     async with Children() as children:
@@ -148,7 +148,7 @@ async def test_a_case_that_ran_during_two_stalls_is_an_error(project: Project) -
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_stalled_zygote_is_replaced_for_the_run_after_it(project: Project, tmp_path: Path) -> None:
+async def test_hung_zygote_is_replaced_for_the_next_run(project: Project, tmp_path: Path) -> None:
     project.agent(AGENT)
     project.cases("zygote wait", "case 1")
     async with Children() as children:
@@ -161,7 +161,7 @@ async def test_a_stalled_zygote_is_replaced_for_the_run_after_it(project: Projec
 
 
 @pytest.mark.usefixtures("quick")
-async def test_the_only_case_of_a_run_starts_again_when_the_zygote_above_it_was_stopped(project: Project) -> None:
+async def test_only_case_starts_again_when_its_zygote_was_stopped(project: Project) -> None:
     """The agent's process has become the case's own: what it stops is the zygote."""
     project.agent(AGENT)
     project.cases("parent once wait")

@@ -1,4 +1,4 @@
-"""What an interrupted run has, by its events: results, transcripts, answers of models, and what all of it cost."""
+"""Interrupted runs: results, transcripts, answers of models, and usage."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def question(*cached: bool) -> dict[str, Any]:
     return {"replies": [{"cached": one, "input_tokens": 10, "output_tokens": None} for one in cached]}
 
 
-def test_what_a_simulated_user_was_asked_at_the_end_is_part_of_what_the_conversation_cost() -> None:
+def test_last_question_of_the_simulated_user_is_part_of_the_usage() -> None:
     events = [started(None), *finished(0, 1), UserSimulated(ONE, 1, "", question(False)), *finished(1, 2)]
     (case,) = interrupted(*events).cases.values()
     assert not case.has_transcript
@@ -52,7 +52,7 @@ def test_what_a_simulated_user_was_asked_at_the_end_is_part_of_what_the_conversa
     assert case.usage == Usage(model_calls=2, judge_calls=2, judge_calls_cached=1, judge_input_tokens=10)
 
 
-def test_answers_count_for_cases_that_begin_anew_only() -> None:
+def test_answers_count_only_for_cases_that_start_again() -> None:
     answers = {ONE: [Answer(ONE, "desk", "d1", ("{}",)), Answer(ONE, "desk", "d2", ("{}",))]}
     cancelled = CaseFinished(ONE, "error", CaseError("cancelled", "cancelled"), 1.0)
     for events, count in (

@@ -1,4 +1,4 @@
-"""What is going to run, in which order, with which criteria; and what refuses a run before it starts."""
+"""Plans: their order and criteria, and requests that are refused."""
 
 import sys
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -40,7 +40,7 @@ def named(project: Project, relative: str) -> Target:
         ("desk/a.evalset.json", "desk/parts", False),
     ],
 )
-def test_an_evalset_in_another_agents_folder_is_pointed_out(desk: Project, file: str, agent: str, warned: bool) -> None:
+def test_evalset_in_another_agents_folder_is_a_warning(desk: Project, file: str, agent: str, warned: bool) -> None:
     for folder in ("other", "desk/parts"):
         desk.write(f"{folder}/agent.py", AGENT)
     for relative in ("shared/b.evalset.json", "desk/parts/c.evalset.json"):
@@ -52,7 +52,7 @@ def test_an_evalset_in_another_agents_folder_is_pointed_out(desk: Project, file:
     assert any("is in the folder" in message for message in told) == warned
 
 
-def test_test_files_come_first_and_repeats_stand_together(desk: Project) -> None:
+def test_test_files_come_first_and_repeats_follow_each_other(desk: Project) -> None:
     plan = desk.plan(RunOptions(runs=2))
     assert [(entry.ref.eval_id, entry.ref.repeat) for entry in plan.entries] == [
         *(("quick", 1), ("quick", 2)),
@@ -63,7 +63,7 @@ def test_test_files_come_first_and_repeats_stand_together(desk: Project) -> None
     assert (first.agent, first.evalset_file, first.eval_set_id) == ("desk", "desk/z.test.json", "z")
 
 
-def test_each_entry_knows_its_criteria_and_why(desk: Project) -> None:
+def test_each_entry_has_its_criteria_and_the_reason(desk: Project) -> None:
     (entry, *_) = desk.plan().entries
     assert [criterion.name for criterion in entry.config.criteria] == [
         "tool_trajectory_avg_score",
@@ -76,7 +76,7 @@ def test_each_entry_knows_its_criteria_and_why(desk: Project) -> None:
     assert "test_config.json" in plan.entries[0].criteria.reason
 
 
-def test_the_agents_get_their_interpreter_and_environment(desk: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_get_their_interpreter_and_environment(desk: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.write("desk/.env", "MODEL=small\n")
     monkeypatch.setenv("REGION", "north")
     setting = desk.plan().agents["desk"]
@@ -88,7 +88,7 @@ def test_the_agents_get_their_interpreter_and_environment(desk: Project, monkeyp
 
 
 @pytest.mark.parametrize("python", ["no/such/python", "desk/a.evalset.json"])
-def test_an_interpreter_that_is_none_is_refused(desk: Project, python: str) -> None:
+def test_wrong_interpreter_is_refused(desk: Project, python: str) -> None:
     with pytest.raises(UsageFaultError, match="--python"):
         desk.plan(RunOptions(python=desk.root / python))
 
@@ -102,9 +102,7 @@ def test_an_interpreter_that_is_none_is_refused(desk: Project, python: str) -> N
         ('{"criteria": {"response_match_score": 0.5,}}', "comma"),
     ],
 )
-def test_a_wrong_config_blocks_the_cases_that_it_governs_and_no_others(
-    desk: Project, config: object, words: str
-) -> None:
+def test_wrong_config_blocks_only_its_cases(desk: Project, config: object, words: str) -> None:
     desk.agent(AGENT, "other")
     desk.write("other/b.evalset.json", evalset("b", {"sound": [turn("hi")]}))
     desk.write("desk/test_config.json", config)
@@ -122,7 +120,7 @@ def test_a_wrong_config_blocks_the_cases_that_it_governs_and_no_others(
         assert others == ([] if targets else ["sound"])
 
 
-def test_a_broken_file_that_was_named_refuses_the_run_with_all_its_faults(desk: Project) -> None:
+def test_named_broken_file_refuses_the_run_with_all_faults(desk: Project) -> None:
     content = evalset("b", {"x": [turn("hi")], "y": [turn("hi")]})
     for case in content["eval_cases"]:
         del case["conversation"][0]["user_content"]
@@ -135,7 +133,7 @@ def test_a_broken_file_that_was_named_refuses_the_run_with_all_its_faults(desk: 
     assert refused.value.kind == "broken_file"
 
 
-def test_a_broken_file_that_was_found_is_an_entry_of_its_own(desk: Project) -> None:
+def test_found_broken_file_is_one_entry(desk: Project) -> None:
     content = evalset("b", {"x": [turn("hi")], "x2": [turn("hi")]})
     content["eval_cases"][1]["eval_id"] = "x"
     desk.write("desk/b.evalset.json", content)
@@ -163,7 +161,7 @@ def test_an_evalset_without_an_agent_is_refused_if_named_and_an_error_if_found(d
     assert entry.blocked.kind == "no_agent"
 
 
-def test_an_evalset_without_cases_is_nothing_to_run(desk: Project) -> None:
+def test_evalset_without_cases_is_refused_as_nothing(desk: Project) -> None:
     desk.write("desk/empty.evalset.json", evalset("empty", {}))
     with pytest.raises(UsageFaultError, match="no cases") as refused:
         desk.plan(None, named(desk, "desk/empty.evalset.json"))
@@ -171,7 +169,7 @@ def test_an_evalset_without_cases_is_nothing_to_run(desk: Project) -> None:
     assert {entry.ref.eval_set_id for entry in desk.plan().entries} == {"a", "z"}
 
 
-def test_what_is_odd_is_noticed_at_its_place(desk: Project) -> None:
+def test_warnings_name_file_and_line(desk: Project) -> None:
     desk.write("desk/test_config.json", {"criteria": {"response_match_score": 1.5}})
     content = evalset("a", {"one": [turn("hi")]})
     content["unheard_of"] = 1
@@ -200,7 +198,7 @@ def test_run_ids_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "options", [{"runs": 0}, {"concurrency": 0}, {"timeout": 0}, {"timeout": float("nan")}, {"timeout": float("inf")}]
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
+def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     (name,) = options
     with pytest.raises(UsageFaultError, match=f"--{name}"):
         RunOptions(**options)  # type: ignore[arg-type]

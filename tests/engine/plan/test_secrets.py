@@ -1,4 +1,4 @@
-"""What may not be shown: found in every form, and nothing else is touched."""
+"""Secrets are found in every form, and nothing else is changed."""
 
 import json
 from typing import Any
@@ -32,23 +32,23 @@ def cleaned(text: str) -> str:
     return SECRETS.clean_text(text)
 
 
-def test_values_of_telling_names_are_replaced_by_the_name() -> None:
+def test_values_of_secret_variables_are_replaced_by_their_names() -> None:
     assert cleaned("it is correct-horse.") == "it is [secret DB_PASSWORD]."
     assert cleaned("1234567 in /home/somebody") == "1234567 in /home/somebody"
 
 
-def test_a_piece_that_a_cut_has_left_is_replaced_too() -> None:
+def test_cut_secret_is_replaced() -> None:
     assert cleaned("the judge says: it is correct-ho…") == "the judge says: it is [secret DB_PASSWORD]…"
     assert cleaned("the judge says: it is corr") == "the judge says: it is corr"
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "gh_token", "MY_SECRET_2", "PasswordHash", "AWS_CREDENTIALS"])
-def test_which_names_tell(name: str) -> None:
+def test_names_of_secret_variables(name: str) -> None:
     assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == f"[secret {name}]"
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
-def test_a_secret_is_known_inside_json_that_the_agent_made(ascii_only: bool) -> None:
+def test_secret_inside_json_is_replaced(ascii_only: bool) -> None:
     secret = '-----BEGIN "KEY"-----\nschlüssel\n-----END-----\n'
     text = json.dumps({"k": secret}, ensure_ascii=ascii_only)
     secrets = Secrets([{"SIGNING_KEY": secret}])
@@ -56,7 +56,7 @@ def test_a_secret_is_known_inside_json_that_the_agent_made(ascii_only: bool) -> 
     assert secrets.may_contain(json.dumps(text))
 
 
-def test_a_secret_inside_another_one_does_not_leave_the_rest() -> None:
+def test_secret_inside_another_secret_leaves_no_rest() -> None:
     both = Secrets([{"A_KEY": "abcdefgh", "B_KEY": "abcdefghijkl"}])
     assert both.clean_text("abcdefghijkl abcdefgh") == "[secret B_KEY] [secret A_KEY]"
 
@@ -72,11 +72,11 @@ def test_a_secret_inside_another_one_does_not_leave_the_rest() -> None:
         ("authorization is needed", "authorization is needed"),
     ],
 )
-def test_headers_are_known_by_their_name(text: str, expected: str) -> None:
+def test_headers_are_recognised_by_name(text: str, expected: str) -> None:
     assert cleaned(text) == expected
 
 
-def test_every_foreign_part_of_an_event_is_cleaned_and_nothing_else() -> None:
+def test_only_foreign_parts_of_an_event_are_cleaned() -> None:
     dirty: Any = {
         "correct-horse": ["a correct-horse", {"pin": 12345678, "ok": 1234567, "yes": True, "authorization": "x"}]
     }
@@ -106,7 +106,7 @@ def test_every_foreign_part_of_an_event_is_cleaned_and_nothing_else() -> None:
         assert SECRETS.clean(event) == expected
 
 
-def test_an_event_without_secrets_stays_the_same_object() -> None:
+def test_event_without_secrets_is_returned_unchanged() -> None:
     event = OutputCaptured(REF, "stdout", "nothing to hide")
     assert Secrets([{}]).clean(event) is event
     assert not Secrets([{"HOME": "nothing to hide"}]).may_contain(json.dumps(to_json(event)))
@@ -118,7 +118,7 @@ def test_an_event_without_secrets_stays_the_same_object() -> None:
     after=st.text(max_size=20),
     nested=st.booleans(),
 )
-def test_the_quick_look_never_misses_one(secret: str, before: str, after: str, nested: bool) -> None:
+def test_quick_check_never_misses_a_secret(secret: str, before: str, after: str, nested: bool) -> None:
     secrets = Secrets([{"THE_KEY": secret}])
     text = before + secret + after
     data = {"text": json.dumps({"inner": text}) if nested else text}
@@ -128,7 +128,7 @@ def test_the_quick_look_never_misses_one(secret: str, before: str, after: str, n
         assert secret not in secrets.clean(event).acted["text"] or secret in "[secret THE_KEY]"
 
 
-def test_a_secret_in_json_in_json_is_known_too() -> None:
+def test_secret_in_nested_json_text_is_replaced() -> None:
     """A tool that returns JSON as text, in a question to a judge, which writes results as JSON."""
     secret = 'BEGIN "KEY"\nabcdefgh\\ü\nEND'
     secrets = Secrets([{"DESK_KEY": secret}])

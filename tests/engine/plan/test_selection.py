@@ -1,4 +1,4 @@
-"""Words to cases: the TARGET grammar, and what a word that names nothing is told."""
+"""The grammar of targets, and the hints for unknown names."""
 
 import os
 from collections.abc import Callable
@@ -74,16 +74,16 @@ ALL = ["a", "b", "c:1,d"]
         (["team", REFUNDS], {REFUNDS: ALL}),
     ],
 )
-def test_words_choose_cases(chosen: Choose, words: list[str], expected: dict[str, list[str]]) -> None:
+def test_targets_select_cases(chosen: Choose, words: list[str], expected: dict[str, list[str]]) -> None:
     assert chosen(*words) == expected
 
 
-def test_case_narrows_whatever_is_named(chosen: Choose) -> None:
+def test_case_option_restricts_all_targets(chosen: Choose) -> None:
     assert chosen(".", cases=("a",)) == {REFUNDS: ["a"], ROUTES: ["a"]}
     assert chosen(f"{REFUNDS}:a,b", cases=("a",)) == {REFUNDS: ["a"]}
 
 
-def test_the_first_word_gives_all_to_an_agent(shop: Project) -> None:
+def test_first_word_names_the_agent(shop: Project) -> None:
     for selection in (
         parse_targets(["team", REFUNDS], folder=shop.root),
         parse_targets([REFUNDS], folder=shop.root, agent=Path("team")),
@@ -93,7 +93,7 @@ def test_the_first_word_gives_all_to_an_agent(shop: Project) -> None:
         assert entry.agent.name == "team"
 
 
-def test_a_word_that_is_a_path_as_a_whole_is_that_path(shop: Project) -> None:
+def test_word_that_is_a_whole_path_is_that_path(shop: Project) -> None:
     odd = shop.write("desk/a:b.json", evalset("odd", {"x": [turn("hi")]}))
     assert parse_target("desk/a:b.json", shop.root) == Target("desk/a:b.json", odd)
     assert parse_target("desk/a:b.json:x", shop.root) == Target("desk/a:b.json", odd, ("x",))
@@ -148,7 +148,7 @@ def test_missing_file_is_suggested_from_the_agents_folder(chosen: Choose) -> Non
     assert refused.value.hint == "Did you mean desk/refunds.evalset.json?"
 
 
-def test_an_empty_folder_is_nothing_rather_than_wrong(shop: Project) -> None:
+def test_empty_folder_is_refused_as_nothing(shop: Project) -> None:
     (shop.root / "empty").mkdir()
     selection = parse_targets(["empty"], folder=shop.root)
     with pytest.raises(UsageFaultError, match="no evalset in empty") as refused:
@@ -156,7 +156,7 @@ def test_an_empty_folder_is_nothing_rather_than_wrong(shop: Project) -> None:
     assert refused.value.kind == "nothing"
 
 
-def test_one_id_of_two_evalsets_has_to_be_a_file(chosen: Choose, shop: Project) -> None:
+def test_ambiguous_evalset_id_is_refused(chosen: Choose, shop: Project) -> None:
     shop.write("team/refunds.evalset.json", evalset("refunds", {"z": [turn("hi")]}))
     with pytest.raises(UsageFaultError, match="2 evalsets are called refunds") as refused:
         chosen("refunds")
@@ -164,7 +164,7 @@ def test_one_id_of_two_evalsets_has_to_be_a_file(chosen: Choose, shop: Project) 
     assert chosen("desk", "refunds") == {REFUNDS: ALL}
 
 
-def test_paths_start_from_the_folder_given(shop: Project) -> None:
+def test_paths_are_relative_to_the_given_folder(shop: Project) -> None:
     assert parse_target("refunds.evalset.json", shop.root / "desk").path == shop.root / REFUNDS
     absolute = str(shop.root / REFUNDS)
     assert parse_target(absolute, Path(os.sep)).path == Path(absolute)
@@ -172,14 +172,14 @@ def test_paths_start_from_the_folder_given(shop: Project) -> None:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case_ids=st.lists(st.text(min_size=1).filter(lambda text: text.strip() == text), min_size=1, max_size=5))
-def test_any_case_id_can_be_written(tmp_path: Path, case_ids: list[str]) -> None:
+def test_any_case_id_can_be_escaped(tmp_path: Path, case_ids: list[str]) -> None:
     file = tmp_path / "s.evalset.json"
     file.touch()
     word = "s.evalset.json:" + ",".join(map(escape, case_ids))
     assert parse_target(word, tmp_path) == Target("s.evalset.json", file, tuple(case_ids))
 
 
-def test_what_is_marked_on_the_screen_is_a_selection_too(shop: Project) -> None:
+def test_marked_cases_form_a_selection(shop: Project) -> None:
     file = shop.root / REFUNDS
     selection = Selection((Target(REFUNDS, file, ("b", "c:1,d")),))
     (item,) = choose(open_selection(selection, folder=shop.root), selection)

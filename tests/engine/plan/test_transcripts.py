@@ -1,4 +1,4 @@
-"""What stored events say of a case: whether its transcript is whole, and if not, why."""
+"""Stored events: whether a transcript is complete, and if not, why."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -113,12 +113,12 @@ def test_without_simulator_events_the_verdict_shows_whether_the_conversation_end
     assert (case.why_incomplete() is None) == whole
 
 
-def test_what_was_not_evaluated_for_want_of_a_transcript_stays_that() -> None:
+def test_case_not_evaluated_without_transcript_keeps_its_status() -> None:
     case = stored(begun(None), CaseFinished(REF, "not_evaluated", CaseError("simulator", "cannot"), 0.0))
     assert (case.status, case.why_incomplete()) == ("not_evaluated", CaseError("simulator", "cannot"))
 
 
-def test_steps_are_what_happened_without_verdicts_and_without_what_the_invocation_holds() -> None:
+def test_steps_have_no_verdicts_and_no_steps_of_finished_turns() -> None:
     output, scored = OutputCaptured(REF, "stdout", "x"), MetricScored(REF, MetricResult("m", "passed"))
     case = stored(begun(), *turn()[:2], output, turn()[2], scored, ended())
     assert case.steps == [TurnStarted(REF, 0, USER), output, turn()[2]]
@@ -126,7 +126,7 @@ def test_steps_are_what_happened_without_verdicts_and_without_what_the_invocatio
     assert broken.steps == turn()[:2]
 
 
-def test_what_belongs_to_no_case_of_the_plan_is_left_aside() -> None:
+def test_events_of_unplanned_cases_are_ignored() -> None:
     other = CaseRef("desk", "desk/a.evalset.json", "a", "two")
     run = collect(
         [Noticed("info", "x"), RunStarted("r", "/x", "", (), "before"), TurnStarted(other, 0, {}), RunFinished(1)]

@@ -1,4 +1,4 @@
-"""Which executions are worth starting, and which are not needed any more."""
+"""Which executions are worth starting, and which are unnecessary."""
 
 import asyncio
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def _play(
     return asyncio.run(play())
 
 
-def test_without_a_rate_everything_begins_in_the_order_of_the_plan() -> None:
+def test_without_a_rate_cases_start_in_plan_order() -> None:
     entries = _entries(2, 3)
     executed, dropped = _play(CaseQueue(entries), lambda ref: _ended(ref, "passed"), 4)
     assert executed == [entry.ref for entry in entries]
@@ -68,7 +68,7 @@ def test_without_a_rate_everything_begins_in_the_order_of_the_plan() -> None:
 
 
 @given(st.floats(0.3, 0.95), st.integers(1, 3), st.integers(1, 20), st.randoms(use_true_random=False))
-def test_nothing_is_executed_that_was_sure_before(threshold: float, cases: int, at_once: int, random: Any) -> None:
+def test_decided_cases_are_not_run_again(threshold: float, cases: int, at_once: int, random: Any) -> None:
     """Whatever comes out and however many run at once: each case stops with the execution that makes it sure."""
     entries = _entries(cases, 30)
     chances = [random.random() for _ in range(cases)]
@@ -88,12 +88,12 @@ def test_nothing_is_executed_that_was_sure_before(threshold: float, cases: int, 
         assert looks[-1] or len(made) == 30
 
 
-def test_cases_go_on_in_rounds() -> None:
+def test_cases_are_repeated_in_rounds() -> None:
     executed, _ = _play(CaseQueue(_entries(3, 2), UntilSure(0.9, None)), lambda ref: _ended(ref, "passed"), 1)
     assert [ref.repeat for ref in executed] == [1, 1, 1, 2, 2, 2]
 
 
-def test_a_spent_budget_ends_only_the_cases_that_ask_judges() -> None:
+def test_spent_budget_ends_only_cases_with_judges() -> None:
     def outcome(ref: CaseRef) -> CaseFinished:
         return _ended(ref, "passed", judge_calls=4 if ref.eval_id == "c0" else 0)
 
@@ -104,14 +104,14 @@ def test_a_spent_budget_ends_only_the_cases_that_ask_judges() -> None:
 
 
 @pytest.mark.parametrize(("kind", "runs"), [("agent_raised", 3), ("judge", 10), ("quota", 10)])
-def test_only_what_the_agent_did_counts(kind: ErrorKind, runs: int) -> None:
+def test_only_verdicts_on_the_agent_count(kind: ErrorKind, runs: int) -> None:
     executed, _ = _play(
         CaseQueue(_entries(1, 10), UntilSure(0.9, None)), lambda ref: _ended(ref, "error", kind, judge_calls=1), 1
     )
     assert len(executed) == runs
 
 
-def test_what_was_cancelled_does_not_begin() -> None:
+def test_cancelled_execution_does_not_start() -> None:
     waiting = CaseQueue(_entries(1, 3))
     assert waiting.remove(CaseRef("a", "f", "s", "c0", 2))
     assert not waiting.remove(CaseRef("a", "f", "s", "c0", 2))
@@ -119,7 +119,7 @@ def test_what_was_cancelled_does_not_begin() -> None:
     assert [ref.repeat for ref in executed] == [1, 3]
 
 
-def test_after_the_end_nothing_begins_also_for_who_waits() -> None:
+def test_closed_queue_starts_nothing() -> None:
     async def play() -> object:
         waiting = CaseQueue(_entries(1, 30), UntilSure(0.9, None))
         while (task := asyncio.ensure_future(waiting.next())) and (await asyncio.wait([task], timeout=0))[0]:
@@ -132,7 +132,7 @@ def test_after_the_end_nothing_begins_also_for_who_waits() -> None:
     assert asyncio.run(play()) is None
 
 
-def test_too_few_repeats_are_told_before() -> None:
+def test_too_few_repeats_are_a_warning() -> None:
     notice = too_few(0.9, 20)
     assert notice is not None
     assert "44 passes" in notice.hint

@@ -1,4 +1,4 @@
-"""What a run records of the inputs of its executions."""
+"""The inputs that a run records for its executions."""
 
 import asyncio
 import threading
@@ -76,7 +76,7 @@ class Run:
         return [describe(change) for change in found if change.name]
 
 
-def test_what_was_read_and_did_not_change_is_the_same(project: Project) -> None:
+def test_unchanged_read_files_keep_their_digests(project: Project) -> None:
     assert Run(project).changes("desk/prompt.txt", "shared/tone.txt") == []
 
 
@@ -90,15 +90,13 @@ def test_what_was_read_and_did_not_change_is_the_same(project: Project) -> None:
         ("shared/other.txt", ""),
     ],
 )
-def test_file_that_changes_during_the_run_makes_its_verdict_stale_at_once(
-    project: Project, path: str, said: str
-) -> None:
+def test_file_changed_during_the_run_makes_the_verdict_stale(project: Project, path: str, said: str) -> None:
     run = Run(project)
     project.write(path, "after")
     assert run.changes("desk/prompt.txt", "shared/tone.txt", "desk/agent.py") == ([said] if said else [])
 
 
-def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_once_that_is_put_back(
+def test_verdict_is_stale_if_a_file_changed_and_was_restored_during_the_case(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(input_recorder, "_CHECK_EVERY", 0.0)
@@ -113,14 +111,14 @@ def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_onc
     assert run.changes("desk/prompt.txt", "desk/agent.py") == [], "the next case read what is there now"
 
 
-def test_file_that_the_agent_writes_is_no_input(project: Project) -> None:
+def test_file_written_by_the_agent_is_not_an_input(project: Project) -> None:
     run = Run(project)
     log = project.write("desk/log.txt", "1")
     run.seen.touched[project.root / "desk"] = Touched(written={log})
     assert run.changes("desk/prompt.txt", "desk/log.txt") == []
 
 
-def test_files_that_appear_where_the_agent_writes_are_no_inputs(project: Project) -> None:
+def test_new_files_where_the_agent_writes_are_not_inputs(project: Project) -> None:
     project.write("desk/data/settings.txt", "before")
     run = Run(project)
     first = run.inputs("desk/data/settings.txt")
@@ -134,7 +132,7 @@ def test_files_that_appear_where_the_agent_writes_are_no_inputs(project: Project
     assert run.since(then) == ["desk/data/settings.txt"]
 
 
-def test_case_that_does_not_say_what_it_read_depends_on_what_its_agent_was_seen_to_read(project: Project) -> None:
+def test_case_without_reported_reads_depends_on_all_reads_of_its_agent(project: Project) -> None:
     run = Run(project)
     run.seen.touched[project.root / "desk"] = Touched(files={project.root / "shared/tone.txt"})
     then = run.inputs(reads=None)
@@ -144,7 +142,7 @@ def test_case_that_does_not_say_what_it_read_depends_on_what_its_agent_was_seen_
     assert run.since(then) == ["desk/prompt.txt", "shared/tone.txt"]
 
 
-def test_journal_repeats_no_inputs(project: Project) -> None:
+def test_journal_stores_each_bundle_once(project: Project) -> None:
     run = Run(project)
     first = run.input_recorder.announcement_fields()["inputs"]["bundles"]
     assert run.changes("desk/prompt.txt") == []
@@ -155,7 +153,7 @@ def test_journal_repeats_no_inputs(project: Project) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_events_of_a_run_hold_what_each_execution_depends_on(project: Project, children: Children) -> None:
+async def test_events_have_the_inputs_of_each_execution(project: Project, children: Children) -> None:
     plan = project.plan(RunOptions(isolation="case"))
     journal = Journal.open(project.root / ".workbench", plan.run_id)
     outcome = await execute(plan, children, writer=journal)
@@ -170,7 +168,7 @@ async def test_events_of_a_run_hold_what_each_execution_depends_on(project: Proj
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("method", ["files", "owner", "packages"])
-async def test_run_says_that_inputs_could_not_be_recorded(
+async def test_run_reports_unrecorded_inputs(
     project: Project, children: Children, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -186,7 +184,7 @@ async def test_run_says_that_inputs_could_not_be_recorded(
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_event_loop_reads_no_file_for_a_digest(
+async def test_digests_are_never_read_in_the_event_loop(
     project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.agent("def root_agent(message, session):\n    return open('shared/tone.txt').read()\n")

@@ -1,4 +1,4 @@
-"""What determines a run is kept with it: the agents' files without secrets, models, versions, the commit."""
+"""Facts stored with a run: the agents' files without secrets, models, versions and the commit."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def _git(root: Path, *words: str) -> str:
     return subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_the_files_as_they_were_are_kept_once_and_without_secrets(tmp_path: Path) -> None:
+def test_source_files_are_stored_once_and_without_secrets(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.evalset(GOOD)
     project.write("echo/prompts/tone.md", "Be kind. hunter2hunter2")
@@ -46,7 +46,7 @@ def test_the_files_as_they_were_are_kept_once_and_without_secrets(tmp_path: Path
     assert sorted((state / "objects").glob("*/*")) == kept
 
 
-def test_files_that_the_agent_was_seen_to_read_are_kept_too(tmp_path: Path) -> None:
+def test_files_read_by_the_agent_are_stored_too(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write("shared/house.md", "Rules of the house")
     reads = 'from pathlib import Path\nRULES = (Path(__file__).parents[1] / "shared/house.md").read_text()\n'
@@ -57,7 +57,7 @@ def test_files_that_the_agent_was_seen_to_read_are_kept_too(tmp_path: Path) -> N
     assert read_object(tmp_path / ".workbench", digest) == b"Rules of the house"
 
 
-def test_the_commit_and_whether_files_differ_from_it(tmp_path: Path) -> None:
+def test_commit_and_dirty_state_are_recorded(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.evalset(GOOD)
     (tmp_path / ".git").rmdir()
@@ -69,7 +69,7 @@ def test_the_commit_and_whether_files_differ_from_it(tmp_path: Path) -> None:
     assert _run(project)[1].git["dirty"] is True
 
 
-def test_a_folder_without_git_and_with_unreadable_files_runs(tmp_path: Path) -> None:
+def test_folder_without_git_and_with_unreadable_files_runs(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.evalset(GOOD)
     (tmp_path / "echo/gone.md").symlink_to(tmp_path / "nowhere")
@@ -79,7 +79,7 @@ def test_a_folder_without_git_and_with_unreadable_files_runs(tmp_path: Path) -> 
     assert set(started.sources["echo"]) == {"echo/agent.py", "echo/raw.txt"}
 
 
-def test_an_earlier_journal_has_none_of_it(tmp_path: Path) -> None:
+def test_older_journal_has_no_provenance(tmp_path: Path) -> None:
     old: dict[str, Any] = json.loads('{"event": "RunStarted", "run_id": "r", "root": "/", "started": "", "cases": []}')
     event = from_json(old)
     assert isinstance(event, RunStarted)

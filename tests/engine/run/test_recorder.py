@@ -1,4 +1,4 @@
-"""The way out of the engine: order, batches, depth, and a writer that fails."""
+"""The output of the engine: order, batches, depth and write failures."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ def recorder(writer: Writer, shown: list[Event], failures: list[OSError]) -> Rec
     return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]), failures.append)
 
 
-async def test_what_is_made_of_all_that_was_written_does_not_hold_up_the_event_loop() -> None:
+async def test_writing_the_summary_does_not_block_the_event_loop() -> None:
     writer = Writer()
     recording = recorder(writer, [], [])
     recording.put(CaseFinished(REF, "passed", None, 0.1))
@@ -88,7 +88,7 @@ async def test_what_is_made_of_all_that_was_written_does_not_hold_up_the_event_l
     assert writer.closed
 
 
-async def test_events_are_written_before_they_are_shown_and_in_order() -> None:
+async def test_events_are_written_before_they_are_published_in_order() -> None:
     writer = Writer()
     shown: list[Event] = []
 
@@ -111,7 +111,7 @@ async def test_events_are_written_before_they_are_shown_and_in_order() -> None:
     assert not any(writer.syncs)
 
 
-async def test_the_end_of_a_case_reaches_the_disk() -> None:
+async def test_end_of_a_case_is_synced_to_disk() -> None:
     writer = Writer()
     out = recorder(writer, [], [])
     out.put(CaseFinished(REF, "passed", None, 1.0))
@@ -119,7 +119,7 @@ async def test_the_end_of_a_case_reaches_the_disk() -> None:
     assert writer.syncs == [False, True], "written, shown, and then waited for"
 
 
-async def test_what_is_written_is_what_is_shown() -> None:
+async def test_written_and_published_events_are_equal() -> None:
     writer = Writer()
     shown: list[Event] = []
     out = recorder(writer, shown, [])
@@ -130,7 +130,7 @@ async def test_what_is_written_is_what_is_shown() -> None:
     assert writer.lines[0].isascii()
 
 
-async def test_the_first_verdict_and_the_end_of_a_run_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_first_verdict_and_end_of_a_run_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.engine.run.recorder._PAUSE", 3600.0)
     shown: list[Event] = []
     out = recorder(Writer(), shown, [])
@@ -146,7 +146,7 @@ async def test_the_first_verdict_and_the_end_of_a_run_wait_for_nothing(monkeypat
     assert len(shown) == 4
 
 
-async def test_a_failure_is_told_once_and_what_is_no_verdict_goes_on() -> None:
+async def test_write_failure_is_reported_once_and_other_events_continue() -> None:
     writer = Writer()
     shown: list[Event] = []
     failures: list[OSError] = []
@@ -166,7 +166,7 @@ FAILED_HERE = CaseFinished(REF, "error", CaseError("timeout", "too slow"), 1.0)
 FULL = OSError(28, "full")
 
 
-async def test_a_verdict_that_could_not_be_written_is_not_shown_as_one() -> None:
+async def test_unwritten_verdict_is_published_as_cancelled() -> None:
     writer = Writer()
     shown: list[Event] = []
     out = recorder(writer, shown, [])
@@ -184,7 +184,7 @@ async def test_a_verdict_that_could_not_be_written_is_not_shown_as_one() -> None
     assert own == FAILED_HERE
 
 
-async def test_what_fits_on_a_full_disk_is_kept() -> None:
+async def test_lines_that_fit_on_a_full_disk_are_stored() -> None:
     class Small(Writer):
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             lines = tuple(lines)
@@ -205,7 +205,7 @@ async def test_what_fits_on_a_full_disk_is_kept() -> None:
     assert failures == [FULL]
 
 
-async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> None:
+async def test_verdict_is_withdrawn_if_the_sync_fails() -> None:
     class Unsynced(Writer):
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             if sync:
@@ -228,7 +228,7 @@ async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> N
 
 
 @pytest.mark.parametrize("depth", [250, 5000])
-async def test_what_is_nested_too_deeply_is_cut(depth: int) -> None:
+async def test_deeply_nested_data_is_cut(depth: int) -> None:
     deep: dict[str, object] = {}
     for _ in range(depth):
         deep = {"deeper": deep}
@@ -246,7 +246,7 @@ async def test_what_is_nested_too_deeply_is_cut(depth: int) -> None:
         assert event == from_json(json.loads(line))
 
 
-async def test_what_is_wide_and_not_deep_stays() -> None:
+async def test_wide_data_is_not_cut() -> None:
     shown: list[Event] = []
     out = recorder(Writer(), shown, [])
     event = AgentActed(REF, 0, {"rows": [{"a": [number]} for number in range(1000)]})
@@ -255,7 +255,7 @@ async def test_what_is_wide_and_not_deep_stays() -> None:
     assert shown == [event]
 
 
-async def test_a_front_end_that_raises_is_heard() -> None:
+async def test_exception_of_the_front_end_is_raised() -> None:
     def broken(event: Event) -> None:
         raise RuntimeError("no such widget")
 

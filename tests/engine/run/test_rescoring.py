@@ -1,4 +1,4 @@
-"""Transcripts of a run scored again: the same verdicts by the same criteria, no agent, and every way it can end."""
+"""Scoring stored transcripts again: the same verdicts, no agent, and every way to end."""
 
 import asyncio
 import dataclasses
@@ -125,7 +125,7 @@ def root_agent(message, session):
 """
 
 
-async def test_what_a_replaced_secret_hides_is_not_scored_again(project: Project, children: Children) -> None:
+async def test_criteria_that_see_a_replaced_secret_are_not_scored_again(project: Project, children: Children) -> None:
     project.agent(HEADERS)
     project.write("desk/.env", "MY_API_KEY=zebra99zebra\n")
     call = {"name": "fetch", "args": {"headers": {"Authorization": "Bearer of-the-right-user"}}}
@@ -142,7 +142,7 @@ async def test_what_a_replaced_secret_hides_is_not_scored_again(project: Project
     assert "run the case again" in after["response_match_score"].reason
 
 
-async def test_a_replaced_secret_that_a_criterion_does_not_look_at_changes_nothing(
+async def test_criteria_that_do_not_see_a_replaced_secret_are_scored_again(
     project: Project, children: Children
 ) -> None:
     project.agent(HEADERS)
@@ -152,7 +152,7 @@ async def test_a_replaced_secret_that_a_criterion_does_not_look_at_changes_nothi
     assert verdicts(again)["hello"] == verdicts(stored.outcome)["hello"]
 
 
-async def test_the_same_criteria_give_the_same_verdicts(ran: Any, children: Children) -> None:
+async def test_same_criteria_give_the_same_verdicts(ran: Any, children: Children) -> None:
     stored = await ran("look", "hello", "raise", tool_trajectory_avg_score=1.0, response_match_score=0.5)
     again = await rescored(stored.plan(), children)
     assert verdicts(again) == verdicts(stored.outcome)
@@ -171,7 +171,7 @@ async def test_the_same_criteria_give_the_same_verdicts(ran: Any, children: Chil
         assert again.record(name).usage.model_calls == 0
 
 
-async def test_the_events_come_as_they_were_stored(ran: Any, children: Children) -> None:
+async def test_stored_events_are_published_unchanged(ran: Any, children: Children) -> None:
     stored = await ran("look", response_match_score=0.5)
     again = await rescored(stored.plan(), children)
     kept = (TurnStarted, TurnFinished, OutputCaptured)
@@ -182,14 +182,14 @@ async def test_the_events_come_as_they_were_stored(ran: Any, children: Children)
     assert not again.events[-1].interrupted
 
 
-async def test_what_was_scored_again_can_be_scored_again(ran: Any, children: Children) -> None:
+async def test_rescored_run_can_be_scored_again(ran: Any, children: Children) -> None:
     stored = await ran("look", "raise", response_match_score=0.5)
     again = await rescored(stored.plan(), children)
     once_more = await rescored(stored.plan(collect(again.events)), children)
     assert verdicts(once_more) == verdicts(stored.outcome)
 
 
-async def test_a_case_is_given_up_at_once_and_keeps_what_was_decided(ran: Any, children: Children) -> None:
+async def test_cancelled_case_ends_at_once_and_keeps_its_verdicts(ran: Any, children: Children) -> None:
     stored = await ran("hello", "raise", response_match_score=0.5)
     stored.project.write(
         "desk/test_config.json",
@@ -209,7 +209,7 @@ async def test_a_case_is_given_up_at_once_and_keeps_what_was_decided(ran: Any, c
     assert not outcome.of(RunFinished)[0].interrupted
 
 
-async def test_all_can_be_given_up(ran: Any, children: Children) -> None:
+async def test_all_cases_can_be_cancelled(ran: Any, children: Children) -> None:
     stored = await ran("one", "two", response_match_score=0.5)
     criteria = {"response_match_score": 0.5, "final_response_match_v2": judged_by("never")}
     stored.project.write("desk/test_config.json", {"criteria": criteria})
@@ -221,7 +221,7 @@ async def test_all_can_be_given_up(ran: Any, children: Children) -> None:
     assert outcome.of(RunFinished)[0].interrupted
 
 
-async def test_one_who_no_longer_waits_ends_it_too(ran: Any, children: Children) -> None:
+async def test_cancelling_the_task_ends_the_run(ran: Any, children: Children) -> None:
     stored = await ran("one", response_match_score=0.5)
     stored.project.write("desk/test_config.json", {"criteria": {"final_response_match_v2": judged_by("never")}})
     outcome = Outcome()
@@ -236,7 +236,7 @@ async def test_one_who_no_longer_waits_ends_it_too(ran: Any, children: Children)
     assert outcome.of(RunFinished)[0].interrupted
 
 
-async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> None:
+async def test_full_disk_stops_rescoring(ran: Any, children: Children) -> None:
     stored = await ran("one", response_match_score=0.5)
 
     class Full:
@@ -266,7 +266,7 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
     assert isinstance(again.events[-1], RunFinished)
 
 
-async def test_a_judge_that_is_named_now_judges_what_was_said_then(ran: Any, children: Children, tmp_path: Any) -> None:
+async def test_current_judge_judges_the_stored_transcript(ran: Any, children: Children, tmp_path: Any) -> None:
     stored = await ran("one", response_match_score=0.5)
     stored.project.write("desk/test_config.json", {"criteria": {"final_response_match_v2": judged_by("valid")}})
     journal = Journal.open(tmp_path / "state", "again")
@@ -277,7 +277,7 @@ async def test_a_judge_that_is_named_now_judges_what_was_said_then(ran: Any, chi
     assert any("judge call" in notice for notice in again.notices), "said before the first one"
 
 
-async def test_hurt_transcripts_are_never_scored(ran: Any, children: Children) -> None:
+async def test_damaged_transcripts_are_never_scored(ran: Any, children: Children) -> None:
     stored = await ran("one", "two", response_match_score=0.5)
     run = stored.run
     first, second = run.cases.values()
@@ -288,7 +288,7 @@ async def test_hurt_transcripts_are_never_scored(ran: Any, children: Children) -
     assert not again.of(MetricScored)
 
 
-async def test_a_simulated_user_is_never_played_again(ran: Any, children: Children) -> None:
+async def test_rescoring_never_plays_the_simulated_user(ran: Any, children: Children) -> None:
     stored = await ran("one", response_match_score=0.5)
     run = stored.run
     (case,) = run.cases.values()
@@ -304,7 +304,7 @@ async def test_a_simulated_user_is_never_played_again(ran: Any, children: Childr
     assert record.simulated == [UserSimulated(case.ref, 1, "stop_signal", {})]
 
 
-async def test_a_played_conversation_is_judged_again_without_its_user(project: Project, children: Children) -> None:
+async def test_simulated_conversation_is_judged_again_without_its_user(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.write("desk/judges.py", JUDGES + USER)
     told = {"starting_prompt": "hello", "conversation_plan": "ask twice", "user_persona": "NOVICE"}
@@ -329,7 +329,7 @@ async def test_a_played_conversation_is_judged_again_without_its_user(project: P
     assert record.usage.judge_calls == 3, "two messages and the end; the starting prompt needs nobody"
 
 
-async def test_the_plan_names_what_is_not_there(ran: Any) -> None:
+async def test_plan_names_missing_evalsets_and_agents(ran: Any) -> None:
     stored = await ran("one", "two", response_match_score=0.5)
     with pytest.raises(UsageFaultError, match="has no case three") as refused:
         stored.plan(case_ids=["three"])
@@ -349,7 +349,7 @@ async def test_the_plan_names_what_is_not_there(ran: Any) -> None:
     ]
 
 
-async def test_many_cases_each_with_their_own_verdict(ran: Any, children: Children) -> None:
+async def test_many_cases_keep_their_own_verdicts(ran: Any, children: Children) -> None:
     stored = await ran("hello", response_match_score=0.5)
     run = stored.run
     (case,) = run.cases.values()

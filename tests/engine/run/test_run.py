@@ -1,4 +1,4 @@
-"""A run from its announcement to its end: verdicts, cancelling, stopping, agents that cannot be used."""
+"""A run from start to end: verdicts, cancelling, stopping and unusable agents."""
 
 import asyncio
 import itertools
@@ -66,7 +66,7 @@ async def started(
     return run, task
 
 
-async def test_what_a_case_says_from_its_start_to_its_end(project: Project, children: Children) -> None:
+async def test_events_of_one_case_in_order(project: Project, children: Children) -> None:
     project.agent(AGENT)
     expected = turn("look", "ok", [{"name": "find", "args": {"id": 7}}])
     project.write("desk/one.evalset.json", evalset("one", {"look": [expected]}))
@@ -105,7 +105,7 @@ async def test_a_case_starts_with_its_session(project: Project, children: Childr
     assert metric.score == 1.0
 
 
-async def test_repeats_are_cases_of_their_own(project: Project, children: Children) -> None:
+async def test_repeats_are_separate_cases(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("one", "two")
     options = RunOptions(runs=3)
@@ -116,7 +116,7 @@ async def test_repeats_are_cases_of_their_own(project: Project, children: Childr
     assert set(outcome.store.counts()) == {"passed"}
 
 
-async def test_a_case_is_judged_as_soon_as_it_can_be(project: Project, children: Children) -> None:
+async def test_case_is_scored_as_soon_as_its_transcript_is_complete(project: Project, children: Children) -> None:
     """Not when the slow ones are over too."""
     project.agent(AGENT)
     project.cases("quick", "wait")
@@ -132,7 +132,7 @@ async def test_a_case_is_judged_as_soon_as_it_can_be(project: Project, children:
 
 
 @pytest.mark.parametrize("kill", [False, True])
-async def test_one_case_is_cancelled_and_the_others_stay(project: Project, children: Children, kill: bool) -> None:
+async def test_cancelling_one_case_leaves_the_others(project: Project, children: Children, kill: bool) -> None:
     project.agent(AGENT)
     project.cases("wait", "queued", "well")
     outcome = Outcome()
@@ -146,7 +146,7 @@ async def test_one_case_is_cancelled_and_the_others_stay(project: Project, child
     assert not outcome.store.run.interrupted
 
 
-async def test_cancelling_what_is_over_changes_nothing(project: Project, children: Children) -> None:
+async def test_cancelling_a_finished_case_has_no_effect(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("well")
     outcome = Outcome()
@@ -157,7 +157,7 @@ async def test_cancelling_what_is_over_changes_nothing(project: Project, childre
     assert outcome.states == {"well": "passed"}
 
 
-async def test_stop_lets_finish_what_runs_and_starts_nothing(project: Project, children: Children) -> None:
+async def test_stop_lets_running_cases_finish_and_starts_no_others(project: Project, children: Children) -> None:
     project.agent(
         "import asyncio, os\n"
         "async def root_agent(message, session):\n"
@@ -175,7 +175,7 @@ async def test_stop_lets_finish_what_runs_and_starts_nothing(project: Project, c
     assert outcome.store.run.interrupted
 
 
-async def test_cancelling_all_ends_soon(project: Project, children: Children) -> None:
+async def test_cancelling_all_cases_ends_soon(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("wait", "wait 2", "queued")
     outcome = Outcome()
@@ -196,7 +196,7 @@ IMPORTS: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", IMPORTS)
-async def test_an_agent_that_cannot_be_imported(project: Project, children: Children, name: str) -> None:
+async def test_import_failure_is_the_error_of_its_cases(project: Project, children: Children, name: str) -> None:
     source, kind, words = IMPORTS[name]
     project.agent(source + "\nroot_agent = None\n")
     project.agent(AGENT, "other")
@@ -212,7 +212,9 @@ async def test_an_agent_that_cannot_be_imported(project: Project, children: Chil
         assert outcome.record("one").output == {"stdout": "before\n"}
 
 
-async def test_an_interpreter_that_does_not_start(project: Project, children: Children, tmp_path: Path) -> None:
+async def test_interpreter_that_does_not_start_is_an_error(
+    project: Project, children: Children, tmp_path: Path
+) -> None:
     project.agent(AGENT)
     project.cases("one")
     python = project.write("broken-python", "#!/bin/sh\necho cannot find libpython >&2\nexit 127\n")
@@ -234,7 +236,7 @@ def cannot_fork(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cannot_fork")
-async def test_where_nothing_can_fork_the_cases_share_a_process(project: Project, children: Children) -> None:
+async def test_cases_share_a_process_if_forking_is_impossible(project: Project, children: Children) -> None:
     project.agent(AGENT + "import os, signal\n" + "inner = root_agent\n" + KILLER)
     project.cases("one", "two", "kill", "three")
     outcome = await execute(project.plan(), children)
@@ -252,7 +254,7 @@ async def root_agent(message, session):
 """
 
 
-async def test_threads_left_by_the_import_make_the_cases_share(project: Project, children: Children) -> None:
+async def test_threads_after_the_import_make_cases_share_a_process(project: Project, children: Children) -> None:
     project.agent(
         "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n" + AGENT
     )
@@ -262,7 +264,7 @@ async def test_threads_left_by_the_import_make_the_cases_share(project: Project,
     assert [message for message in outcome.notices if "desk share a process" in message]
 
 
-async def test_one_case_without_a_next_run_gets_a_process_of_its_own(project: Project) -> None:
+async def test_single_case_of_a_single_run_gets_a_fresh_process(project: Project) -> None:
     project.agent(AGENT + "import os, signal\n" + "inner = root_agent\n" + KILLER)
     project.cases("well", "kill")
     for name, state in (("well", "passed"), ("kill", "error")):
@@ -275,7 +277,7 @@ async def test_one_case_without_a_next_run_gets_a_process_of_its_own(project: Pr
         assert len(outcome.of(CaseStarted)) == 1
 
 
-async def test_what_cannot_start_is_there_with_its_reason(project: Project, children: Children) -> None:
+async def test_blocked_cases_appear_with_their_reason(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.agent(AGENT, "other")
     project.cases("well")
@@ -292,7 +294,7 @@ async def test_what_cannot_start_is_there_with_its_reason(project: Project, chil
     assert outcome.record("play").metrics["response_match_score"].status == "not_applicable"
 
 
-async def test_secrets_are_scored_but_not_shown(
+async def test_secrets_reach_scoring_but_are_not_published(
     project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "tr0ub4dor&3")
@@ -318,7 +320,7 @@ async def test_secrets_are_scored_but_not_shown(
     assert list(read_journal(journal.path)) == outcome.events
 
 
-async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Project, children: Children) -> None:
+async def test_full_disk_stops_the_run_and_keeps_stored_events(project: Project, children: Children) -> None:
     class FullDisk:
         notice = None
         answers = None
@@ -359,7 +361,7 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
     assert json.loads(writer.lines[0])["event"] == "RunStarted"
 
 
-async def test_where_nothing_can_be_written_one_notice_says_so(project: Project, children: Children) -> None:
+async def test_unwritable_journal_is_one_notice(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases("well")
     (project.root / "blocked").write_text("")
@@ -369,7 +371,7 @@ async def test_where_nothing_can_be_written_one_notice_says_so(project: Project,
     assert [event.level for event in outcome.of(Noticed)] == ["warning"]
 
 
-async def test_a_hundred_at_once(project: Project, children: Children) -> None:
+async def test_hundred_cases_at_once(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases(*(f"case {number}" for number in range(100)))
     options = RunOptions(concurrency=100)
@@ -377,7 +379,7 @@ async def test_a_hundred_at_once(project: Project, children: Children) -> None:
     assert outcome.store.counts() == {"passed": 100}
 
 
-async def test_a_large_answer_is_read_beside_the_loop(project: Project, children: Children) -> None:
+async def test_large_answer_is_parsed_outside_the_event_loop(project: Project, children: Children) -> None:
     """Fifteen megabytes of answer: they are decoded in a thread, so that the event loop need not."""
     project.agent(
         "def root_agent(message, session):\n"

@@ -1,4 +1,4 @@
-"""Criteria that ask somebody: side by side, in any order, and whatever becomes of the process that asks for them."""
+"""Criteria that ask judges: side by side, in any order, and when the scorer dies."""
 
 import asyncio
 import os
@@ -64,7 +64,7 @@ def summary(scored: Iterable[Scored]) -> list[tuple[str, str]]:
     return [(one.result.name, one.result.status) for one in scored]
 
 
-async def test_whatever_order_answers_come_in_results_stand_in_that_of_the_criteria(children: Children) -> None:
+async def test_results_are_in_the_order_of_the_criteria(children: Children) -> None:
     seen: list[str] = []
     criteria = (ask("hold", "ask_1"), ROUGE, ask("release", "ask_2"), CALLS)
     scored = await children.scorer.score(conversation(*criteria), lambda one: seen.append(one.result.name))
@@ -80,7 +80,7 @@ async def test_cases_do_not_wait_for_each_other(children: Children) -> None:
     assert summary(await held) == [("ask", "passed")]
 
 
-async def test_each_case_is_asked_about_in_the_environment_of_its_agent(children: Children) -> None:
+async def test_each_case_is_judged_in_the_environment_of_its_agent(children: Children) -> None:
     limit(children, in_flight=7, max_calls=10, use_cache=False, cache_dir=Path("/state/cache"))
     one, two = await asyncio.gather(details(children, repeat=3), details(children, who="two", all_votes=True))
     assert (one["who"], one["repeat"], one["all_votes"]) == ("one", 3, False)
@@ -89,13 +89,13 @@ async def test_each_case_is_asked_about_in_the_environment_of_its_agent(children
     assert one["keeps"] == [True, False], "an answer with a secret is not kept"
 
 
-async def test_limits_are_those_of_the_newest_run(children: Children) -> None:
+async def test_limits_of_the_newest_run_apply(children: Children) -> None:
     await details(children)
     limit(children, max_calls=3)
     assert (await details(children))["limits"][1] == 3
 
 
-async def test_another_scorer_does_not_get_the_whole_budget_again(children: Children) -> None:
+async def test_new_scorer_gets_only_the_remaining_budget(children: Children) -> None:
     limit(children, max_calls=10)
     await details(children, ask("count"), ask("count", "ask_2"))
     assert children.scorer.pid is not None
@@ -107,7 +107,7 @@ async def test_another_scorer_does_not_get_the_whole_budget_again(children: Chil
     assert (await details(children))["limits"][1] == 10, "a new run has its own"
 
 
-async def test_a_custom_metric_is_handed_on_with_its_definition(children: Children) -> None:
+async def test_custom_metric_is_sent_with_its_definition(children: Children) -> None:
     custom = {"ask": {"code_config": {"name": "desk.metrics.polite"}}}
     case = conversation(ask())
     case.custom = custom
@@ -115,14 +115,14 @@ async def test_a_custom_metric_is_handed_on_with_its_definition(children: Childr
     assert scored[0].result.details["custom"] == custom["ask"]
 
 
-async def test_what_was_asked_is_counted(children: Children) -> None:
+async def test_judge_calls_are_counted(children: Children) -> None:
     tally = (await details(children, ask("count")))["tally"]
     assert tally == {"calls": 3, "cached": 2, "input_tokens": 40, "output_tokens": 4, "seconds": 0.0}
     assert "tally" not in await details(children)
 
 
 @pytest.mark.parametrize(("do", "reason"), [("raise", "LookupError: no such sentence"), ("exit", "SystemExit: enough")])
-async def test_a_criterion_that_raises_is_its_own_error(do: str, reason: str, children: Children) -> None:
+async def test_exception_of_a_criterion_is_its_own_error(do: str, reason: str, children: Children) -> None:
     scored = await children.scorer.score(conversation(ask(do), ask(name="ask_2")), lambda one: None)
     assert summary(scored) == [("ask", "error"), ("ask_2", "passed")]
     assert reason in scored[0].result.reason
@@ -133,20 +133,20 @@ async def test_a_criterion_that_raises_is_its_own_error(do: str, reason: str, ch
     ("do", "who", "reason"),
     [("nothing", "one", "NoneType"), ("cancelled", "one", "CancelledError"), ("", "nobody", "no such office")],
 )
-async def test_whatever_happens_there_is_a_result(do: str, who: str, reason: str, children: Children) -> None:
+async def test_every_criterion_gets_a_result(do: str, who: str, reason: str, children: Children) -> None:
     """A task that ended without one would be waited for without end."""
     scored = await children.scorer.score(conversation(ask(do), CALLS, who=who), lambda one: None)
     assert summary(scored) == [("ask", "error"), (CALLS.name, "passed")]
     assert reason in scored[0].result.reason
 
 
-async def test_nobody_to_ask_is_not_evaluated_and_says_what_to_set(children: Children) -> None:
+async def test_missing_judge_is_not_evaluated_with_a_hint(children: Children) -> None:
     scored = await children.scorer.score(conversation(ask("unavailable")), lambda one: None)
     assert summary(scored) == [("ask", "not_evaluated")]
     assert scored[0].result.reason == "gemini needs a key: set GOOGLE_API_KEY"
 
 
-async def test_pauses_and_notices_are_told(children: Children) -> None:
+async def test_pauses_and_notices_are_forwarded(children: Children) -> None:
     waits: list[tuple[str, float, str]] = []
     notices: list[str] = []
     limit(children, waits, on_notice=notices.append)
@@ -155,7 +155,7 @@ async def test_pauses_and_notices_are_told(children: Children) -> None:
     assert notices == ["answers cannot be kept"]
 
 
-async def test_what_is_cancelled_asks_nobody_any_more(children: Children) -> None:
+async def test_cancelled_scoring_asks_no_more_judges(children: Children) -> None:
     shown: list[Scored] = []
     task = asyncio.create_task(
         children.scorer.score(conversation(CALLS, ask("hold", "ask_held")), lambda one: shown.append(one))
@@ -169,7 +169,7 @@ async def test_what_is_cancelled_asks_nobody_any_more(children: Children) -> Non
     assert (await details(children))["cancelled"] == ["ask_held"]
 
 
-async def test_what_is_forgone_leaves_what_is_computed(children: Children) -> None:
+async def test_skipping_judges_keeps_computed_verdicts(children: Children) -> None:
     seen: list[str] = []
     case = conversation(ask("hold", "ask_held"), ROUGE, CALLS)
     task = asyncio.create_task(children.scorer.score(case, lambda one: seen.append(one.result.name)))
@@ -180,7 +180,7 @@ async def test_what_is_forgone_leaves_what_is_computed(children: Children) -> No
     assert (await details(children))["cancelled"] == ["ask_held"]
 
 
-async def test_forgone_when_all_is_computed_it_is_done(children: Children) -> None:
+async def test_skipping_judges_completes_a_computed_request(children: Children) -> None:
     seen: list[str] = []
     case = conversation(ask("hold", "ask_held"), CALLS)
     task = asyncio.create_task(children.scorer.score(case, lambda one: seen.append(one.result.name)))
@@ -190,9 +190,7 @@ async def test_forgone_when_all_is_computed_it_is_done(children: Children) -> No
     assert summary(await task) == [(CALLS.name, "passed")]
 
 
-async def test_questions_under_way_are_asked_again_once_when_the_scorer_dies(
-    children: Children, tmp_path: Path
-) -> None:
+async def test_pending_questions_are_asked_again_once_if_the_scorer_dies(children: Children, tmp_path: Path) -> None:
     seen: list[str] = []
     deadly = ask("die once", "ask_deadly", marker=str(tmp_path / "died"))
     scored = await children.scorer.score(
@@ -203,14 +201,14 @@ async def test_questions_under_way_are_asked_again_once_when_the_scorer_dies(
     assert scored[1].result.details["who"] == "one", "the next scorer knows the environment too"
 
 
-async def test_what_kills_the_scorer_twice_is_an_error_and_computed_verdicts_stay(children: Children) -> None:
+async def test_judged_criterion_that_kills_the_scorer_twice_is_an_error(children: Children) -> None:
     scored = await children.scorer.score(conversation(CALLS, ask("die")), lambda one: None)
     assert summary(scored) == [(CALLS.name, "passed"), ("ask", "error")]
     assert "exit code 3" in scored[1].result.reason
     assert summary(await children.scorer.score(conversation(ask()), lambda one: None)) == [("ask", "passed")]
 
 
-async def test_a_killed_calculation_is_not_blamed_on_questions(children: Children) -> None:
+async def test_crash_in_a_calculation_is_not_blamed_on_judges(children: Children) -> None:
     """Each criterion has its own attempts, and a question lost in another's death does not lose one of its own."""
     held = asyncio.create_task(children.scorer.score(conversation(ask("hold")), lambda one: None))
     results: list[Scored] = []
@@ -239,7 +237,7 @@ def patience(children: Children, monkeypatch: pytest.MonkeyPatch, seconds: float
     children.scorer._stop_clock()
 
 
-async def test_a_long_wait_is_no_hang(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_wait_for_a_judge_is_not_a_hang(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge may take longer than a calculation: the scorer says now and then that it is alive."""
     await details(children)
     patience(children, monkeypatch, 0.5)
@@ -262,9 +260,7 @@ async def test_a_long_wait_is_no_hang(children: Children, monkeypatch: pytest.Mo
     assert children.scorer.pid == pid
 
 
-async def test_a_question_that_calculates_without_end_is_given_up(
-    children: Children, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_endless_calculation_is_given_up(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     await details(children)
     patience(children, monkeypatch, 0.5)
     scored = await children.scorer.score(conversation(CALLS, ask("hang")), lambda one: None)
@@ -272,7 +268,7 @@ async def test_a_question_that_calculates_without_end_is_given_up(
     assert "SIGKILL" in scored[1].result.reason
 
 
-async def test_an_explanation_that_is_too_large_leaves_the_verdict_and_who_judged(children: Children) -> None:
+async def test_too_large_explanation_is_dropped_but_not_the_verdict(children: Children) -> None:
     scored = await children.scorer.score(conversation(ask("flood")), lambda one: None)
     assert summary(scored) == [("ask", "passed")]
     details = scored[0].result.details
@@ -291,7 +287,7 @@ async def test_closing_does_not_wait_for_judges(children: Children) -> None:
     held.cancel()
 
 
-async def test_a_line_carries_frames_of_another_room(children: Children) -> None:
+async def test_channel_carries_frames_of_other_handlers(children: Children) -> None:
     said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     scorer = children.scorer
     line = scorer.open_channel(ENVIRONMENT, said.put_nowait, lambda how: None)
@@ -307,7 +303,7 @@ async def test_a_line_carries_frames_of_another_room(children: Children) -> None
     assert (await details(children))["cancelled"] == ["stay"]
 
 
-async def test_a_line_is_lost_with_the_scorer(children: Children) -> None:
+async def test_channel_is_lost_with_the_scorer(children: Children) -> None:
     lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     line = children.scorer.open_channel(ENVIRONMENT, said.put_nowait, lost.set_result)

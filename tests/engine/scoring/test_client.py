@@ -1,4 +1,4 @@
-"""The scorer: verdicts as they come, crashes that stay where they belong, and no import that nobody needs."""
+"""The scorer: verdicts one by one, isolated crashes, and no unnecessary imports."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ def conversation(*criteria: Criterion, answer: str = "ok") -> Conversation:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_each_verdict_comes_by_itself_and_in_order(children: Children) -> None:
+async def test_computed_verdicts_arrive_one_by_one_in_order(children: Children) -> None:
     seen: list[str] = []
     scored = await children.scorer.score(
         conversation(CALLS, ROUGE, answer="no"), lambda one: seen.append(one.result.name)
@@ -40,7 +40,7 @@ async def test_each_verdict_comes_by_itself_and_in_order(children: Children) -> 
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_many_at_once_do_not_mix(children: Children) -> None:
+async def test_many_conversations_do_not_mix(children: Children) -> None:
     answers = [f"ok {'x ' * number}" for number in range(50)]
     results = await asyncio.gather(
         *(children.scorer.score(conversation(ROUGE, answer=answer), lambda one: None) for answer in answers)
@@ -49,7 +49,7 @@ async def test_many_at_once_do_not_mix(children: Children) -> None:
     assert scores == [pytest.approx(2 / (number + 2)) for number in range(50)]
 
 
-async def test_what_kills_the_scorer_twice_is_an_error_and_the_rest_is_scored() -> None:
+async def test_criterion_that_kills_the_scorer_twice_is_an_error() -> None:
     async with Children() as children:
         results: list[Scored] = []
 
@@ -74,7 +74,7 @@ async def test_what_kills_the_scorer_twice_is_an_error_and_the_rest_is_scored() 
     assert scored[1].result.status == "passed"
 
 
-async def test_a_scorer_that_does_not_start_is_an_error_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_scorer_that_does_not_start_is_an_error_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "")
     monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "workbench.engine.no_such_module")
     async with Children() as children:
@@ -83,7 +83,7 @@ async def test_a_scorer_that_does_not_start_is_an_error_that_says_why(monkeypatc
     assert "no_such_module" in scored[0].result.reason
 
 
-def test_a_metric_that_raises_is_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_of_a_metric_is_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(request: ScoreRequest) -> Scored:
         raise KeyError("no such key")
 
@@ -94,14 +94,14 @@ def test_a_metric_that_raises_is_its_own_error(monkeypatch: pytest.MonkeyPatch) 
     assert "no such key" in result.details["traceback"]
 
 
-def test_a_conversation_of_another_length_is_refused_with_the_reason() -> None:
+def test_conversation_with_another_number_of_turns_is_an_error() -> None:
     case = Case([], None, (), True, expected=[turn("a"), turn("b")], actual=[turn("a")])
     result = score_one(case, TRAJECTORY).result
     assert result.status == "error"
     assert "expected 2 turns, got 1" in result.reason
 
 
-async def test_a_large_conversation_goes_through() -> None:
+async def test_large_conversation_is_scored() -> None:
     """Each turn may be as large as a frame; together they are larger."""
     text = "word " * 2_000_000
     actual: list[dict[str, Any]] = [turn("hello", text), turn("again", text)]
@@ -113,7 +113,7 @@ async def test_a_large_conversation_goes_through() -> None:
 
 
 @pytest.mark.parametrize(("name", "imported"), [("tool_trajectory_avg_score", False), ("response_match_score", True)])
-def test_the_stemmer_is_imported_only_for_text(name: str, imported: bool) -> None:
+def test_stemmer_is_imported_only_for_text(name: str, imported: bool) -> None:
     code = f"""
 import socket, sys
 from workbench.agents.worker.frames import Channel, send

@@ -1,4 +1,4 @@
-"""A verdict on its way out of the scorer, however much stands in its details."""
+"""Frames of verdicts, however large their details are."""
 
 import json
 from collections.abc import Callable
@@ -27,13 +27,13 @@ def travelled(prompt: str, turns: int, clean: Callable[[str], str] = str) -> Any
     return one
 
 
-def test_what_fits_travels_as_it_is() -> None:
+def test_results_that_fit_are_sent_unchanged() -> None:
     prompt = "ask " + "x" * 100_000
     message = travelled(prompt, 3)
     assert [turn["details"]["questions"][0]["prompt"] for turn in message["turns"]] == [prompt] * 3
 
 
-def test_results_go_together_unless_that_is_too_large() -> None:
+def test_results_share_a_frame_unless_they_are_too_large() -> None:
     def counted(text: str) -> list[list[int]]:
         """The indexes in each frame."""
         result = MetricResult("rouge", "passed", 1.0, 0.5, text)
@@ -44,7 +44,7 @@ def test_results_go_together_unless_that_is_too_large() -> None:
     assert counted("x" * (MAX_FRAME // 2)) == [[0], [3]]
 
 
-def test_of_too_large_questions_the_middle_is_left_out_and_what_the_judge_found_stays() -> None:
+def test_long_prompts_are_shortened_but_not_the_findings() -> None:
     message = travelled("first " + "x" * 200_000 + " last", 100)
     questions = [turn["details"]["questions"][0] for turn in message["turns"]]
     questions += message["result"]["details"]["stop"]["questions"]
@@ -57,13 +57,13 @@ def test_of_too_large_questions_the_middle_is_left_out_and_what_the_judge_found_
     assert all(turn["details"]["texts"] == [{"sentences": LABELLED}] for turn in message["turns"])
 
 
-def test_where_even_that_is_too_large_the_verdict_travels_alone() -> None:
+def test_verdict_is_sent_alone_if_its_explanation_is_too_large() -> None:
     message = travelled("x" * 9_999, 2_000)
     assert "left_out" in message["result"]["details"]
     assert all(turn["details"] == {} for turn in message["turns"])
 
 
-def test_a_secret_is_taken_out_before_a_question_is_cut() -> None:
+def test_secrets_are_removed_before_a_prompt_is_cut() -> None:
     secret = "sk-0123456789"
     prompt = "x" * 4_995 + secret + "x" * 200_000
     message = travelled(prompt, 100, lambda text: text.replace(secret, "[secret]"))

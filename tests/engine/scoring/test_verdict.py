@@ -34,13 +34,13 @@ def test_status(statuses: list[MetricStatus], expected: CaseStatus) -> None:
         assert case_status(results(*order)) == expected
 
 
-def test_what_is_not_evaluated_can_be_left_out() -> None:
+def test_not_evaluated_metrics_can_be_ignored() -> None:
     assert case_status(results("passed", "not_evaluated"), allow_not_evaluated=True) == "passed"
     assert case_status(results("failed", "not_evaluated"), allow_not_evaluated=True) == "failed"
     assert case_status(results("not_evaluated"), allow_not_evaluated=True) == "not_evaluated"
 
 
-def test_the_error_of_a_metric_is_told() -> None:
+def test_error_of_a_metric_is_the_error_of_the_case() -> None:
     crashed = MetricResult("m", "error", None, 1.0, "KeyError", {"traceback": "Traceback …"})
     error = metric_error([Scored(crashed)])
     assert error is not None
@@ -81,7 +81,7 @@ def judged(*faults: str, status: MetricStatus = "error", answered: bool = True) 
         (["limit", ""], "judge", "--max-judge-calls"),
     ],
 )
-def test_the_error_of_a_judge_is_the_judges(faults: list[str], kind: str, hint: str) -> None:
+def test_judge_failure_has_the_kind_judge(faults: list[str], kind: str, hint: str) -> None:
     error = metric_error([judged(*faults)])
     assert error is not None
     assert error.kind == kind
@@ -90,14 +90,14 @@ def test_the_error_of_a_judge_is_the_judges(faults: list[str], kind: str, hint: 
 
 
 @pytest.mark.parametrize("fault", ["quota", "timeout", "http", "connection"])
-def test_nothing_is_said_to_be_kept_if_nothing_was_answered(fault: str) -> None:
+def test_hint_mentions_stored_answers_only_if_there_are_any(fault: str) -> None:
     error = metric_error([judged(fault, answered=False)])
     assert error is not None
     assert error.hint
     assert "kept" not in error.hint
 
 
-def test_a_reply_that_was_cut_names_the_remedy() -> None:
+def test_cut_reply_has_a_hint() -> None:
     error = metric_error([judged("cut")])
     assert error is not None
     assert (error.kind, error.hint) == (
@@ -107,7 +107,7 @@ def test_a_reply_that_was_cut_names_the_remedy() -> None:
 
 
 @pytest.mark.parametrize(("who", "hint"), [("judge", "Another judge_model"), ("service", "asks the service again")])
-def test_what_a_judge_or_service_passed_over_is_its_fault(who: str, hint: str) -> None:
+def test_skipped_items_are_the_judges_fault(who: str, hint: str) -> None:
     reason = "turn 1: the judge gave no verdict on r1 (3 samples)"
     error = metric_error([Scored(MetricResult("m", "error", None, 0.5, reason, {who: {}}))])
     assert error is not None
@@ -115,11 +115,11 @@ def test_what_a_judge_or_service_passed_over_is_its_fault(who: str, hint: str) -
     assert hint in error.hint
 
 
-def test_a_fault_in_a_turn_that_has_its_verdict_is_no_fault_of_the_case() -> None:
+def test_fault_in_a_judged_turn_is_not_the_cases_fault() -> None:
     assert [fault.kind for fault in faults_behind(judged("quota"))] == ["quota"]
 
 
-def test_a_limit_of_calls_is_no_error() -> None:
+def test_call_limit_is_not_an_error() -> None:
     scored = only_limited(judged("limit", "limit"))
     assert scored.result.status == "not_evaluated"
     assert scored.result.score == 1.0, "what was judged keeps its score"
@@ -128,10 +128,10 @@ def test_a_limit_of_calls_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("faults", [["limit", "http"], ["limit", ""], []])
-def test_what_is_wrong_besides_the_limit_stays_an_error(faults: list[str]) -> None:
+def test_other_faults_besides_the_limit_stay_errors(faults: list[str]) -> None:
     assert only_limited(judged(*faults)).result.status == "error"
 
 
-def test_a_verdict_is_never_changed_by_the_limit() -> None:
+def test_limit_never_changes_a_verdict() -> None:
     passed = judged("limit", status="passed")
     assert only_limited(passed) is passed

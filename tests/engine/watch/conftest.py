@@ -1,4 +1,4 @@
-"""Three agents, two of which import a module that they share."""
+"""Three agents, two of which import a shared module."""
 
 import json
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What is done next."""
+"""The next job of the watch."""
 
 from collections.abc import Collection
 
@@ -47,7 +47,7 @@ def test_the_cheapest_depth_comes_first() -> None:
     assert board.depths == {}
 
 
-def test_a_save_makes_what_is_under_way_obsolete_and_leaves_the_rest() -> None:
+def test_save_makes_only_its_running_cases_obsolete() -> None:
     board = Board()
     board.take(saved({A: "run", B: "run"}))
     board.started([A, B], "run")
@@ -61,7 +61,7 @@ def test_a_save_makes_what_is_under_way_obsolete_and_leaves_the_rest() -> None:
     assert job.keys == (A,)
 
 
-def test_a_cheaper_save_does_not_make_a_deeper_job_shallow() -> None:
+def test_cheaper_save_does_not_reduce_a_deeper_job() -> None:
     board = Board()
     board.take(saved({A: "run"}))
     board.started([A], "run")
@@ -69,7 +69,7 @@ def test_a_cheaper_save_does_not_make_a_deeper_job_shallow() -> None:
     assert board.depths == {A: "run"}
 
 
-def test_above_the_limit_it_waits() -> None:
+def test_job_above_the_limit_waits() -> None:
     board = Board(limit=Limit(9))
     board.take(saved({A: "run", B: "run"}))
     assert board.next_job(lambda key: False, cost) is None
@@ -81,13 +81,13 @@ def test_above_the_limit_it_waits() -> None:
     assert board.next_job(lambda key: False, cost) is None, "a new save is asked for again"
 
 
-def test_deciding_costs_nothing_and_is_never_held_back() -> None:
+def test_deciding_never_waits() -> None:
     board = Board(limit=Limit(0, 0.0))
     board.take(saved({A: "decide"}))
     assert board.next_job(lambda key: False, cost) is not None
 
 
-def test_what_cannot_be_imported_stays_stale() -> None:
+def test_blocked_cases_stay_stale() -> None:
     board = Board()
     board.take(saved({A: "run", B: "run"}, blocked=[A]))
     job = board.next_job(lambda key: False, cost)
@@ -104,7 +104,7 @@ def test_only_armed_cases_run() -> None:
     assert job.keys == (B,)
 
 
-def test_what_nobody_knows_the_cost_of_waits_too() -> None:
+def test_job_with_unknown_cost_waits() -> None:
     board = Board(limit=Limit(1000))
     board.take(saved({A: "run"}))
     assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
@@ -129,19 +129,17 @@ def test_what_nobody_knows_the_cost_of_waits_too() -> None:
         (Estimate(1, 0), Limit(money=0.0), False),
     ],
 )
-def test_a_limit_of_money_and_what_protects_where_the_price_is_not_known(
-    estimate: Estimate, limit: Limit, above: bool
-) -> None:
+def test_money_limit_with_and_without_known_prices(estimate: Estimate, limit: Limit, above: bool) -> None:
     assert estimate.above(limit) is above
 
 
-def test_the_cost_in_words() -> None:
+def test_cost_as_text() -> None:
     assert Estimate(7, 35, "about $0.06").words(40) == "7 of 40 stale, about 35 calls, about $0.06"
     assert Estimate(7, 1, "cost not known").words(40) == "7 of 40 stale, about 1 call, cost not known"
     assert Estimate(1000, 0).words(2000) == "1,000 of 2,000 stale"
 
 
-def test_what_came_to_nothing_is_not_started_again_until_a_save_concerns_it() -> None:
+def test_held_cases_wait_for_another_save() -> None:
     board = Board()
     board.take(saved({A: "run", B: "run"}))
     board.started([A, B], "run")

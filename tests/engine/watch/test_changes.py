@@ -1,4 +1,4 @@
-"""Changes as they settle, with the real watcher of files."""
+"""Batches of file changes, with the real file watcher."""
 
 import asyncio
 import json
@@ -59,14 +59,14 @@ async def watching(
         await asyncio.wait_for(task, WITHIN)
 
 
-async def test_a_save_is_one_batch(tmp_path: Path) -> None:
+async def test_save_is_one_batch(tmp_path: Path) -> None:
     path = tmp_path / "agent.py"
     async with watching(tmp_path) as seen:
         path.write_text("x = 1\n")
         assert (await seen.next()).paths == {path}
 
 
-async def test_a_save_by_renaming_is_one_of_the_file(tmp_path: Path) -> None:
+async def test_save_by_renaming_reports_the_file(tmp_path: Path) -> None:
     path, draft = tmp_path / "agent.py", tmp_path / "agent.py.tmp"
     path.write_text("x = 1\n")
     async with watching(tmp_path) as seen:
@@ -75,7 +75,7 @@ async def test_a_save_by_renaming_is_one_of_the_file(tmp_path: Path) -> None:
         assert (await seen.until(path))[-1].paths == {path}
 
 
-async def test_half_a_file_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_half_written_file_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow editor writes the other half a moment after it was seen that it lacks."""
     path = tmp_path / "agent.py"
     halves = ["def root_agent(message,", " session):\n    return message\n"]
@@ -94,14 +94,14 @@ async def test_half_a_file_is_waited_for(tmp_path: Path, monkeypatch: pytest.Mon
         assert seen.batches.empty()
 
 
-async def test_what_stays_broken_is_told_all_the_same(tmp_path: Path) -> None:
+async def test_broken_file_is_reported_after_a_pause(tmp_path: Path) -> None:
     path = tmp_path / "agent.py"
     async with watching(tmp_path) as seen:
         path.write_text("def root_agent(\n")
         assert (await seen.next()).paths == {path}
 
 
-async def test_a_thousand_files_are_one_batch(tmp_path: Path) -> None:
+async def test_thousand_files_are_one_batch(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     lock = tmp_path / ".git" / "index.lock"
     async with watching(tmp_path, lambda: [tmp_path]) as seen:
@@ -142,7 +142,7 @@ async def test_git_switch_is_one_batch(tmp_path: Path) -> None:
         assert seen.batches.empty()
 
 
-async def test_a_new_folder_is_watched_with_what_it_holds(tmp_path: Path) -> None:
+async def test_new_folder_is_watched_with_its_files(tmp_path: Path) -> None:
     async with watching(tmp_path) as seen:
         folder = tmp_path / "prompts"
         folder.mkdir()
@@ -155,7 +155,7 @@ async def test_a_new_folder_is_watched_with_what_it_holds(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("others", ["no other folder", "another folder"])
-async def test_that_the_project_is_gone_is_told_and_that_it_is_back(tmp_path: Path, others: str) -> None:
+async def test_missing_and_returned_project_is_reported(tmp_path: Path, others: str) -> None:
     root, away, settings = tmp_path / "project", tmp_path / "away", tmp_path / "settings"
     root.mkdir()
     settings.mkdir()
@@ -178,7 +178,7 @@ async def test_that_the_project_is_gone_is_told_and_that_it_is_back(tmp_path: Pa
     assert told.empty()
 
 
-async def test_a_folder_that_was_gone_and_is_back(tmp_path: Path) -> None:
+async def test_returned_folder_is_watched_again(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
     path = root / "agent.py"
@@ -197,7 +197,7 @@ async def test_a_folder_that_was_gone_and_is_back(tmp_path: Path) -> None:
         await seen.until(path)
 
 
-async def test_polling_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_polling_finds_the_same_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WATCHFILES_FORCE_POLLING", "1")
     path = tmp_path / "agent.py"
     path.write_text("x = 1\n")
@@ -219,11 +219,11 @@ async def test_polling_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "desk/#agent.py#",
     ],
 )
-def test_what_nobody_cares_about(name: str) -> None:
+def test_temporary_files_are_not_watched(name: str) -> None:
     assert not is_watched(Path("/project") / name)
 
 
-def test_half_written(tmp_path: Path) -> None:
+def test_half_written_files_are_recognised(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text, unfinished in (("", True), ('{"a": ', True), ("{}", False), ("[1, 2", True)):
         path.write_text(text)
@@ -235,7 +235,7 @@ def test_half_written(tmp_path: Path) -> None:
     assert looks_unfinished(tmp_path / "not there.py")
 
 
-def test_file_systems_of_the_network_are_polled(tmp_path: Path) -> None:
+def test_network_file_systems_are_polled(tmp_path: Path) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n23 22 0:40 / /home rw shared:1 - nfs4 server:/home rw\n"
@@ -277,7 +277,7 @@ class _Told:
         (RuntimeError("Error creating recommended watcher: Too many open files (os error 24)"), "max_user_instances"),
     ],
 )
-async def test_where_the_system_has_no_watches_left_folders_are_looked_at(
+async def test_folders_are_polled_if_the_system_has_no_watches_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     monkeypatch.setattr("watchfiles.awatch", _Told(error))
@@ -293,7 +293,7 @@ async def test_where_the_system_has_no_watches_left_folders_are_looked_at(
     assert said in told[0]
 
 
-async def test_a_folder_that_nobody_may_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreadable_folder_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed, path = tmp_path / "closed", tmp_path / "agent.py"
     closed.mkdir()
     asked: list[set[Path]] = []
@@ -312,7 +312,7 @@ async def test_a_folder_that_nobody_may_read_is_left_out(tmp_path: Path, monkeyp
     assert asked == [{tmp_path}]
 
 
-async def test_a_folder_that_goes_while_the_watch_begins_is_no_reason_to_poll(
+async def test_folder_deleted_at_the_start_is_no_reason_to_poll(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Callable[..., AsyncIterator[object]]] = [_Told(FileNotFoundError("gone")), watchfiles.awatch]
@@ -327,7 +327,7 @@ async def test_a_folder_that_goes_while_the_watch_begins_is_no_reason_to_poll(
     assert told == []
 
 
-async def test_after_standing_still_and_after_very_many_files_everything_is_looked_at(
+async def test_all_files_are_checked_after_a_stop_or_lost_events(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What the system had to tell meanwhile may be more than it keeps, and `watchfiles` says nothing of it."""
@@ -339,7 +339,7 @@ async def test_after_standing_still_and_after_very_many_files_everything_is_look
     assert told == [False, True, True, False]
 
 
-async def test_a_lock_that_a_dead_git_left_holds_nothing_up(tmp_path: Path) -> None:
+async def test_lock_of_a_dead_git_does_not_delay(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     lock = tmp_path / ".git" / "index.lock"
     lock.touch()

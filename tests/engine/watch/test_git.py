@@ -1,4 +1,4 @@
-"""When git is about to change files."""
+"""Detection of a git command that is changing files."""
 
 import os
 import time
@@ -29,14 +29,14 @@ def make(path: Path, *, folder: bool, age: float) -> None:
     ],
 )
 @pytest.mark.parametrize("place", ["", "projects/desk"])
-def test_what_git_leaves_while_it_works(tmp_path: Path, name: str, age: float, works: bool, place: str) -> None:
+def test_git_is_working_while_its_files_exist(tmp_path: Path, name: str, age: float, works: bool, place: str) -> None:
     root = tmp_path / place
     root.mkdir(parents=True, exist_ok=True)
     make(tmp_path / ".git" / name, folder=name.startswith("rebase"), age=age)
     assert git_works(root, LONGEST) is works
 
 
-def test_a_work_tree_has_its_lock_elsewhere(tmp_path: Path) -> None:
+def test_lock_of_a_work_tree_is_found(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / ".git").write_text("gitdir: ../repository/.git/worktrees/tree\n")
@@ -45,6 +45,6 @@ def test_a_work_tree_has_its_lock_elsewhere(tmp_path: Path) -> None:
     assert git_works(tree, LONGEST)
 
 
-def test_without_git_nobody_works(tmp_path: Path) -> None:
+def test_folder_without_git_is_never_working(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("")
     assert not git_works(tmp_path, LONGEST)

@@ -1,4 +1,4 @@
-"""Which cases a change can affect, and how deep."""
+"""The cases that a change can affect, and the effect that they need."""
 
 from pathlib import Path
 
@@ -23,43 +23,43 @@ from workbench.engine.watch.impact import Saves, impact
     ],
 )
 @pytest.mark.parametrize("seen", [True, False], ids=["seen", "never ran"])
-def test_what_nothing_reads_runs_nothing(shop: Shop, name: str, seen: bool) -> None:
+def test_unread_file_runs_nothing(shop: Shop, name: str, seen: bool) -> None:
     found = shop.changes(lambda: shop.write(name, "new\n"), name, seen=seen)
     assert found.depths == {}
     assert found.idle == {shop.root / name}
 
 
-def test_a_module_of_two_agents_is_run_by_exactly_these(shop: Shop) -> None:
+def test_shared_module_runs_exactly_its_two_agents(shop: Shop) -> None:
     name = "shared/words.py"
     found = shop.changes(lambda: shop.write(name, "def reply(message):\n    return ''\n"), name)
     assert found.of("run") == set(found.depths) == shop.keys(["desk", "router"])
     assert {change.name for changes in found.changes.values() for change in changes} == {name}
 
 
-def test_before_the_first_run_the_sources_tell_who_imports_a_module(shop: Shop) -> None:
+def test_before_the_first_run_sources_show_the_importers(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("shared/words.py", "\n"), "shared/words.py", seen=False)
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
 @pytest.mark.parametrize("name", ["desk/agent.py", "desk/prompt.txt"])
-def test_before_the_first_run_another_agents_file_runs_only_who_names_that_agent(shop: Shop, name: str) -> None:
+def test_before_the_first_run_another_agents_file_runs_only_agents_that_name_it(shop: Shop, name: str) -> None:
     shop.write("greeter/agent.py", f"# the agent reads prompt.txt\n{ALONE}")
     shop.write("router/agent.py", "from desk.agent import root_agent\n")
     found = shop.changes(lambda: shop.write(name, ALONE), name, seen=False)
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
-def test_a_module_of_its_own_folder_is_the_agents_alone(shop: Shop) -> None:
+def test_module_in_an_agents_folder_runs_only_that_agent(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/agent.py", ALONE), "desk/agent.py")
     assert found.of("run") == set(found.depths) == shop.keys(["desk"])
 
 
-def test_a_new_module_in_its_folder_counts_too(shop: Shop) -> None:
+def test_new_module_in_the_agents_folder_counts(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/tools.py", "x = 1\n"), "desk/tools.py")
     assert set(found.depths) == shop.keys(["desk"])
 
 
-def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop) -> None:
+def test_file_written_by_an_agent_runs_nothing(shop: Shop) -> None:
     notes = shop.write("desk/notes.json", "1")
     for agent in ("desk", "router"):
         shop.touched[shop.root / agent].files.add(notes)
@@ -71,7 +71,7 @@ def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop
     assert set(found.depths) == shop.keys(["router"])
 
 
-def test_data_counts_if_it_was_read(shop: Shop) -> None:
+def test_data_file_counts_only_if_it_was_read(shop: Shop) -> None:
     for name in ("desk/prompt.txt", "desk/other.txt", "data/prices.csv"):
         shop.write(name, "old\n")
     shop.touched[shop.root / "desk"].files |= {shop.root / "desk/prompt.txt", shop.root / "data/prices.csv"}
@@ -83,12 +83,12 @@ def test_data_counts_if_it_was_read(shop: Shop) -> None:
     assert not_read.depths == {}
 
 
-def test_what_was_read_and_is_deleted_counts(shop: Shop) -> None:
+def test_deleted_read_file_counts(shop: Shop) -> None:
     found = shop.changes((shop.root / "shared/words.py").unlink, "shared/words.py")
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
-def test_the_environment_is_that_of_the_agents_below_it(shop: Shop) -> None:
+def test_env_file_affects_the_agents_below_it(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/.env", "GREETING=hello\n"), "desk/.env")
     assert found.of("run") == set(found.depths) == shop.keys(["desk"])
     same = shop.changes(lambda: shop.write("desk/.env", "# a word\nGREETING=hello\n"), "desk/.env")
@@ -97,7 +97,7 @@ def test_the_environment_is_that_of_the_agents_below_it(shop: Shop) -> None:
     assert set(everybody.depths) == shop.keys(["router", "greeter"]), "the desk has one of its own"
 
 
-def test_only_cases_that_differ_run(shop: Shop) -> None:
+def test_only_changed_cases_run(shop: Shop) -> None:
     found = shop.changes(
         lambda: shop.cases("desk", one=turn("one"), two=turn("something else"), three=turn("three")),
         "desk/talk.evalset.json",
@@ -106,14 +106,14 @@ def test_only_cases_that_differ_run(shop: Shop) -> None:
     assert found.gone == set()
 
 
-def test_another_reference_is_scored_and_not_run(shop: Shop) -> None:
+def test_changed_reference_is_only_scored_again(shop: Shop) -> None:
     found = shop.changes(
         lambda: shop.cases("desk", one=turn("one", "another answer"), two=turn("two")), "desk/talk.evalset.json"
     )
     assert found.depths == {("desk/talk.evalset.json", "one"): "score"}
 
 
-def test_layout_and_order_are_no_change(shop: Shop) -> None:
+def test_layout_and_order_are_not_changes(shop: Shop) -> None:
     found = shop.changes(lambda: shop.cases("desk", two=turn("two"), one=turn("one")), "desk/talk.evalset.json")
     assert found.depths == {}
     path = shop.root / "desk/talk.evalset.json"
@@ -121,12 +121,12 @@ def test_layout_and_order_are_no_change(shop: Shop) -> None:
     assert spaced.depths == {}
 
 
-def test_a_case_that_is_gone_is_told(shop: Shop) -> None:
+def test_deleted_case_is_reported(shop: Shop) -> None:
     found = shop.changes(lambda: shop.cases("desk", one=turn("one")), "desk/talk.evalset.json")
     assert (found.depths, found.gone) == ({}, shop.keys(["desk"], "two"))
 
 
-def test_a_broken_evalset_runs_nothing(shop: Shop) -> None:
+def test_broken_evalset_runs_nothing(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/talk.evalset.json", '{"eval_set_id": '), "desk/talk.evalset.json")
     assert found.depths == {}
 
@@ -155,7 +155,7 @@ def judged_by(model: str) -> dict[str, object]:
         ({"response_match_score": 0.8}, {"response_match_score": {"threshold": 0.8}}, None),
     ],
 )
-def test_a_config_never_runs_the_agent(
+def test_config_never_runs_the_agent(
     shop: Shop, before: dict[str, object], after: dict[str, object], depth: str | None
 ) -> None:
     shop.criteria("desk", **before)
@@ -163,7 +163,7 @@ def test_a_config_never_runs_the_agent(
     assert found.depths == ({} if depth is None else dict.fromkeys(shop.keys(["desk"]), depth))
 
 
-def test_a_custom_metric_is_asked_about_its_threshold(shop: Shop) -> None:
+def test_custom_metric_is_scored_again_for_a_new_threshold(shop: Shop) -> None:
     def config(threshold: float) -> None:
         custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
         shop.write("desk/test_config.json", {"criteria": {"brief": threshold}, "custom_metrics": custom})
@@ -180,7 +180,7 @@ def test_a_custom_metric_is_asked_about_its_threshold(shop: Shop) -> None:
         {"criteria": {"brief": 0.5}, "custom_metrics": {"brief": {"code_config": {"name": "shared.judges.brief"}}}},
     ],
 )
-def test_a_function_that_judges_scores_what_it_judges(shop: Shop, config: dict[str, object]) -> None:
+def test_judging_function_scores_its_cases_again(shop: Shop, config: dict[str, object]) -> None:
     shop.write("desk/test_config.json", config)
     shop.write("shared/judges.py", "def strict(question): ...\n")
     found = shop.changes(lambda: shop.write("shared/judges.py", "def strict(question): pass\n"), "shared/judges.py")
@@ -188,7 +188,7 @@ def test_a_function_that_judges_scores_what_it_judges(shop: Shop, config: dict[s
     assert not found.idle
 
 
-def test_a_function_that_plays_the_user_runs_the_scenarios(shop: Shop) -> None:
+def test_function_that_plays_the_user_runs_scenarios(shop: Shop) -> None:
     shop.scenario_and_fixed()
     config = {"criteria": {}, "user_simulator_config": {"model": "python:shared.judges:user"}}
     shop.write("desk/test_config.json", config)
@@ -208,7 +208,7 @@ def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeyp
     assert not found.idle
 
 
-def test_file_that_appears_in_a_folder_that_was_listed_counts(shop: Shop) -> None:
+def test_new_file_in_a_listed_folder_counts(shop: Shop) -> None:
     shop.touched[shop.root / "desk"].folders.add(shop.root / "data")
     found = shop.changes(lambda: shop.write("data/new.csv", "1\n"), "data/new.csv")
     assert set(found.depths) == shop.keys(["desk"])
@@ -216,7 +216,7 @@ def test_file_that_appears_in_a_folder_that_was_listed_counts(shop: Shop) -> Non
     assert changed.depths == {}, "its name is what counts"
 
 
-def test_a_config_above_concerns_those_without_one_of_their_own(shop: Shop) -> None:
+def test_config_above_affects_evalsets_without_their_own(shop: Shop) -> None:
     shop.criteria("desk", response_match_score=0.8)
     found = shop.changes(
         lambda: shop.write("test_config.json", {"criteria": {"response_match_score": 0.1}}), "test_config.json"
@@ -224,13 +224,13 @@ def test_a_config_above_concerns_those_without_one_of_their_own(shop: Shop) -> N
     assert set(found.depths) == shop.keys(["router", "greeter"])
 
 
-def test_a_broken_config_decides_nothing(shop: Shop) -> None:
+def test_broken_config_decides_nothing(shop: Shop) -> None:
     shop.criteria("desk", response_match_score=0.8)
     found = shop.changes(lambda: shop.write("desk/test_config.json", '{"criteria": '), "desk/test_config.json")
     assert found.depths == {}
 
 
-def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
+def test_changed_simulated_user_runs_the_scenarios(shop: Shop) -> None:
     shop.scenario_and_fixed()
     shop.criteria("desk", response_match_score=0.8)
     content = {"criteria": {"response_match_score": 0.8}, "user_simulator_config": {"max_allowed_invocations": 3}}
@@ -238,7 +238,7 @@ def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
     assert found.depths == {("desk/talk.evalset.json", "simulated"): "run"}
 
 
-def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
+def test_settings_and_themes_affect_only_the_screen(shop: Shop) -> None:
     settings = shop.write("desk/config.toml", 'theme = "paper"\n')
     before = shop.snapshot()
     settings.write_text('theme = "night"\n')
@@ -247,7 +247,7 @@ def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
     assert (found.depths, found.screen_only, found.idle) == ({}, {settings}, set())
 
 
-def test_the_deepest_reason_holds(shop: Shop) -> None:
+def test_strongest_effect_wins(shop: Shop) -> None:
     def work() -> None:
         shop.criteria("desk", response_match_score=0.1)
         shop.write("desk/agent.py", ALONE)
@@ -258,7 +258,7 @@ def test_the_deepest_reason_holds(shop: Shop) -> None:
     assert {name for name, effect in changed if effect == "run"} == {"desk/agent.py"}
 
 
-def test_an_agent_that_is_another_one_runs(shop: Shop, tmp_path: Path) -> None:
+def test_changed_owner_runs_the_cases(shop: Shop, tmp_path: Path) -> None:
     shop.write(
         "talks/any.evalset.json",
         {

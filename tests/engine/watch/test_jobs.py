@@ -1,4 +1,4 @@
-"""What a job of the board becomes: which cases, in which order, and which verdicts hold."""
+"""Plans for jobs of the watch: their cases, order and valid verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,17 +38,17 @@ def order(shop: Shop, *keys: CaseName, options: RunOptions | None = None) -> lis
     return [(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries]
 
 
-def test_exactly_these_cases_in_this_order(shop: Shop) -> None:
+def test_run_plan_has_exactly_these_cases_in_order(shop: Shop) -> None:
     wanted = [key("router", "two"), key("desk", "one"), key("router", "one")]
     assert order(shop, *wanted) == wanted
 
 
-def test_each_repeat_of_a_case_stands_with_it(shop: Shop) -> None:
+def test_repeats_stay_with_their_case(shop: Shop) -> None:
     wanted = [key("greeter", "two"), key("greeter", "one")]
     assert order(shop, *wanted, options=RunOptions(runs=2)) == [wanted[0], wanted[0], wanted[1], wanted[1]]
 
 
-def test_a_fault_in_another_evalset_does_not_matter(shop: Shop) -> None:
+def test_fault_in_another_evalset_does_not_matter(shop: Shop) -> None:
     shop.write("router/talk.evalset.json", "{")
     assert order(shop, key("desk", "one"), key("desk", "two")) == [key("desk", "one"), key("desk", "two")]
 
@@ -76,14 +76,14 @@ def source_of(entry: PlanEntry) -> StoredSource:
     return entry.source
 
 
-def test_what_needs_no_judge_is_computed_again(shop: Shop) -> None:
+def test_computed_criteria_are_scored_again(shop: Shop) -> None:
     shop.criteria("desk", **{MATCH: 0.9})
     (entry,) = scored_again(shop, stored({MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
     assert source_of(entry).verdicts == ()
     assert [criterion.threshold for criterion in entry.criteria.config.criteria] == [0.9]
 
 
-def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> None:
+def test_judged_score_is_compared_with_the_current_threshold(shop: Shop) -> None:
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.9})
     (entry,) = scored_again(shop, stored({judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
@@ -93,7 +93,7 @@ def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize(("threshold", "holds"), [(0.5, True), (0.1, False)])
-def test_a_custom_metric_decides_by_itself(shop: Shop, threshold: float, holds: bool) -> None:
+def test_custom_metric_keeps_its_own_decision(shop: Shop, threshold: float, holds: bool) -> None:
     """It may be one of those where less is better: no threshold is compared with what it says."""
     custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
     judged = "final_response_match_v2"
@@ -107,7 +107,7 @@ def test_a_custom_metric_decides_by_itself(shop: Shop, threshold: float, holds: 
     assert [one for one in source_of(entry).verdicts if one.result.name == "brief"] == ([failed] if holds else [])
 
 
-def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
+def test_changed_reference_is_judged_again(shop: Shop) -> None:
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.5})
     (entry,) = scored_again(shop, stored({judged: 0.5}, "something else"), verdict(judged, 0.7, 0.5)).entries
@@ -118,7 +118,7 @@ def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
     assert started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
 
 
-def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
+def test_changed_function_judges_again(shop: Shop) -> None:
     custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
     shop.write("desk/test_config.json", {"criteria": {"brief": 0.5}, "custom_metrics": custom})
     case = stored({"brief": 0.5})
@@ -133,6 +133,6 @@ def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
         assert len(entry.source.verdicts) == kept
 
 
-def test_nothing_of_it_left(shop: Shop) -> None:
+def test_deleted_case_cannot_be_planned(shop: Shop) -> None:
     with pytest.raises(UsageFaultError, match="there is no evalset"):
         run_plan(shop.snapshot().workspace, [key("gone", "one")], RunOptions())

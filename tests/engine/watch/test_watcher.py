@@ -1,4 +1,4 @@
-"""What a batch of changes means: real files, without waiting for the system to tell of them."""
+"""The impact of a batch of changes, with real files but without events of the system."""
 
 from pathlib import Path
 
@@ -37,25 +37,25 @@ def watch(shop: Shop) -> Watch:
     return Watch(shop)
 
 
-def test_a_save_without_a_change_is_none(shop: Shop, watch: Watch) -> None:
+def test_save_without_a_change_is_ignored(shop: Shop, watch: Watch) -> None:
     shop.write("desk/agent.py", SHARING)
     assert watch.check("desk/agent.py") is None
 
 
-def test_there_and_back_are_two_changes(shop: Shop, watch: Watch) -> None:
+def test_change_and_undo_are_two_changes(shop: Shop, watch: Watch) -> None:
     shop.write("desk/agent.py", ALONE)
     assert watch.depths("desk/agent.py") == {"desk/talk.evalset.json"}
     shop.write("desk/agent.py", SHARING)
     assert watch.depths("desk/agent.py") == {"desk/talk.evalset.json"}
 
 
-def test_code_is_no_reason_to_read_the_folder_again(shop: Shop, watch: Watch) -> None:
+def test_code_change_does_not_reread_the_workspace(shop: Shop, watch: Watch) -> None:
     shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
     assert watch.depths("shared/words.py") == {"desk/talk.evalset.json", "router/talk.evalset.json"}
     assert watch.reads == 0
 
 
-def test_what_the_workbench_wrote_runs_nothing(shop: Shop, watch: Watch) -> None:
+def test_own_writes_run_nothing(shop: Shop, watch: Watch) -> None:
     path = shop.root / "desk/talk.evalset.json"
     atomic.replace_content(path, path.read_bytes().replace(b'"two"', b'"zwei"'))
     saved = watch.check("desk/talk.evalset.json")
@@ -66,7 +66,7 @@ def test_what_the_workbench_wrote_runs_nothing(shop: Shop, watch: Watch) -> None
     assert watch.depths("desk/talk.evalset.json") == {"desk/talk.evalset.json"}
 
 
-def test_a_config_that_was_wrong_from_the_start_lets_its_cases_run_once_it_is_mended(shop: Shop) -> None:
+def test_cases_run_once_a_config_broken_from_the_start_is_fixed(shop: Shop) -> None:
     shop.write("desk/test_config.json", '{"criteria": {"response_match_scor": 0.5}}')
     watch = Watch(shop)
     shop.write("desk/test_config.json", '{"criteria": {"response_match_score": 0.5}}')
@@ -75,7 +75,7 @@ def test_a_config_that_was_wrong_from_the_start_lets_its_cases_run_once_it_is_me
     assert {(key[0], depth) for key, depth in saved.impact.depths.items()} == {("desk/talk.evalset.json", "run")}
 
 
-def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, watch: Watch) -> None:
+def test_syntax_error_is_reported_with_its_line_and_blocks_its_agents(shop: Shop, watch: Watch) -> None:
     shop.write("shared/words.py", "def reply(message):\n    return (\n")
     saved = watch.check("shared/words.py")
     assert saved is not None
@@ -92,7 +92,7 @@ def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, wa
     assert (mended.blocked, mended.faults) == (frozenset(), ())
 
 
-def test_an_evalset_that_was_broken_for_a_while_runs_only_what_differs(shop: Shop, watch: Watch) -> None:
+def test_repaired_evalset_runs_only_changed_cases(shop: Shop, watch: Watch) -> None:
     path = shop.root / "desk/talk.evalset.json"
     whole = path.read_text()
     path.write_text(whole[: len(whole) // 2])
@@ -105,7 +105,7 @@ def test_an_evalset_that_was_broken_for_a_while_runs_only_what_differs(shop: Sho
     assert mended.impact.depths == dict.fromkeys(shop.keys(["desk"], "two"), "run")
 
 
-def test_a_config_that_was_broken_for_a_while_is_compared_with_what_it_was(shop: Shop, watch: Watch) -> None:
+def test_repaired_config_is_compared_with_its_last_valid_version(shop: Shop, watch: Watch) -> None:
     shop.criteria("desk", response_match_score=0.5, final_response_match_v2=0.5)
     watch.check("desk/test_config.json")
     shop.write("desk/test_config.json", "{")
@@ -126,9 +126,7 @@ def test_a_config_that_was_broken_for_a_while_is_compared_with_what_it_was(shop:
         ("desk/test_config.json", '{"criteria": {"response_match_scor": 0.5}}'),
     ],
 )
-def test_what_is_saved_while_evalset_or_config_is_wrong_waits_for_it(
-    shop: Shop, watch: Watch, name: str, content: str
-) -> None:
+def test_saves_wait_while_evalset_or_config_is_broken(shop: Shop, watch: Watch, name: str, content: str) -> None:
     whole = (shop.root / "desk/talk.evalset.json").read_text()
     shop.criteria("desk", response_match_score=0.5)
     watch.check("desk/test_config.json")
@@ -156,7 +154,7 @@ def test_what_is_saved_while_evalset_or_config_is_wrong_waits_for_it(
     assert (mended.impact.depths, mended.blocked, mended.faults) == ({}, frozenset(), ())
 
 
-def test_what_an_agent_reads_through_a_link_is_watched_where_it_lies(shop: Shop, tmp_path: Path) -> None:
+def test_file_read_through_a_link_is_watched_at_its_place(shop: Shop, tmp_path: Path) -> None:
     beside = tmp_path.with_name(tmp_path.name + "-beside")
     beside.mkdir()
     for folder in (shop.root / "texts", beside):
@@ -184,7 +182,7 @@ def test_what_an_agent_reads_through_a_link_is_watched_where_it_lies(shop: Shop,
     assert watch.depths("texts/prompt.txt") == {"desk/talk.evalset.json", "greeter/talk.evalset.json"}
 
 
-def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
+def test_deleted_project_is_reported_and_may_come_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
     away = tmp_path.parent / (tmp_path.name + "-away")
     shop.root.rename(away)
     saved = watch.check("desk/agent.py", "desk/talk.evalset.json", all_files=True)
@@ -206,14 +204,14 @@ def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, t
     assert set(changed.impact.depths) == shop.keys(["greeter"]), "nobody told of it"
 
 
-def test_after_a_sleep_every_known_file_is_looked_at(shop: Shop, watch: Watch) -> None:
+def test_all_known_files_are_checked_after_sleep(shop: Shop, watch: Watch) -> None:
     shop.write("greeter/agent.py", SHARING)
     saved = watch.check(all_files=True)
     assert saved is not None
     assert set(saved.impact.depths) == shop.keys(["greeter"])
 
 
-def test_after_a_sleep_an_evalset_that_came_unseen_is_found_and_nothing_else_runs(shop: Shop, watch: Watch) -> None:
+def test_only_a_new_evalset_runs_after_sleep(shop: Shop, watch: Watch) -> None:
     shop.touched.clear()  # No agent has run: what their sources name would count.
     assert watch.check(all_files=True) is None
     shop.write("greeter/more.evalset.json", {"eval_set_id": "more", "eval_cases": []})
@@ -227,7 +225,7 @@ def test_after_a_sleep_an_evalset_that_came_unseen_is_found_and_nothing_else_run
     assert {key[0] for key in saved.impact.depths} <= {"desk/more/new.evalset.json"}
 
 
-def test_contents_are_kept_for_a_later_comparison(shop: Shop, watch: Watch) -> None:
+def test_contents_are_kept_for_comparison(shop: Shop, watch: Watch) -> None:
     contents, path = watch.watcher.contents, shop.root / "desk/agent.py"
     before = contents.moment
     shop.write("desk/agent.py", ALONE)
@@ -245,13 +243,13 @@ def test_only_changed_evalsets_are_opened_again(shop: Shop, watch: Watch) -> Non
     assert {name for name in after if after[name] is not before[name]} == {"desk/talk.evalset.json"}
 
 
-def test_what_is_watched_and_why(watch: Watch, shop: Shop) -> None:
+def test_watched_files_are_listed_with_reasons(watch: Watch, shop: Shop) -> None:
     listed = dict(watch.watcher.watched()["desk"])
     assert listed[shop.root / "shared/words.py"] == "read by the agent"
     assert listed[shop.root / "desk/talk.evalset.json"] == "evalset"
 
 
-def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop, watch: Watch) -> None:
+def test_cases_of_a_missing_agent_wait_and_it_is_reported_once(shop: Shop, watch: Watch) -> None:
     source = (shop.root / "desk/agent.py").read_text()
     (shop.root / "desk/agent.py").unlink()
     saved = watch.check("desk/agent.py")
@@ -274,7 +272,7 @@ def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop,
     assert {key[0] for key in back.impact.depths} == {"desk/talk.evalset.json"}
 
 
-def test_an_agent_that_was_chosen_ends_the_wait(shop: Shop, watch: Watch) -> None:
+def test_chosen_agent_ends_the_wait(shop: Shop, watch: Watch) -> None:
     (shop.root / "desk/agent.py").unlink()
     lost = watch.check("desk/agent.py")
     assert lost is not None

@@ -1,4 +1,4 @@
-"""Cases and environments at hand, and what is said of them: nothing runs, nobody is asked."""
+"""Cases, environments and their preflight notices, without running anything."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How many calls are to come."""
+"""The expected number of judge calls."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from workbench.model.criteria import Criterion
         ("safety_v1", {}, 3, CallRange(3, 3)),
     ],
 )
-def test_calls_of_a_criterion(name: str, options: dict[str, Any], turns: int, calls: CallRange) -> None:
+def test_calls_of_one_criterion(name: str, options: dict[str, Any], turns: int, calls: CallRange) -> None:
     criterion = Criterion(name, 0.5, {}, options)
     samples = options_of(criterion).samples
     assert criterion_calls(criterion, samples, CallRange(turns, turns), [], all_votes=False) == calls
@@ -30,7 +30,7 @@ def test_calls_of_a_criterion(name: str, options: dict[str, Any], turns: int, ca
     assert (every.low, every.high) == (calls.high, calls.high)
 
 
-def test_calls_of_a_run_are_added_up() -> None:
+def test_calls_of_a_run_are_summed() -> None:
     judged = config(criteria(final_response_match_v2={}, hallucinations_v1={}))
     assert texts(looked(judged), looked(judged, eval_id="b"), runs=3)[-1].startswith("about 60 to 84 judge calls")
     assert texts(looked(judged), all_votes=True, use_cache=False) == ["about 14 judge calls expected"]
@@ -46,14 +46,14 @@ def test_notices_about_expected_calls_are_forecasts() -> None:
     assert all(notice.forecast == ("expected" in notice.message) for notice in notices)
 
 
-def test_a_simulated_user_is_asked_too() -> None:
+def test_calls_of_the_simulated_user_are_counted() -> None:
     settings = config(
         criteria(**{QUALITY: {"judge_model_options": {"num_samples": 1}}}), {"max_allowed_invocations": 4}
     )
     assert texts(looked(settings, turns=None), use_cache=False) == ["about 2 to 7 judge calls expected"]
 
 
-def test_more_than_is_allowed() -> None:
+def test_more_calls_than_the_limit_are_a_warning() -> None:
     judged = config(criteria(final_response_match_v2={}))
     (notice,) = said(looked(judged), max_judge_calls=5, use_cache=False)
     assert notice.level == "warning"

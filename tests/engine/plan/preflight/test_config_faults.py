@@ -1,4 +1,4 @@
-"""What configs and cases ask for that cannot come."""
+"""Settings of configs and cases that have no effect."""
 
 from typing import Any
 

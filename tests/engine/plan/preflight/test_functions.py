@@ -1,4 +1,4 @@
-"""Functions that are certainly not where a config says are told before the first case."""
+"""Missing functions of configs are reported before the first case."""
 
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,17 @@ def judged(path: str) -> PreflightCase:
     return looked(config(criteria(final_response_match_v2=options)))
 
 
-def test_a_metric_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_metric_function_is_reported(tmp_path: Path) -> None:
     (message,) = warnings(tmp_path, custom("desk.own.brif"), custom("desk.own.brif"), custom("desk.own.brief"))
     assert message == f"brief will end with an error in 1 case of desk: {tmp_path}/desk/own.py has no function brif"
 
 
-def test_a_judge_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_judge_function_is_reported(tmp_path: Path) -> None:
     (message,) = warnings(tmp_path, judged("desk.owm:brief"), judged("desk.own:brief"))
     assert message.startswith(
         "final_response_match_v2 will end with an error in 1 case of desk: there is no module desk.owm"
     )
 
 
-def test_of_what_is_there_nothing_is_said(tmp_path: Path) -> None:
+def test_existing_functions_are_not_reported(tmp_path: Path) -> None:
     assert warnings(tmp_path, custom("agent.own.brief"), judged("own:brief"), custom("some_package.metrics.any")) == []

@@ -1,4 +1,4 @@
-"""The look before the first case, with a plan and a run."""
+"""Preflight with a plan and a run."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from workbench.events import Noticed, RunStarted
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_the_notices_come_right_behind_the_announcement(
+async def test_preflight_notices_follow_run_started(
     project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
@@ -28,7 +28,7 @@ async def test_the_notices_come_right_behind_the_announcement(
     assert set(outcome.states.values()) == {"not_evaluated"}
 
 
-def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
+def test_only_a_part_of_a_large_plan_is_checked(project: Project) -> None:
     count = CHECKED_CASES * 2
     project.agent("def root_agent(message, session):\n    return 'ok'\n")
     project.write(
@@ -43,7 +43,7 @@ def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
     ]
 
 
-def test_files_that_ask_nobody_still_count(project: Project) -> None:
+def test_files_without_judges_are_checked_too(project: Project) -> None:
     """They are not looked into, but a criterion that they can use is no idle one."""
     project.agent("def root_agent(message, session):\n    return 'ok'\n")
     free = {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}
@@ -61,7 +61,7 @@ def test_files_that_ask_nobody_still_count(project: Project) -> None:
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_an_agent_whose_own_model_has_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, keyed: bool) -> None:
+def test_agent_model_without_a_key_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch, keyed: bool) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
         monkeypatch.delenv(name, raising=False)
     root_agent = "root_agent = LlmAgent(name='desk', model='gemini-2.0-flash', tools=[])"

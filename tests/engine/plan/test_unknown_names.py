@@ -1,4 +1,4 @@
-"""What is refused at a glance is what would be refused after opening the files, in the same words, and nothing else."""
+"""The quick lookup refuses exactly the names that the full lookup refuses, with the same message."""
 
 from pathlib import Path
 
@@ -58,7 +58,9 @@ def after_opening(project: Project, *words: str, cases: tuple[str, ...] = ()) ->
         ([f"{REFUNDS}:a"], ("b",)),
     ],
 )
-def test_names_that_nothing_has(shop: Project, words: list[str], cases: tuple[str, ...]) -> None:
+def test_unknown_names_are_refused_before_files_are_opened(
+    shop: Project, words: list[str], cases: tuple[str, ...]
+) -> None:
     refused = at_a_glance(shop, *words, cases=cases)
     assert refused is not None
     assert refused == after_opening(shop, *words, cases=cases)
@@ -77,9 +79,7 @@ def test_names_that_nothing_has(shop: Project, words: list[str], cases: tuple[st
         (["team"], ("l",)),
     ],
 )
-def test_what_may_be_meant_is_left_to_what_opens_the_files(
-    shop: Project, words: list[str], cases: tuple[str, ...]
-) -> None:
+def test_possible_names_are_left_to_the_full_lookup(shop: Project, words: list[str], cases: tuple[str, ...]) -> None:
     assert at_a_glance(shop, *words, cases=cases) is None
 
 
@@ -94,20 +94,20 @@ def test_what_may_be_meant_is_left_to_what_opens_the_files(
         "\udc00",
     ],
 )
-def test_a_file_that_does_not_tell_is_left_to_what_opens_it(shop: Project, content: str) -> None:
+def test_unclear_file_is_left_to_the_full_lookup(shop: Project, content: str) -> None:
     (shop.root / "new.evalset.json").write_bytes(content.encode("utf-8", "surrogatepass"))
     assert at_a_glance(shop, "z") is None
     assert at_a_glance(shop, "new.evalset.json:z") is None
     assert at_a_glance(shop, ".", cases=("z",)) is None
 
 
-def test_large_files_are_left_to_the_index(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_left_to_the_full_lookup(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     assert at_a_glance(shop, "refund")
     monkeypatch.setattr("workbench.engine.plan.selection.MOST_BYTES", 10)
     assert at_a_glance(shop, "refund") is None
 
 
-def test_in_a_folder_without_evalsets_no_id_is_known(tmp_path: Path) -> None:
+def test_folder_without_evalsets_has_no_ids(tmp_path: Path) -> None:
     project = Project(tmp_path)
     assert at_a_glance(project, "refunds") == after_opening(project, "refunds")
     assert at_a_glance(project, ".", cases=("a",)) is None, "nothing to run is no mistake of the command line"

@@ -1,4 +1,4 @@
-"""What is made ready before anybody asks: a process for the next agent, and the agent for the first case."""
+"""Processes prepared in advance: a spare one for the next agent, and the agent of the first case."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def waiting(zygote: Zygote) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-async def test_the_only_case_is_in_the_agents_own_process(project: Project) -> None:
+async def test_single_case_runs_in_the_agents_own_process(project: Project) -> None:
     project.agent(AGENT)
     project.cases("hi", response_match_score=0.0)
     async with Children() as children:
@@ -53,7 +53,7 @@ async def test_the_only_case_is_in_the_agents_own_process(project: Project) -> N
     assert outcome.record("hi").output == {"stdout": "printed at the end\n"}
 
 
-async def test_several_cases_are_apart(project: Project) -> None:
+async def test_several_cases_run_in_separate_processes(project: Project) -> None:
     project.agent(AGENT)
     project.cases("one", "two", response_match_score=0.0)
     async with Children() as children:
@@ -65,7 +65,7 @@ async def test_several_cases_are_apart(project: Project) -> None:
     assert first != second
 
 
-async def test_the_next_agent_is_in_the_process_that_waited(project: Project) -> None:
+async def test_next_agent_uses_the_spare_process(project: Project) -> None:
     project.agent(AGENT)
     project.cases("hi", response_match_score=0.0)
     async with Children() as children:
@@ -79,7 +79,7 @@ async def test_the_next_agent_is_in_the_process_that_waited(project: Project) ->
         assert int(outcome.answer("hi").split()[0]) == spare
 
 
-async def test_one_that_was_killed_while_it_waited_is_not_missed(project: Project) -> None:
+async def test_killed_spare_process_is_replaced(project: Project) -> None:
     project.agent(AGENT)
     project.cases("hi", response_match_score=0.0)
     async with Children() as children:
@@ -90,7 +90,7 @@ async def test_one_that_was_killed_while_it_waited_is_not_missed(project: Projec
         assert (await execute(project.plan(), children)).states == {"hi": "passed"}
 
 
-async def test_the_only_case_is_stopped_at_its_time_out(project: Project) -> None:
+async def test_single_case_is_stopped_at_its_timeout(project: Project) -> None:
     project.agent(AGENT)
     project.cases("wait")
     options = RunOptions(timeout=0.2)
