@@ -358,7 +358,7 @@ def test_a_price_table_makes_money_of_calls(judged: Judged, tmp_path_factory: py
 def test_a_case_that_changed_since_is_told_and_scored_by_what_it_was(ran: Project) -> None:
     ran.evalset(GOOD, case("bad"), RAISES)
     done = ran.run("score", "last")
-    assert "changed in the evalset since that run, and scored by what stood there then: bad. " in done.stderr
+    assert "changed in the evalset since that run, but scored by the old version: bad. " in done.stderr
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
 
 

@@ -163,7 +163,7 @@ async def opened(project: Project) -> FakeView:
 def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[CaseName, tuple[Change, ...]]:
     """What a watch, begun in a project that was just opened, says of an edit."""
     engine, workspace = Engine(project.root), open_workspace(project.root)
-    engine.look_back(workspace)
+    engine.load_touched(workspace)
     watcher = Watcher(workspace, lambda: open_workspace(project.root), engine.touched)
     watcher.update_files()
     edit(project)

@@ -81,7 +81,7 @@ async def verdicts(project: Project) -> dict[str, str]:
     return {record.ref.eval_id: record.state for record in store.current_records()}
 
 
-def test_each_example_of_the_page_is_tested() -> None:
+def test_each_example_of_the_page_has_a_test() -> None:
     assert list(EXAMPLES) == [
         "Open and list",
         "Run and print verdicts",
@@ -110,7 +110,7 @@ def test_example_scores_without_calling_the_agent(desk: Path, run_example: Calla
     assert run_example("Score under another threshold") == ["passed late_parcel", "passed lost_parcel"]
 
 
-def test_example_runs_again_what_a_save_affects(desk: Path, run_example: Callable[..., list[str]]) -> None:
+def test_example_reruns_cases_affected_by_a_save(desk: Path, run_example: Callable[..., list[str]]) -> None:
     seen: list[str] = []
 
     def save_then_end(lines: list[str]) -> None:
@@ -130,11 +130,11 @@ def test_example_compares_two_runs(desk: Path, run_example: Callable[..., list[s
     assert run_example("Compare two runs") == ["0 regressions"]
 
 
-def test_example_prints_what_the_agent_answers(desk: Path, run_example: Callable[..., list[str]]) -> None:
+def test_example_prints_the_agents_answer(desk: Path, run_example: Callable[..., list[str]]) -> None:
     assert run_example("Talk to an agent") == ["It is on its way"]
 
 
-async def test_a_run_ends_when_its_listener_raises(desk: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_run_ends_if_its_listener_raises(desk: Path, caplog: pytest.LogCaptureFixture) -> None:
     heard: list[Event] = []
 
     def publish(event: Event) -> None:
@@ -162,7 +162,7 @@ async def test_cases_of_an_open_workspace_are_planned_with_its_criteria(desk: Pa
     assert {record.ref.eval_id: record.state for record in store.current_records()} == {"lost_parcel": "passed"}
 
 
-async def test_events_come_in_order_while_the_run_goes_on(desk: Path) -> None:
+async def test_events_arrive_in_order_during_the_run(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         events = [event async for event in project.run(await project.plan())]
     assert isinstance(events[0], RunStarted)
@@ -194,7 +194,7 @@ def children() -> set[int]:
     return {int(pid) for thread in listed for pid in thread.read_text().split()}
 
 
-async def test_after_an_iteration_the_result_is_what_was_seen(desk: Path) -> None:
+async def test_result_after_an_iteration_matches_its_events(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         run = project.run(await project.plan())
         events = [event async for event in run]
@@ -204,7 +204,7 @@ async def test_after_an_iteration_the_result_is_what_was_seen(desk: Path) -> Non
         assert sum(path.is_dir() for path in (desk.parent / ".workbench/runs").iterdir()) == 1
 
 
-async def test_a_run_is_iterated_over_once(desk: Path) -> None:
+async def test_run_can_be_iterated_over_only_once(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         run = project.run(await project.plan())
         await run.result()
@@ -224,7 +224,7 @@ async def test_runs_of_a_project_take_turns(desk: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["break", "raise", "watch"])
-async def test_nothing_goes_on_after_the_project_is_closed(desk: Path, way: str) -> None:
+async def test_closing_the_project_ends_everything(desk: Path, way: str) -> None:
     (desk / "agent.py").write_text(SLOW, "utf-8")
     before = asyncio.all_tasks()
     with contextlib.suppress(SeenEnoughError):
@@ -239,7 +239,7 @@ async def test_nothing_goes_on_after_the_project_is_closed(desk: Path, way: str)
     assert asyncio.all_tasks() == before
 
 
-async def test_compare_names_what_made_a_case_fail(desk: Path) -> None:
+async def test_compare_names_the_cause_of_a_failure(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         assert await verdicts(project) == {"late_parcel": "passed", "lost_parcel": "failed"}
         first = project.store.run.run_id
@@ -251,14 +251,14 @@ async def test_compare_names_what_made_a_case_fail(desk: Path) -> None:
     assert any("agent.py" in cause.what for cause in change.causes)
 
 
-async def test_status_is_read_without_running(desk: Path) -> None:
+async def test_status_runs_nothing(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         assert [verdict.status for verdict in await project.status()] == [None, None]
         await verdicts(project)
         assert [verdict.status for verdict in await project.status()] == ["passed", "failed"]
 
 
-async def test_verdicts_that_were_scored_again_stay_fresh(desk: Path) -> None:
+async def test_rescored_verdicts_stay_fresh(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         await verdicts(project)
         await (await project.score("last")).result()
@@ -287,7 +287,7 @@ async def test_unknown_place_is_refused_before_anything_is_written(desk: Path) -
     assert not (desk.parent / ".workbench").exists()
 
 
-async def test_options_are_those_of_the_plan(desk: Path) -> None:
+async def test_run_uses_the_options_of_its_plan(desk: Path) -> None:
     async with Project.open("order_desk", keep_runs=False) as project:
         plan = await project.plan("refunds", cases=("late_parcel",), options=RunOptions(runs=3))
         store = await project.run(plan).result()

@@ -1,4 +1,4 @@
-"""What a save costs, from what the cases cost before."""
+"""The estimated cost of a save, from the cost of earlier runs."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workbench.dependencies.change import Effect
-from workbench.engine.watch.board import Limit
+from workbench.engine.watch.job_queue import Limit
 from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
 from workbench.model.criteria import stored_config
 from workbench.prices import Price, Prices
@@ -56,28 +56,28 @@ FLASH = "gemini-2.5-flash"
         (ran(), "run", ""),
     ],
 )
-def test_calls_and_money(record: CaseRecord, depth: Effect, said: str) -> None:
+def test_estimate_has_calls_and_money(record: CaseRecord, depth: Effect, said: str) -> None:
     assert words(record, depth) == said
 
 
-def test_a_run_that_only_scored_again_is_no_news_of_what_the_agent_costs() -> None:
+def test_rescoring_does_not_change_the_agents_estimated_cost() -> None:
     assert words(ran(FLASH, FLASH, calls=0)) == "about 8 calls, about $0.016"
 
 
-def test_without_a_table_nothing_is_said_of_money() -> None:
+def test_without_prices_the_estimate_has_no_money() -> None:
     assert words(ran(FLASH, judged=1), prices=Prices()) == "about 8 calls"
 
 
-def test_repeats_are_paid_for() -> None:
+def test_repeats_count_in_the_estimate() -> None:
     assert words(ran(FLASH), times=2.5) == "about 10 calls, about $0.020"
 
 
-def test_before_the_first_run_nobody_knows() -> None:
+def test_cost_is_unknown_before_the_first_run() -> None:
     assert estimate(4, [], "run", PRICES, 1).calls is None
     assert estimate(4, [], "decide", PRICES, 1).calls == 0
 
 
-def test_a_criterion_that_is_new_will_be_asked_about() -> None:
+def test_calls_of_a_new_criterion_are_estimated() -> None:
     rubrics = [{"rubric_id": "a", "rubric_content": {"text_property": "polite"}}]
     value = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"judge_model": "judge", "num_samples": 3}}
     new = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
@@ -88,7 +88,7 @@ def test_a_criterion_that_is_new_will_be_asked_about() -> None:
     assert estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: free).calls == 0
 
 
-def test_the_amount_is_in_the_estimate_and_limits_have_words() -> None:
+def test_estimate_has_an_amount_and_limits_a_text() -> None:
     assert estimate(4, [ran(FLASH, FLASH)], "run", PRICES, 1).amount == pytest.approx(0.016)
     assert estimate(4, [ran("mine")], "run", PRICES, 1).amount is None
     assert limit_words(Limit(1200, 0.5), PRICES) == "1,200 calls, $0.50"

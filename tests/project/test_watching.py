@@ -1,4 +1,4 @@
-"""The watch on the screen, with the real engine and real files."""
+"""A watch on the screen, with the real engine and real files."""
 
 import asyncio
 import os
@@ -88,7 +88,7 @@ def watched(tmp_path: Path) -> Watched:
     return Watched(tmp_path)
 
 
-async def test_opening_and_arming_run_nothing(tmp_path: Path) -> None:
+async def test_starting_a_watch_runs_nothing(tmp_path: Path) -> None:
     watched = Watched(tmp_path, watch=True)
     async with watched.opened():
         await watched.armed()
@@ -96,9 +96,7 @@ async def test_opening_and_arming_run_nothing(tmp_path: Path) -> None:
         assert watched.session.store.run.run_id == ""
 
 
-async def test_a_watch_asked_for_while_the_folder_is_read_begins_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_watch_requested_while_reading_starts_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, wait = Watched(tmp_path), threading.Event()
     read = watched.session.read
     monkeypatch.setattr(watched.session, "read", lambda arrived=None: (wait.wait(20), read(arrived))[1])
@@ -111,7 +109,7 @@ async def test_a_watch_asked_for_while_the_folder_is_read_begins_then(
         await asyncio.to_thread(watched.app.runs.close, 10.0)
 
 
-async def test_a_save_runs_and_what_changed_is_walked(watched: Watched) -> None:
+async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: Watched) -> None:
     async with watched.opened():
         await watched.press("r")
         await watched.ran()
@@ -138,7 +136,7 @@ async def test_a_save_runs_and_what_changed_is_walked(watched: Watched) -> None:
         assert [watched.main.tree_view.model.outline.all_cases()] == [[(row.evalset, row.case)]]
 
 
-async def test_papers_run_nothing(watched: Watched) -> None:
+async def test_readme_and_license_files_run_nothing(watched: Watched) -> None:
     async with watched.opened():
         await watched.press("r")
         await watched.ran()
@@ -152,7 +150,7 @@ async def test_papers_run_nothing(watched: Watched) -> None:
         assert len(runs) == 1, "one run since, of all cases"
 
 
-async def test_a_threshold_decides_again(watched: Watched) -> None:
+async def test_changed_threshold_only_decides_again(watched: Watched) -> None:
     watched.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
     async with watched.opened():
         await watched.press("r")
@@ -166,7 +164,7 @@ async def test_a_threshold_decides_again(watched: Watched) -> None:
         assert watched.session.store.run.scored_from == first
 
 
-async def test_after_a_syntax_error_the_verdicts_stay_as_stale(watched: Watched) -> None:
+async def test_verdicts_stay_stale_after_a_syntax_error(watched: Watched) -> None:
     async with watched.opened():
         await watched.press("r")
         await watched.ran()
@@ -184,7 +182,7 @@ async def test_after_a_syntax_error_the_verdicts_stay_as_stale(watched: Watched)
         await watched.until(watched.pilot, lambda: not watched.session.verdicts.stale)
 
 
-async def test_only_marked_cases_are_armed(watched: Watched) -> None:
+async def test_only_marked_cases_are_watched(watched: Watched) -> None:
     async with watched.opened():
         await watched.press("r")
         await watched.ran()
@@ -198,7 +196,7 @@ async def test_only_marked_cases_are_armed(watched: Watched) -> None:
         await watched.until(watched.pilot, lambda: watched.session.verdicts.stale.keys() == {(0, 1)}, 30)
 
 
-async def test_above_the_limit_it_waits_for_a_key(tmp_path: Path) -> None:
+async def test_job_above_the_limit_waits_for_a_key(tmp_path: Path) -> None:
     watched = Watched(tmp_path, calls=0)
     async with watched.opened():
         await watched.press("r")
@@ -215,7 +213,7 @@ async def test_above_the_limit_it_waits_for_a_key(tmp_path: Path) -> None:
         assert watched.states()["good"] == "failed"
 
 
-async def test_what_is_watched_is_listed(watched: Watched) -> None:
+async def test_watched_files_are_listed(watched: Watched) -> None:
     async with watched.opened():
         await watched.arm()
         watched.main.controllers.watch.watched()
@@ -228,7 +226,7 @@ async def test_what_is_watched_is_listed(watched: Watched) -> None:
         await watched.press("escape")
 
 
-async def test_w_once_more_is_off(watched: Watched) -> None:
+async def test_second_w_stops_the_watch(watched: Watched) -> None:
     async with watched.opened():
         await watched.arm()
         await watched.press("w")
@@ -236,7 +234,7 @@ async def test_w_once_more_is_off(watched: Watched) -> None:
         assert watched.session.watching is None
 
 
-async def test_what_was_saved_while_nobody_watched_is_stale_and_runs_nothing(watched: Watched) -> None:
+async def test_saves_before_the_watch_make_verdicts_stale_and_run_nothing(watched: Watched) -> None:
     async with watched.opened():
         await watched.press("r")
         await watched.ran()
@@ -249,7 +247,7 @@ async def test_what_was_saved_while_nobody_watched_is_stale_and_runs_nothing(wat
         assert session.store.run is run
 
 
-async def test_a_theme_and_keys_that_are_saved_change_the_screen_and_run_nothing(tmp_path: Path) -> None:
+async def test_saved_theme_and_keys_change_only_the_screen(tmp_path: Path) -> None:
     settings, folder = tmp_path / "settings.toml", tmp_path / "themes"
     folder.mkdir()
     (tmp_path / "project").mkdir()
@@ -273,7 +271,7 @@ async def test_a_theme_and_keys_that_are_saved_change_the_screen_and_run_nothing
         assert watched.session.store.run.run_id == ""
 
 
-def test_a_folder_that_was_opened_as_here_and_is_moved_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_current_folder_is_reported_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "project"
     root.mkdir()
     Project(root)

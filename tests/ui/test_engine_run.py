@@ -118,7 +118,7 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
         assert session.store.counts() == {"passed": 2}
         assert session.store.run.scored_from == first
         assert "scored again" in screen.text.splitlines()[0]
-        assert "not scored, for want of a transcript: on_time" in session.store.notices[0].message
+        assert "not scored, no transcript: on_time" in session.store.notices[0].message
         await done(3, "ctrl+r")
         assert session.store.counts() == {"passed": 2}
         assert (project / "desk" / "called").read_text() == "xx", "once for each case, in the first run"

@@ -14,7 +14,7 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.project.project import Project
-from workbench.project.resuming import what_is_resumable
+from workbench.project.resuming import describe_resumable
 from workbench.ui.repeat_options import RepeatOptions
 
 
@@ -44,14 +44,14 @@ def workspace(make_workspace: MakeWorkspace) -> Workspace:
 
 def test_it_is_offered_as_long_as_nothing_that_determines_it_has_changed(workspace: Workspace) -> None:
     state = killed(workspace)
-    assert what_is_resumable(Project(), workspace, state).endswith(": 1 of 2 cases have results")
-    assert what_is_resumable(Project(), workspace, state), "the look at it leaves its journal to others"
+    assert describe_resumable(Project(), workspace, state).endswith(": 1 of 2 cases have results")
+    assert describe_resumable(Project(), workspace, state), "the look at it leaves its journal to others"
     (workspace.root / "desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
-    assert what_is_resumable(Project(), workspace, state) == ""
+    assert describe_resumable(Project(), workspace, state) == ""
 
 
 def test_a_run_that_came_to_its_end_is_not_offered(workspace: Workspace) -> None:
-    assert what_is_resumable(Project(), workspace, killed(workspace, RunFinished(1.0))) == ""
+    assert describe_resumable(Project(), workspace, killed(workspace, RunFinished(1.0))) == ""
 
 
 async def test_the_offer_is_seen_and_taken_from_the_palette(open_screen: OpenScreen, workspace: Workspace) -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.watch.board import Board, Job
+from workbench.engine.watch.job_queue import Job, JobQueue
 from workbench.events import CaseError, CaseFinished, CaseName, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.project.watching import Watching
 from workbench.store import Store
@@ -13,7 +13,7 @@ CASE = PlannedCase(CaseRef("desk", "f.evalset.json", "s", "c"), None, "")
 KEY = ("f.evalset.json", "c")
 
 
-class SavedNow(Board):
+class SavedNow(JobQueue):
     """A save touches the only case."""
 
     def take(self, saved: Any) -> set[CaseName]:
@@ -45,7 +45,7 @@ def watched() -> Watching:
     """A watch with its only case stale and under way."""
     snapshot = SimpleNamespace(workspace=SimpleNamespace(evalsets=(), case_names={KEY}))
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=snapshot)
-    watching = Watching(Store(), cast(Any, watcher), Board(depths={KEY: "run"}), RunOptions())
+    watching = Watching(Store(), cast(Any, watcher), JobQueue(depths={KEY: "run"}), RunOptions())
     start = watching.next(busy=False)
     assert start is not None
     watching.started(start.job)
@@ -58,7 +58,7 @@ def test_what_the_user_cancelled_is_not_started_again_at_once() -> None:
     watching.admit(CaseFinished(CASE.case, "error", CaseError("cancelled", "cancelled"), 1.0))
     watching.admit(RunFinished(1.0))
     assert watching.next(busy=False) is None
-    assert set(watching.board.depths) == {KEY}
+    assert set(watching.jobs.depths) == {KEY}
 
 
 def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
@@ -66,14 +66,14 @@ def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
     watching.admit(RunStarted("r", "/", "", (CASE,)))
     watching.admit(RunFinished(1.0, interrupted=True))
     assert watching.next(busy=False) is None
-    assert set(watching.board.depths) == {KEY}
+    assert set(watching.jobs.depths) == {KEY}
 
 
 def test_a_run_that_was_refused_is_not_started_again_at_once() -> None:
     watching = watched()
     assert watching.next(busy=False) is None
     assert watching.announced.is_set()
-    assert set(watching.board.depths) == {KEY}
+    assert set(watching.jobs.depths) == {KEY}
 
 
 def test_the_store_knows_the_job_of_a_watch_until_it_is_refused() -> None:

@@ -75,7 +75,7 @@ class _Lines:
                 self.say(news.words)
             case Waiting():
                 way = "enter runs them" if sys.stdin.isatty() else "a terminal is needed to allow that"
-                limit = limit_words(self.watch.watching.board.limit, self._prices)
+                limit = limit_words(self.watch.watching.jobs.limit, self._prices)
                 self.say(f"{news.estimate.words(news.total)}; the limit is {limit} ([watch] in the settings): {way}")
             case RunFinished() if self.watch.watching.superseded:
                 # What it did not get to has its earlier verdicts again: to count them here would tell of them twice.

@@ -1,1 +1,1 @@
-"""What every surface needs above the engine."""
+"""The project: what the screen, the command line and the pytest plugin need above the engine."""

@@ -1,4 +1,4 @@
-"""Problems of installed extensions, as `check` tells of them."""
+"""Problems of installed extensions, as `check` reports them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from workbench.plugins import Point, Trouble, installed
 
 
 def extension_problems() -> list[Problem]:
-    """Import the extensions of other packages, and return what is wrong with any of them."""
+    """Import the extensions of other packages and return their problems."""
     found = installed()
     plugins = {one.point for one in found.extensions if not one.is_own}
     points = plugins | {trouble.extension.point for trouble in found.duplicates}
@@ -16,7 +16,7 @@ def extension_problems() -> list[Problem]:
 
 
 def _troubles(point: Point) -> list[Trouble]:
-    # Each point is imported only if a package has something for it.
+    # An extension point is imported only if a package extends it.
     if point == "agents":
         from workbench.agents.drivers import driver_troubles
 
@@ -45,5 +45,5 @@ def _problem(trouble: Trouble) -> Problem:
     package = trouble.extension.package
     if trouble.is_usable:
         return Problem("extension", Fault(Path(package), 0, 0, "", str(trouble), severity="note"))
-    way = f"It is left out: update {package}, or uninstall it"
+    way = f"It is ignored: update {package}, or uninstall it"
     return Problem("extension", Fault(Path(package), 0, 0, "", str(trouble), way, "warning"))

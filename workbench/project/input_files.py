@@ -1,4 +1,4 @@
-"""The files whose change may make a verdict stale, and what tells cheaply whether one has changed."""
+"""The files whose change may make a verdict stale, and a cheap test whether one has changed."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,12 +16,12 @@ _NAMED = tuple(kind for kind, treated in KINDS.items() if treated.place == "name
 """The kinds of inputs whose names are paths relative to the root."""
 _MOST = 20_000
 Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
-"""Time of change, size and number of each file; None where there is none."""
+"""Modification time, size and inode of each file, or None if it does not exist."""
 
 
 def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
-    """Return the files that say what a workspace is: evalsets, configs and agents, also those that may appear."""
-    # The first frame of the screen needs neither.
+    """Return the files that define a workspace: evalsets, configs and agents, also those that may be created."""
+    # Imported late, because the first frame of the screen does not need them.
     from workbench.agents.criteria_choice import CONFIG_NAMES
     from workbench.agents.discovery import DEFINITION_FILES
 
@@ -33,8 +33,10 @@ def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
 
 
 def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[Path, ...]:
-    """Return the files that the verdicts of these runs depend on, and the folders in which others may appear, those of
-    installed packages among them."""
+    """Return the files on which the verdicts of these runs depend, and folders in which such files may appear.
+
+    Folders of installed packages are included.
+    """
     from workbench.agents.interpreter import package_folders
     from workbench.dependencies.record import INTERPRETER
 
@@ -51,8 +53,10 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
 
 
 def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[Path, Touched]":
-    """Return what agents read and listed in these runs, by the agent's folder. An agent is left out if it may have read
-    files of its folder that are too many to be named."""
+    """Return the files that agents read and listed in these runs, by the agent's folder.
+
+    An agent is left out if its record has only one digest for many files, because its reads are not known then.
+    """
     from workbench.dependencies.agent_inputs import ALL, LISTED
     from workbench.engine.processes.agent_process import Touched
 
@@ -74,7 +78,7 @@ def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[P
 
 
 def signature_of(files: Iterable[Path]) -> Signature:
-    """Return what tells whether one of these files or folders has changed."""
+    """Return a value that differs once one of these files or folders has changed."""
     return tuple(map(_signature, files))
 
 
@@ -92,6 +96,6 @@ def _recorded(run: "LatestRun") -> "Iterator[Bundle]":
 
 
 def _up_to(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield a folder and those above it, up to the root."""
+    """Yield a folder and its parents up to the root."""
     yield folder
     yield from (above for above in folder.parents if above.is_relative_to(root))

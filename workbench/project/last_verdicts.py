@@ -1,4 +1,4 @@
-"""The last verdict of each case, and why it is stale. Reads files, runs nothing."""
+"""The last verdict of each case, and why it is stale. Nothing runs."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,11 @@ _WORST_FIRST: tuple[CaseStatus, ...] = ("error", "failed", "not_evaluated", "pas
 
 @dataclass(frozen=True, slots=True)
 class LastVerdict:
-    """One case, or with `eval_id` "" a file of which no case can be read. `status` is None without a verdict, and then
-    nothing has `changed`. Of repeats, the worst status counts. `fault` says why a file cannot be read."""
+    """The last verdict of a case, or with an empty `eval_id` of an unreadable file.
+
+    `status` is the worst of the repeats, or None without a verdict; then `changed` is empty. `fault` says why a file
+    cannot be read.
+    """
 
     agent: str
     evalset_file: str
@@ -33,12 +36,12 @@ class LastVerdict:
 
     @property
     def ref(self) -> CaseRef:
-        """The case by its name."""
+        """The case as a `CaseRef`."""
         return CaseRef(self.agent, self.evalset_file, self.eval_set_id, self.eval_id)
 
 
 def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
-    """Yield every case of the workspace in the order of its files, with the verdict that is kept in `state`."""
+    """Yield every case of the workspace in the order of its files, with its verdict in the state folder `state`."""
     ids = workspace.case_ids
     latest = list(latest_runs(state, ids))
     rows: dict[tuple[str, str], tuple[LatestRun, list[Row]]] = {}
@@ -72,13 +75,13 @@ def _with_verdict(
 
 
 def _judged_by(rows: Collection[Row]) -> JudgedBy | None:
-    """Return what kind of judge was asked; rules if one of several were rules."""
+    """Return the kind of judge that was asked. Rules win over models, and models over functions."""
     found = {by for row in rows for *_, by in row["metrics"].values()}
     return next((kind for kind in _ALL_KINDS if kind in found), None)
 
 
 def _fault(entry: EvalsetEntry) -> str:
-    """Return why nothing in the file can run, "" if something can."""
+    """Return why nothing in the file can run, or "" if something can."""
     if entry.document.cases or not entry.document.broken:
         return ""
     return entry.document.faults[0].sentence(entry.relative)

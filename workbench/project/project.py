@@ -1,4 +1,4 @@
-"""A project as a program uses it: the one way to run its evalsets and to judge what came of it."""
+"""The project, the only way to run and judge evalsets."""
 
 import asyncio
 import contextlib
@@ -50,12 +50,13 @@ __all__ = ["Project", "Running", "TrialImport"]
 class Project:
     """The evalsets and agents of a folder, and the only way to run and judge them.
 
-    Use as `async with`, in one event loop; the end of the block ends all processes. `Project.open` also reads the
-    files. `path` is a folder, an evalset or an agent; targets are relative to the folder. `store` holds the state of
-    all runs, unless they publish their events elsewhere. `state_dir` is where runs are kept; None: `.workbench` in the
-    root. With `keep_runs` False nothing is written but answers of judges, and these only if there is a `.workbench`.
-    With `keep_warm` False nothing is made for a second run. Agents run at `place`, by default in child
-    processes: a word such as `local` names one of the kinds that are installed. The project closes only such a place.
+    Use it in an `async with` block in one event loop. The end of the block ends all processes. `Project.open` also
+    reads the files. `path` is a folder, an evalset or an agent. Targets are relative to the folder. `store` has the
+    state of all runs, unless they publish their events elsewhere. `state_dir` is the folder for runs, by default
+    `.workbench` in the root. If `keep_runs` is False, only answers of judges are written, and only if there is a
+    `.workbench`. If `keep_warm` is False, no processes are prepared for a second run. Agents run at `place`, by default
+    in child processes. A word such as `local` names an installed kind of place. The project closes only a place named
+    by a word.
     """
 
     def __init__(
@@ -78,12 +79,12 @@ class Project:
         self._explicit_state = state_dir
         self._keep_runs = keep_runs
         self._held: dict[str, Journal] = {}
-        """The journals of interrupted runs that are to be resumed, by id."""
+        """The journals of interrupted runs that will be resumed, by id."""
         self._touched_before: dict[Path, Touched] = {}
         self._renew = False
         self._place = place
         self._named: Place | None = None
-        """The place that `place` names, once it is needed."""
+        """The place named by `place`, once it is needed."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Runs and watches that have not ended."""
         self._running = asyncio.Lock()
@@ -93,27 +94,27 @@ class Project:
     async def open(
         cls, path: str | os.PathLike[str] = ".", *, state_dir: Path | None = None, keep_runs: bool = True
     ) -> AsyncIterator[Self]:
-        """Open a folder, an evalset or an agent: read its files, and run nothing.
+        """Open a folder, an evalset or an agent. It reads the files and runs nothing.
 
         Raises:
-            FileNotFoundError: there is no such path.
-            OwnersFileError: what the state folder says about owners cannot be read.
+            FileNotFoundError: the path does not exist.
+            OwnersFileError: the stored owners cannot be read.
         """
         async with cls(path, state_dir=state_dir, keep_runs=keep_runs) as project:
             await project.read()
             yield project
 
     async def read(self) -> Workspace:
-        """Read the files as they are now, and return what was found."""
+        """Read the current files, and return the workspace."""
         self._workspace = await asyncio.to_thread(self._read)
         return self._workspace
 
     @property
     def workspace(self) -> Workspace:
-        """What was found when the files were last read.
+        """The workspace at the last reading of the files.
 
         Raises:
-            RuntimeError: they were not read yet.
+            RuntimeError: the files were not read yet.
         """
         if self._workspace is None:
             raise RuntimeError("the project was not read yet: use `Project.open`, or await `read` first")
@@ -126,7 +127,7 @@ class Project:
 
     @property
     def children(self) -> Children:
-        """The processes of the project, made when they are first needed."""
+        """The child processes of the project, created on first use."""
         if self._children is None:
             self._children = Children(keep_warm=self._keep_warm)
         return self._children
@@ -140,7 +141,7 @@ class Project:
         await self.close()
 
     async def close(self) -> None:
-        """End all runs and processes, and wait until they are gone."""
+        """End all runs and processes, and wait until they have ended."""
         await end(self.tasks)
         for journal in self._held.values():
             journal.release()
@@ -160,9 +161,9 @@ class Project:
         return self._named
 
     def resumed(self, plan: Plan) -> Plan:
-        """Return the plan with which an interrupted run of the same cases goes on, or `plan` itself if there is none.
+        """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
 
-        The notices of the plan say which it is, and why. Reads files: not for an event loop's thread.
+        The notices of the plan explain the choice. Do not call it in an event loop's thread: it reads files.
         """
         found = resume(state_of(plan.root, self._explicit_state), plan, plan.options)
         if isinstance(found, Plan):
@@ -171,15 +172,15 @@ class Project:
         return found.plan
 
     def forget(self, plan: Plan) -> None:
-        """Release the interrupted run of a plan that `resumed` returned and that is not going to run."""
+        """Release the interrupted run of a plan that `resumed` returned, if the plan will not run."""
         journal = self._held.pop(plan.run_id, None)
         if journal is not None:
             journal.release()
 
     def targets(self, *words: str | os.PathLike[str], **named: Unpack[NamedTargets]) -> Targets:
-        """Return cases to run: those of folders, evalset files, `FILE:case_1,case_2` or evalset ids.
+        """Return targets: folders, evalset files, `FILE:case_1,case_2` or evalset ids.
 
-        Without words, all of the project. `named` are fields of `Targets`.
+        Without words, it is the whole project. `named` are fields of `Targets`.
         """
         texts = tuple(os.fspath(word) for word in words) or (str(self.path.absolute()),)
         folder = self.path if self.path.is_dir() else self.path.parent
@@ -193,13 +194,13 @@ class Project:
         names: Iterable[CaseName] = (),
         **named: Unpack[NamedTargets],
     ) -> Plan:
-        """Return the plan that runs targets, which are named as for `targets`.
+        """Return the plan that runs targets, in the form of `targets`.
 
-        With `workspace`, it runs the cases `names` of that workspace, whose entries may have other criteria than their
-        files: nothing is read again, and a fault in one file does not refuse the others.
+        With `workspace`, it runs the cases `names` of that workspace, whose criteria may differ from the files. No file
+        is read again, and a fault in one file does not stop the others.
 
         Raises:
-            UsageFaultError: a target does not exist, or a file or config that was named is wrong.
+            UsageFaultError: a target does not exist, or a named file or config is wrong.
         """
         options = options or RunOptions()
         if workspace is not None:
@@ -215,13 +216,13 @@ class Project:
         criteria: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
     ) -> Running:
-        """Prepare a run that scores the transcripts of a stored run again, with the criteria of now.
+        """Prepare a run that scores the transcripts of a stored run again. No agent runs.
 
-        Or with those of the file `config`, or with `criteria`: thresholds or objects by name, as in such a file. No
-        agent is called. `run` is an id, the beginning of one, `last` or the path of a JSON report.
+        The criteria are the current ones, those of the file `config`, or `criteria`: thresholds or objects by name, as
+        in such a file. `run` is an id, the start of one, `last` or the path of a JSON report.
 
         Raises:
-            UsageFaultError: there is no such run or case, or the config is wrong.
+            UsageFaultError: the run or case does not exist, or the config is wrong.
         """
 
         def plan() -> Plan:
@@ -243,12 +244,12 @@ class Project:
         options: RunOptions | None = None,
         **named: Unpack[NamedTargets],
     ) -> AsyncGenerator[News, None]:
-        """Run targets, then after each save the cases that it can affect. Yield what happens, until the loop is left.
+        """Run targets, and after each save the cases that it can affect. Yield news until the loop is left.
 
-        Targets are named as for `targets`.
+        Targets have the form of `targets`.
 
         Raises:
-            UsageFaultError: as `plan`.
+            UsageFaultError: see `plan`.
         """
         targets = self.targets(*words, **named)
         workspace = await asyncio.to_thread(targets.open)
@@ -258,7 +259,7 @@ class Project:
                 yield item
 
     async def status(self) -> "list[LastVerdict]":
-        """Return the last verdict of each case, and why it is stale. Reads the files again, and runs nothing."""
+        """Return the last verdict of each case, and why it is stale. It reads the files again and runs nothing."""
         from workbench.project.last_verdicts import last_verdicts
 
         workspace = await self.read()
@@ -266,11 +267,12 @@ class Project:
         return await asyncio.to_thread(lambda: list(last_verdicts(workspace, state)))
 
     async def compare(self, before: str = "baseline", after: str = "last") -> "Comparison":
-        """Compare two stored runs, case by case. Each is an id, the beginning of one, `last`, `baseline`, or the path
-        of a JSON report.
+        """Compare two stored runs, case by case.
+
+        Each is an id, the start of one, `last`, `baseline`, or the path of a JSON report.
 
         Raises:
-            UsageFaultError: there is no such run.
+            UsageFaultError: a run does not exist.
         """
         from workbench.history.compare import compare
         from workbench.history.summary_lookup import open_summary
@@ -285,10 +287,10 @@ class Project:
         return await asyncio.to_thread(compare_now)
 
     def run(self, plan: Plan, publish: Publish | None = None) -> Running:
-        """Prepare a run of the plan. Its events go to `publish`; None: to the store of the project.
+        """Prepare a run of the plan. Its events go to `publish`, by default to the project's store.
 
         Raises:
-            UsageFaultError: there is no such place as the project's.
+            UsageFaultError: the project's place does not exist.
         """
         place = self._agents_place()
         state = state_of(plan.root, self._explicit_state)
@@ -303,7 +305,7 @@ class Project:
 
         async def tidy_runs() -> None:
             if journal is not None and journal.path is not None:
-                with contextlib.suppress(OSError):  # What cannot be deleted stays, and is tried after the next run.
+                with contextlib.suppress(OSError):  # The next run tries again.
                     await asyncio.to_thread(tidy, state, self.settings.history)
 
         return Running(make, publish or self.store.apply, self.store, journal, self._turn, tidy_runs, self.tasks)
@@ -311,11 +313,11 @@ class Project:
     def chat(
         self, agent: AgentFolder, root: Path, session_input: dict[str, Any], publish: Callable[[ChatEvent], None]
     ) -> Chat:
-        """Prepare a conversation with an agent, beside runs. What happens in it goes to `publish`."""
+        """Prepare a conversation with an agent. Its events go to `publish`. Runs can continue meanwhile."""
         return Chat(agent_setting(agent, root, RunOptions()), session_input, self.children, publish)
 
     async def import_agents(self, workspace: Workspace) -> AsyncIterator[TrialImport]:
-        """Import each agent of the workspace in a child process, and yield each outcome as soon as it is known."""
+        """Import each agent of the workspace in a child process, and yield each outcome when it is known."""
         async for outcome in try_imports(checked_agents(workspace), workspace.root, self.children):
             yield outcome
 
@@ -329,8 +331,8 @@ class Project:
             setting = agent_setting(agent, workspace.root, RunOptions())
             await self.children.local.warm(setting)
 
-    def look_back(self, workspace: Workspace) -> None:
-        """Take in what agents touched in the runs that made the last verdicts. Reads files: for a thread."""
+    def load_touched(self, workspace: Workspace) -> None:
+        """Load the files that agents used in the runs of the last verdicts. Call it in a thread: it reads files."""
         from workbench.project.input_files import touched_in
 
         cases = workspace.case_ids
@@ -338,19 +340,19 @@ class Project:
         self._touched_before = touched_in(latest, workspace)
 
     def touched(self) -> dict[Path, Touched]:
-        """Return what agents were seen to read, list and write, by the agent's folder. From any thread."""
+        """Return the files that agents read, listed and wrote, by the agent's folder. Can be called in any thread."""
         known = {} if self._children is None else dict(self._children.touched)
         before = self._touched_before
         folders = {**known, **before}
         return {folder: before.get(folder, Touched()) | known.get(folder, Touched()) for folder in folders}
 
     def renew(self) -> None:
-        """Have the processes of agents started anew before the next run: their environment has changed."""
+        """Restart the agents' processes before the next run, because their environment has changed."""
         self._renew = True
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Wait until no other run is going on, and be the one that is."""
+        """Wait for other runs, and keep them waiting until this one ends."""
         async with self._running:
             if self._renew:
                 self._renew = False
@@ -362,7 +364,7 @@ class Project:
         return open_workspace(self.path, stored_owners=kept)
 
     def _journal(self, state: Path, plan: Plan) -> Journal | None:
-        """Return the journal of a run: that of the interrupted one that is resumed, a new one, or none."""
+        """Return the journal of a run: that of the run being resumed, a new one, or None."""
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
         return Journal.open(state, plan.run_id) if self._keep_runs else None

@@ -1,4 +1,4 @@
-"""The newest run of a folder, if it was interrupted and can be resumed: its cases, found again in the workspace."""
+"""Resuming the newest run of a folder, if it was interrupted."""
 
 from pathlib import Path
 
@@ -12,24 +12,24 @@ from workbench.project.project import Project
 
 
 def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
-    """Return the plan that goes on with the newest run. Reads files: not for the screen's thread.
+    """Return the plan that resumes the newest run. Do not call it in the screen's thread: it reads files.
 
     Raises:
-        UsageFaultError: it was not interrupted, or something that determines it has changed.
+        UsageFaultError: the run was not interrupted, or its inputs have changed.
     """
     announced = newest_interrupted(state)
     if announced is None:
-        raise UsageFaultError("the newest run was not interrupted", "r runs what is marked or under the cursor")
+        raise UsageFaultError("the newest run was not interrupted", "Press r to run the marked or current case")
     plan = plan_cases(workspace, _names(workspace, announced), options_of(announced))
     found = project.resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
-        raise UsageFaultError(why, "r runs what is marked or under the cursor")
+        raise UsageFaultError(why, "Press r to run the marked or current case")
     return found
 
 
-def what_is_resumable(project: Project, workspace: Workspace, state: Path) -> str:
-    """What the newest run has, in words; "" if it cannot be resumed."""
+def describe_resumable(project: Project, workspace: Workspace, state: Path) -> str:
+    """Return a text about the results of the newest run, or "" if it cannot be resumed."""
     try:
         found = find_resumable(project, workspace, state)
     except (UsageFaultError, OSError, ValueError):
@@ -42,5 +42,5 @@ def _names(workspace: Workspace, announced: RunStarted) -> set[tuple[str, str]]:
     """Return the cases of a run, by evalset and id."""
     names = {planned.case.name for planned in announced.cases}
     if not names <= workspace.case_names:
-        raise UsageFaultError(f"{announced.run_id} has cases that are not there any more")
+        raise UsageFaultError(f"{announced.run_id} has cases that no longer exist")
     return names

@@ -1,4 +1,4 @@
-"""A run of a project: executed as a whole, or followed event by event."""
+"""A run of a project, which can be awaited as a whole or followed event by event."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,7 @@ NewsT = TypeVar("NewsT")
 
 
 async def end(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and wait for their ends. One that is being cancelled is not disturbed in its last steps."""
+    """Cancel tasks and wait until they end. A task that is being cancelled already is not cancelled again."""
     for task in tasks:
         if not task.cancelling():
             task.cancel()
@@ -24,32 +24,35 @@ async def end(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 class Followed(Generic[NewsT]):
-    """Work that tells news while it is done. Execute it or iterate over its news; both start it, and only once."""
+    """Work that publishes news while it is done.
+
+    Call `execute` or iterate over the news. Both start the work, but only once. `take` gets all news in order, in the
+    event loop's thread. The task is in `tasks` until it ends.
+    """
 
     def __init__(self, take: Callable[[NewsT], None], tasks: set[asyncio.Task[None]]) -> None:
-        """`take` gets all news in order, in the event loop's thread. While the work is done, its task is in `tasks`."""
         self._take = take
         self._tasks = tasks
         self._work: asyncio.Task[None] | None = None
         self._news: deque[NewsT] | None = None
-        """What the iteration has not come to; None if nobody iterates."""
+        """News that the iteration has not reached, or None without an iteration."""
         self._came = asyncio.Event()
 
     async def execute(self) -> None:
-        """Do the work to its end. If it has begun, wait for its end."""
+        """Do the work to its end, or wait for its end if it has started."""
         await self._begun()
 
     def __aiter__(self) -> AsyncIterator[NewsT]:
         return self.follow()
 
     async def follow(self) -> AsyncGenerator[NewsT, None]:
-        """Begin the work, and yield its news in order. Leaving the loop early kills what is still running.
+        """Start the work, and yield its news in order. Leaving the loop early ends the work.
 
         Raises:
-            RuntimeError: the work has begun before, so its first news are gone.
+            RuntimeError: the work has started before, so its first news are lost.
         """
         if self._work is not None:
-            raise RuntimeError("this has begun already: iterate over it once, and await its end as often as you like")
+            raise RuntimeError("already started: iterate over it only once, and await its end as often as you like")
         news = self._news = deque()
         task = self._begun()
         task.add_done_callback(lambda _: self._came.set())
@@ -69,7 +72,7 @@ class Followed(Generic[NewsT]):
         raise NotImplementedError
 
     def _begun(self) -> asyncio.Task[None]:
-        """Return the task that does the work, made at the first call."""
+        """Return the task of the work, which the first call starts."""
         if self._work is None:
             self._work = asyncio.create_task(self._do())
             self._tasks.add(self._work)
@@ -84,8 +87,11 @@ class Followed(Generic[NewsT]):
 
 
 class Running(Followed[Event]):
-    """One run. Nothing happens before it is executed, awaited for its result, or iterated over. Runs of a project take
-    turns."""
+    """One run of a project.
+
+    It starts when it is executed, iterated over, or awaited for its result. Runs of a project take turns. `turn` is
+    entered before the run and left after it. `tidy` is awaited if the run raises nothing.
+    """
 
     def __init__(
         self,
@@ -97,7 +103,6 @@ class Running(Followed[Event]):
         tidy: Callable[[], Awaitable[None]],
         tasks: set[asyncio.Task[None]],
     ) -> None:
-        """`turn` is entered before the run and left after it; `tidy` is awaited if nothing was raised."""
         super().__init__(publish, tasks)
         self._store = store
         self._run = make(self._tell)
@@ -105,26 +110,26 @@ class Running(Followed[Event]):
         self._turn = turn
         self._tidy = tidy
         self._fault: Exception | None = None
-        """What `publish` raised."""
+        """The exception of `publish`."""
 
     def stop(self) -> None:
-        """Start no new cases; those that run finish or reach their timeout."""
+        """Start no new cases. Running cases finish or reach their timeout."""
         self._run.stop()
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
-        """End one case, or with None all of them and the run: first ask, with `kill` at once."""
+        """Cancel one case, or all cases and the run if `ref` is None. With `kill`, kill them at once."""
         self._run.cancel(ref, kill=kill)
 
     async def result(self) -> Store:
-        """Run until every case has a verdict, or as far as `stop` and `cancel` let it. Also after an iteration.
+        """Run all cases unless `stop` or `cancel` ends the run, and return the project's store.
 
-        Return the store of the project, which holds every case with its verdicts, until the project's next run.
+        The store has the verdicts of all cases until the project's next run. Can also be called after an iteration.
         """
         await self.execute()
         return self._store
 
     def _tell(self, news: Event) -> None:
-        """Hand on an event. A listener that raises ends the run, and hears no more; `_do` raises what it raised."""
+        """Publish an event. If a listener raises, the run ends without further events, and `_do` raises it again."""
         if self._fault is None:
             try:
                 super()._tell(news)

@@ -1,4 +1,4 @@
-"""Plans that score stored transcripts again: those of a stored run, or those of cases on the screen."""
+"""Plans that score transcripts again: those of a stored run, or those of cases on the screen."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -26,16 +26,16 @@ from workbench.history.stored_run import open_run
 from workbench.model.criteria import parse_config
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 from workbench.project.staleness import stale_transcripts
-from workbench.project.targets import owners_kept_in
+from workbench.project.targets import stored_owners
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
 
 _NAMED = 10
 _LISTED = 5
 _SCORED_BY: frozenset[Input] = frozenset({"expected", "case"})
-"""Inputs that the evalset says, and that a transcript is scored by."""
+"""Inputs from the evalset that a transcript is scored by."""
 _TAKEN_IN: frozenset[Input] = frozenset({"criteria", "judge", "function"})
-"""Inputs that scoring again takes as they are now."""
+"""Inputs of which scoring again uses the current version."""
 
 
 def plan_of_run(
@@ -48,14 +48,14 @@ def plan_of_run(
     cases: Sequence[str] = (),
     explicit_state: Path | None = None,
 ) -> Plan:
-    """Return the plan that scores the transcripts of a stored run again, with the criteria of now or of `config`.
+    """Return the plan that scores the transcripts of a stored run again, by the current criteria or those of `config`.
 
-    `criteria` are given instead of a file: what its key `criteria` would hold.
-    `word` is an id, `last` or a JSON report, `folder` lies in the project, and `explicit_state` is its state folder if
-    that is not `.workbench`. With `cases`, only cases with these ids. Reads files: not for an event loop's thread.
+    `criteria` replaces a file: it has the form of the file's key `criteria`. `word` is an id, `last` or a JSON report.
+    `folder` is in the project. `explicit_state` is the state folder if it is not `.workbench`. `cases` restricts the
+    plan to these ids. Do not call it in an event loop's thread: it reads files.
 
     Raises:
-        UsageFaultError: there is no such run or case, or a config that was named is wrong.
+        UsageFaultError: the run or case does not exist, or a named config is wrong.
     """
     here = find_root(folder)
     run = open_run(word, state_dir(here, explicit_state), folder)
@@ -65,7 +65,7 @@ def plan_of_run(
     else:
         choice = _given(criteria)
         criteria_of = lambda file: choice  # noqa: E731
-    owners = _Owners(root, owners_kept_in(state_dir(root, explicit_state)))
+    owners = _Owners(root, stored_owners(state_dir(root, explicit_state)))
     plan = make_rescore_plan(run, root, criteria_of, owners.agents, options, case_ids=cases, lost_of=owners.lost)
     entries = (owners.entry(file, criteria_of(file)) for file in {ref.evalset_file for ref in run.cases})
     found = tuple(entry for entry in entries if entry is not None)
@@ -84,12 +84,12 @@ def plan_of_cases(
 ) -> Plan:
     """Return the plan that scores `cases` (evalset, case) of a workspace again.
 
-    Their transcripts are those of this session (`records`), else those of the last run in the state folder. Cases
-    without a transcript are named in the notices. Each is compared with the reference that it was made for, with
-    `references_of_now` with the one in the evalset.
+    Their transcripts come from this session (`records`), or else from the last run in the state folder. Notices name
+    cases without a transcript. Each transcript is compared with its own reference, or with the current one if
+    `references_of_now` is True.
 
     Raises:
-        UsageFaultError: none of them has a transcript, or a config is wrong.
+        UsageFaultError: no case has a transcript, or a config is wrong.
     """
     wanted = dict.fromkeys(workspace.case_name(*pair) for pair in cases)
     run = _of_session(records)
@@ -100,7 +100,7 @@ def plan_of_cases(
     lacking = [name[1] for name in wanted if name in missing]
     if not run.cases:
         message = f"there is no transcript of {few(lacking, _NAMED)}"
-        raise UsageFaultError(message, "r runs what is marked or under the cursor")
+        raise UsageFaultError(message, "Press r to run the marked or current case")
     now = {entry.relative: entry.criteria for entry in workspace.evalsets}
 
     def criteria_of(file: str) -> CriteriaChoice | None:
@@ -116,26 +116,26 @@ def plan_of_cases(
     plan = _with_changes(plan, run, workspace, state)
     if not lacking:
         return plan
-    notice = Noticed("warning", f"not scored, for want of a transcript: {few(lacking, _NAMED)}", "r runs them")
+    notice = Noticed("warning", f"not scored, no transcript: {few(lacking, _NAMED)}", "Press r to run them")
     return replace(plan, notices=(notice, *plan.notices))
 
 
 def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path) -> Plan:
-    """Return the plan with notices of the inputs that changed since the transcripts were made."""
+    """Return the plan with notices about inputs that changed since the transcripts were made."""
     scored = {entry.ref for entry in plan.entries if entry.blocked is None}
     cases = [case for ref, case in run.cases.items() if ref in scored and case.why_incomplete() is None]
     stale = stale_transcripts(cases, workspace, state)
     known = {name: [change for change in changes if change.name] for name, changes in stale.items()}
     notices = []
     if reworded := [name[1] for name, changes in known.items() if any(one.input in _SCORED_BY for one in changes)]:
-        said = f"changed in the evalset since that run, and scored by what stood there then: {few(reworded, _LISTED)}"
-        notices.append(Noticed("warning", said, "A new run takes in what stands there now"))
+        message = f"changed in the evalset since that run, but scored by the old version: {few(reworded, _LISTED)}"
+        notices.append(Noticed("warning", message, "Run the cases to use the current version"))
     every = dict.fromkeys(change for changes in known.values() for change in changes)
     if left := [change for change in every if change.input not in _TAKEN_IN]:
-        said = f"changed since the transcripts were made: {describe_few(left, _LISTED)}"
-        notices.append(Noticed("info", said, "A new run takes it in"))
+        message = f"changed since the transcripts were made: {describe_few(left, _LISTED)}"
+        notices.append(Noticed("info", message, "Run the cases to use the changes"))
     if taken := [change for change in every if change.input in _TAKEN_IN]:
-        notices.append(Noticed("info", f"changed since that run, and taken in: {describe_few(taken, _LISTED)}"))
+        notices.append(Noticed("info", f"changed since that run, and used now: {describe_few(taken, _LISTED)}"))
     return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
 
 
@@ -152,7 +152,7 @@ def _of_session(records: Sequence[CaseRecord]) -> StoredRun:
 
 
 def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> None:
-    """Adds what the last run that is kept has of the missing cases."""
+    """Add the missing cases from the last stored run."""
     kept = open_run(LAST, state, state) if last_run(state) is not None else StoredRun()
     older = {ref: case for ref, case in kept.cases.items() if ref.name in missing and not case.empty}
     if older:
@@ -162,10 +162,10 @@ def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> Non
 
 
 def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:
-    """Return the folder that the paths of the run are relative to.
+    """Return the root for the paths of a run.
 
-    A run that is kept in the project's own folder belongs to it, wherever the project lay when it ran. One from
-    elsewhere names the folder itself, if that is on this machine.
+    A run in the project's state folder belongs to the project, even if the project has moved since. A run from
+    elsewhere names its root, which is used if it exists on this machine.
     """
     if explicit_state is None and run.file is not None:
         kept = next((state for state in states_of(state_dir(root)) if run.file.is_relative_to(state)), None)
@@ -189,7 +189,7 @@ def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> Crite
 
 
 def _file(root: Path, evalset_file: str) -> Path | None:
-    """The evalset, if it is still there. What a report calls it may be anything."""
+    """Return the evalset file if it exists. The path comes from a report, so it may be anything."""
     try:
         file = root / evalset_file
         return file if file.is_file() else None
@@ -198,14 +198,14 @@ def _file(root: Path, evalset_file: str) -> Path | None:
 
 
 class _Documents:
-    """Evalsets as they are now; each file is opened when it is first asked for."""
+    """The current evalsets. Each file is opened on first use."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._opened: dict[str, EvalsetDocument] = {}
 
     def get(self, evalset_file: str) -> EvalsetDocument | None:
-        """Return an evalset, None if it is not there any more."""
+        """Return an evalset, or None if it no longer exists."""
         if evalset_file not in self._opened:
             file = _file(self._root, evalset_file)
             if file is None:
@@ -215,7 +215,7 @@ class _Documents:
 
 
 class _Owners:
-    """The agents of the project as they are now, and the evalsets that lost theirs."""
+    """The current agents of the project, and the evalsets whose agent is gone."""
 
     def __init__(self, root: Path, kept: StoredOwners) -> None:
         found, bases = discover_for([root], root)
@@ -224,12 +224,12 @@ class _Owners:
         self._ownership = Ownership(self.agents, root, bases, kept, found.ignored)
 
     def lost(self, evalset_file: str) -> CaseError | None:
-        """The error of an evalset whose agent is gone."""
+        """Return the error of an evalset whose agent is gone, or None."""
         document = self._documents.get(evalset_file)
         return None if document is None else lost_agent(self._owner(document))
 
     def entry(self, evalset_file: str, criteria: CriteriaChoice | None) -> EvalsetEntry | None:
-        """Return an evalset as it is now with its agent and criteria, None if it is not there any more."""
+        """Return the current evalset with its agent and criteria, or None if it no longer exists."""
         document = self._documents.get(evalset_file)
         if document is None or criteria is None:
             return None

@@ -1,4 +1,4 @@
-"""Verdicts of kept runs, and which inputs are not what they were when they were made."""
+"""Stale verdicts: inputs that have changed since the verdicts were made."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -25,8 +25,10 @@ Changes: TypeAlias = tuple[Change, ...]
 
 
 def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun] = ()) -> CurrentInputs:
-    """Return what reads the inputs of a workspace as they are now. The options are those of the newest run that made a
-    verdict; `latest` are runs that were read already."""
+    """Return the current inputs of a workspace.
+
+    The options are those of the newest run with a verdict. `latest` are runs that were read already.
+    """
     options = Options.of_run(newest_options(state, latest))
     environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
     clean = Secrets([os.environ, *environments]).clean_data
@@ -34,8 +36,7 @@ def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun
 
 
 def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseName, Changes]:
-    """Return the cases whose verdicts were made with other inputs, and which these are. Looks at every case and reads
-    files: for a thread."""
+    """Return the cases with stale verdicts and their changed inputs. Call it in a thread: it reads files."""
     runs = tuple(latest)
     if not runs:
         return {}
@@ -51,7 +52,7 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
 
 
 def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
-    """Return the same for verdicts of this session that no journal holds."""
+    """Return the same for verdicts of this session that are in no journal."""
     return stale_transcripts((stored_case(record) for record in records if record.brief is None), workspace, state)
 
 
@@ -71,23 +72,23 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
 
 
 class _Entry:
-    """An evalset as it is now."""
+    """A current evalset, for the comparison of its cases with records."""
 
     def __init__(self, entry: EvalsetEntry, now: CurrentInputs) -> None:
         self._entry, self._now = entry, now
         self._numbers: Mapping[str, int] = {case.eval_id: case.index for case in entry.document.cases}
 
     def changes(self, run: Summary, row: Row, ref: CaseRef) -> Changes:
-        """Return the inputs of an execution that are not what they were."""
+        """Return the changed inputs of an execution."""
         if not row["given"] and not row["inputs"]:
-            return ()  # One that never began was given nothing.
+            return ()  # An execution that never started has no inputs.
         rule = run.plans[row["plan"]][3] if row["plan"] is not None else ""
-        # With another salt, nothing of what is digested can be compared.
+        # Digests with another salt cannot be compared.
         record = run.record(row, known=run.salt_id == self._now.digests.salt_id)
         return self.since(record, PlannedCase(ref, None, "", matched_by=rule, text=row["text"]))
 
     def since(self, then: Record, planned: PlannedCase) -> Changes:
-        """Return the same for an execution with these inputs."""
+        """Return the inputs of a case that have changed since the record `then`."""
         number = self._numbers.get(planned.case.eval_id)
         if number is None:
             return ()

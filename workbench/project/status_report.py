@@ -21,16 +21,17 @@ SCHEMA = "agent-workbench/status/1"
 
 
 class ChangedInput(Part):
-    """An input of the verdict that is not what it was."""
+    """An input that changed since the verdict was made."""
 
     input: Input
     """The kind of input."""
     name: Words
-    """Which one: a variable, a file, an option; empty if the run did not record inputs of this kind."""
+    """The name of the variable, file or option; empty if the run did not record inputs of this kind."""
     file: Words | None
-    """The file that says it, relative to `root`; null if it is in no file."""
+    """The file with the input, relative to `root`; null if the input is not in a file."""
     effect: Effect
-    """What the change asks for: `run` the agent, `score` the transcript again, or `decide` again on stored scores."""
+    """The work that the change requires: `run` the agent, `score` the transcript again, or `decide` again on stored
+    scores."""
 
 
 class StatusCase(Part):
@@ -43,7 +44,7 @@ class StatusCase(Part):
     eval_set_id: Words
     eval_id: Words
     status: CaseStatus | None
-    """The last verdict, of repeats the worst; null without one."""
+    """The last verdict, the worst of the repeats; null without one."""
     run_id: Words | None
     """The run that made the verdict; null without one."""
     stale: bool
@@ -51,7 +52,7 @@ class StatusCase(Part):
     frozen: bool
     """Whether recorded answers were replayed."""
     judged_by: JudgedBy | None
-    """`rules` where the judge `heuristic` judged, which is no language model; null if no judge was asked."""
+    """`rules` for the judge `heuristic`, which is not a language model; null if no judge was asked."""
     place: Words | None
     """The machine that the agent ran on; null for this one."""
     changed: list[ChangedInput]
@@ -95,7 +96,7 @@ def _case(verdict: LastVerdict) -> StatusCase:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of what `status --json` writes."""
+    """Return the JSON Schema of the output of `status --json`."""
     schema = Status.model_json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench status"}
 

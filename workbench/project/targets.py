@@ -1,6 +1,6 @@
-"""Targets in words, as a command line or a program names them, and the plan that runs them.
+"""Targets as named by a command line or a program, and the plan that runs them.
 
-What opens evalsets is imported when it is needed: a mistyped word is refused at once.
+Modules that open evalsets are imported late, so that a mistyped word is rejected at once.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class NamedTargets(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Cases to run, in words, and what goes with them.
+    """Cases to run, and their settings.
 
-    `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids; relative paths start from `folder`. Of all
-    these cases only those with the ids `cases` are meant, if there are any. `agent` runs them instead of each evalset's
-    own. `config` holds the criteria of all. `initial_session_file` goes with files of the oldest format. `state_dir` is
-    the state folder if it is not `.workbench` in the root.
+    `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids. Relative paths start from `folder`. `cases`
+    restricts them to these ids, if there are any. `agent` runs them instead of each evalset's own agent. `config` has
+    the criteria for all of them. `initial_session_file` is for files of the oldest format. `state_dir` is the state
+    folder if it is not `.workbench` in the root.
     """
 
     words: tuple[str, ...]
@@ -45,15 +45,15 @@ class Targets:
     state_dir: Path | None = None
 
     def selection(self) -> Selection:
-        """Return what the words mean.
+        """Parse the words.
 
         Raises:
-            UsageFaultError: one of them names nothing.
+            UsageFaultError: a word names nothing.
         """
         return parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
 
     def refuse_unknown(self) -> None:
-        """Refuse names that nothing has, as far as that can be told before evalsets are opened.
+        """Reject unknown names quickly, before evalsets are opened.
 
         Raises:
             UsageFaultError: an id, the config or the session file does not exist.
@@ -63,10 +63,10 @@ class Targets:
         refuse_missing(self.initial_session_file, "broken_file")
 
     def open(self, previous: "Workspace | None" = None) -> "Workspace":
-        """Open the workspace that holds the targets; `previous` is an earlier reading of it.
+        """Open the workspace with the targets, reusing the unchanged parts of `previous`.
 
         Raises:
-            UsageFaultError: a path is gone, or a file that goes with it cannot be read.
+            UsageFaultError: a path does not exist, or a file cannot be read.
         """
         from workbench.model.evalset import BrokenFileError, read_initial_session
 
@@ -79,17 +79,18 @@ class Targets:
             self.selection(),
             folder=self.folder,
             config=self.config,
-            stored_owners=None if self.state_dir is None else owners_kept_in(self.state_dir),
+            stored_owners=None if self.state_dir is None else stored_owners(self.state_dir),
             previous=previous,
             initial_session=session,
         )
 
     def plan(self, options: RunOptions, workspace: "Workspace | None" = None) -> "Plan":
-        """Return the plan that runs the targets; `workspace` is what `open` returned, if it was called already. Reads
-        files: not for an event loop's thread.
+        """Return the plan that runs the targets. Do not call it in an event loop's thread: it reads files.
+
+        `workspace` is the result of `open`, if it was called before.
 
         Raises:
-            UsageFaultError: as `open` and `workbench.engine.plan.run_plan.make_plan`.
+            UsageFaultError: see `open` and `workbench.engine.plan.run_plan.make_plan`.
         """
         from workbench.engine.plan.run_plan import make_plan
 
@@ -97,20 +98,20 @@ class Targets:
 
 
 def refuse_missing(file: Path | None, kind: UsageKind) -> None:
-    """Refuse a file that is named and not there.
+    """Reject a named file that does not exist.
 
     Raises:
-        UsageFaultError: there is no such file.
+        UsageFaultError: the file does not exist.
     """
     if file is not None and not file.exists():
         raise UsageFaultError(f"{file}: there is no such file", kind=kind)
 
 
-def owners_kept_in(state: Path) -> "StoredOwners":
-    """Return what a state folder keeps about the owners of evalsets.
+def stored_owners(state: Path) -> "StoredOwners":
+    """Return the owners of evalsets that are stored in a state folder.
 
     Raises:
-        UsageFaultError: it cannot be read.
+        UsageFaultError: they cannot be read.
     """
     from workbench.agents.owners import OwnersFileError, read_owners
 

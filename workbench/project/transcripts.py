@@ -1,4 +1,4 @@
-"""What the screen knows of executed cases, as transcripts that can be scored again."""
+"""Transcripts of this session's cases, which can be scored again."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -19,7 +19,7 @@ _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 
 
 def stored_case(record: CaseRecord) -> StoredCase:
-    """The transcript of a case of this session."""
+    """Return the transcript of a case of this session."""
     case = StoredCase(record.planned, inputs=record.inputs)
     for event in _events(record):
         case.take(event)

@@ -1,4 +1,4 @@
-"""The driver of a watch: takes in each save, and starts what it makes stale. Surfaces consume its news."""
+"""The driver of a watch, which starts the stale cases after each save. Surfaces consume its news."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,7 +10,7 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.watch.board import Estimate
+from workbench.engine.watch.job_queue import Estimate
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseRef, Event, Noticed
 from workbench.project.running import Followed, Running
@@ -21,47 +21,57 @@ from workbench.text import one_line
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Stale cases that cost more than the limit: they wait until `Watch.allow` is called. There are `total` cases."""
+    """Stale cases that cost more than the limit, and wait for `Watch.allow`. `total` is the number of all cases."""
 
     estimate: Estimate
     total: int
 
 
 News: TypeAlias = Event | Saved | Start | Waiting
-"""What a watch tells: saves, notices, and what it starts or would start. One that runs its cases itself also tells
-the events of its runs, as the store has them."""
+"""The news of a watch: saves, notices, starts and waiting jobs. A watch that runs its cases itself also publishes the
+events of its runs, as the store gets them."""
 
 
 class Runner(Watched, Protocol):
-    """The project, as far as a watch that runs its cases itself needs it: `workbench.project.project.Project`."""
+    """A project with runs, for a watch that runs its cases itself (`workbench.project.project.Project`)."""
 
     tasks: set[asyncio.Task[None]]
 
-    def run(self, plan: Plan, publish: Callable[[Event], None] | None = None) -> Running: ...
+    def run(self, plan: Plan, publish: Callable[[Event], None] | None = None) -> Running:
+        """Prepare a run of the plan."""
+        ...
 
 
 class Runs(Protocol):
-    """The place where the runs of a watch happen. It hands their events to `Watching.admit` before the store takes
-    them, and calls `Watch.run_ended` after each run, also after those that the user started."""
+    """The runs of a watch.
+
+    Their events must pass through `Watching.admit` before they reach the store. `Watch.run_ended` must be called after
+    each run, including those of the user.
+    """
 
     @property
     def busy(self) -> bool:
-        """Whether a run is going on or asked for."""
+        """Whether a run is running or requested."""
+        ...
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run whose plan `make` returns. A plan that is refused ends at once, too."""
+        """Start the run of the plan that `make` returns. A refused plan counts as a run that ended at once."""
+        ...
 
     def supersede(self, refs: Sequence[CaseRef]) -> None:
         """Kill these executions, and start no others of their run."""
+        ...
 
 
 async def _nothing() -> None:
-    """Wait for nothing."""
+    """Return at once."""
 
 
 class Watch(Followed[News]):
-    """Takes in saves until `stop`, and has `runs` do what they make stale. `prepare` is awaited before the first save
-    is taken in."""
+    """A watch that handles saves until `stop`, and lets `runs` run the stale cases.
+
+    `prepare` is awaited before the first save is handled.
+    """
 
     def __init__(
         self,
@@ -79,19 +89,19 @@ class Watch(Followed[News]):
         self._runs = runs
         self._prepare = prepare
         self._watcher = watching.watcher
-        self._told: Estimate | None = None
-        """The cost that waits to be allowed, and was told."""
+        self._published_cost: Estimate | None = None
+        """The published cost that must be confirmed, or None."""
         changes, root = self._watcher.changes, self._watcher.snapshot.workspace.root
         changes.on_polling = lambda: self._publish(Noticed("info", f"polling for changes: {changes.polling}"))
         changes.on_gone = lambda: self._publish(
-            Noticed("warning", f"{root} is not there any more; the watch waits for it")
+            Noticed("warning", f"{root} no longer exists; waiting for it")
             if changes.gone
-            else Noticed("info", f"{root} is there again")
+            else Noticed("info", f"{root} exists again")
         )
 
     async def _do(self) -> None:
         try:
-            await asyncio.to_thread(self._project.look_back, self._watcher.snapshot.workspace)
+            await asyncio.to_thread(self._project.load_touched, self._watcher.snapshot.workspace)
             await self._prepare()
             async for saved in self._watcher.saves():
                 await self.watching.announced.wait()
@@ -104,20 +114,20 @@ class Watch(Followed[News]):
             self._watcher.close()
 
     def stop(self) -> None:
-        """Take in no more saves, and start nothing more."""
+        """Handle no more saves, and start nothing more."""
         self.ended = True
         self._watcher.close()
         self.watching.announced.set()
 
     def allow(self) -> None:
-        """Start what waits because of its cost."""
-        self.watching.board.allow()
+        """Start the job that waits because of its cost."""
+        self.watching.jobs.allow()
         self._go_on(self.watching.next(self._runs.busy))
 
     def run_ended(self) -> None:
-        """Take note that a run has ended: learn which files it read, and start what waits for its end."""
+        """Handle the end of a run: watch the files that it read, and start the next job."""
         if not self.ended:
-            task = asyncio.create_task(self._learn())
+            task = asyncio.create_task(self._update_files())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             self._go_on(self.watching.next(self._runs.busy))
@@ -128,23 +138,23 @@ class Watch(Followed[News]):
         obsolete = [] if saved.trouble else self.watching.take(saved)
         if obsolete:
             self._runs.supersede(obsolete)
-        start = self.watching.next(self._runs.busy)  # Who is told of the save sees what waits.
+        start = self.watching.next(self._runs.busy)  # Before the save is published, so that listeners see what waits.
         self._tell(saved)
         for notice in self.watching.notices(saved):
             self._publish(notice)
         self._go_on(start)
 
     def _go_on(self, start: Start | None) -> None:
-        waiting = self.watching.board.waiting
+        waiting = self.watching.jobs.waiting
         if start is not None and not self.ended:
             self.watching.started(start.job)
             self._tell(start)
             self._runs.start_plan(lambda: self.watching.plan(start.job))
-        elif waiting is not None and waiting != self._told:
+        elif waiting is not None and waiting != self._published_cost:
             self._tell(Waiting(waiting, len(self._watcher.snapshot.workspace.case_names)))
-        self._told = waiting
+        self._published_cost = waiting
 
-    async def _learn(self) -> None:
+    async def _update_files(self) -> None:
         try:
             await asyncio.to_thread(self._watcher.update_files)
         except Exception as error:
@@ -159,9 +169,9 @@ class Watch(Followed[News]):
 
 
 class RunningWatch(Watch):
-    """Executes `plan`, then what saves make stale, all in the event loop of the watch, until `stop`.
+    """A watch that runs `plan`, and then stale cases after each save, until `stop`.
 
-    Only named cases are watched if `targets` names some. `targets` and `workspace` are those that the plan was made of.
+    If `targets` names cases, only these are watched. The plan was made from `targets` and `workspace`.
     """
 
     def __init__(
@@ -190,22 +200,22 @@ class RunningWatch(Watch):
         return self._task is not None
 
     def stop(self) -> None:
-        """Start nothing more; the watch ends when what runs has ended."""
+        """Start nothing more. The watch ends when the current run has ended."""
         super().stop()
         if self._current is not None:
             self._current.stop()
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
-        """End what runs: one case, or with None all of them."""
+        """Cancel one case, or all cases if `ref` is None."""
         if self._current is not None:
             self._current.cancel(ref, kill=kill)
 
     def name(self, path: Path) -> str:
-        """Return a path as it is shown: relative to the root, if it is in it."""
+        """Return a path for display, relative to the root if it is inside."""
         return one_line(relative_to(path, self._plan.root))
 
     def start_plan(self, make: Callable[[], Plan]) -> None:
-        """Start the run whose plan `make` returns. A plan that is refused ends at once, too."""
+        """Start the run of the plan that `make` returns. A refused plan counts as a run that ended at once."""
         try:
             self._execute(make())
         except UsageFaultError as fault:

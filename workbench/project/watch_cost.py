@@ -1,11 +1,11 @@
-"""What doing stale cases costs, from what the same cases cost when they ran last."""
+"""The estimated cost of stale cases, from their cost in the last run."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from workbench.counting import counted
 from workbench.dependencies.change import Effect
-from workbench.engine.watch.board import Estimate, Limit
+from workbench.engine.watch.job_queue import Estimate, Limit
 from workbench.events import CaseRef
 from workbench.model.criteria import CriteriaConfig
 from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
@@ -13,8 +13,8 @@ from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.trace.totals import ConversationCost, conversation_cost
 
-_LOOKED_AT = 400
-"""Executions that are reckoned up: those of a large folder cost on the average what the first of them do."""
+_SAMPLE = 400
+"""Number of past runs used for the cost estimate. Others of a large folder are assumed to cost the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,16 @@ def estimate(
     times: float = 1,
     criteria_of: Callable[[CaseRef], CriteriaConfig | None] = lambda ref: None,
 ) -> Estimate:
-    """The cost of doing so many cases to this depth, each `times` on the average; `records` are executions that have
-    come to their end, of the same cases or of others like them. `criteria_of` is what a case is judged by now."""
+    """Return the estimated cost of `cases` cases with this depth, each repeated `times` on average.
+
+    `records` are finished executions of the same or similar cases. `criteria_of` returns the current criteria of a
+    case.
+    """
     if depth == "decide":
         return Estimate(cases, 0)
     costs = [
         _with_new(_cost(record, depth, prices), record, criteria_of(record.ref))
-        for record, _ in zip(records, range(_LOOKED_AT), strict=False)
+        for record, _ in zip(records, range(_SAMPLE), strict=False)
     ]
     if not costs:
         return Estimate(cases, None)
@@ -53,7 +56,7 @@ def estimate(
 
 
 def limit_words(limit: Limit, prices: Prices) -> str:
-    """`50 calls, $0.50`."""
+    """Return a text such as `50 calls, $0.50`."""
     said = [] if limit.calls is None else [counted(limit.calls, "call")]
     return ", ".join([*said, *([] if limit.money is None else [money(limit.money, prices.currency)])])
 
@@ -76,7 +79,7 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 
 
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
-    """What judges will be asked by criteria by which the case was never judged: as many calls as it may be."""
+    """Add the maximum number of judge calls for criteria that never judged the case before."""
     from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
     from workbench.judge.kinds import judges_by_rules
     from workbench.metrics.registry import needs_bench
@@ -94,7 +97,7 @@ def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) ->
 
 def _judging(record: CaseRecord, prices: Prices) -> _Cost:
     usage, results = record.usage, record.metrics.values()
-    # What was answered from what is kept is asked anew once the question is another one.
+    # Cached answers count as calls, because a changed question is asked again.
     calls = usage.judge_calls + usage.judge_calls_cached
     spent = total(criterion_cost(result, prices) for result in results)
     if spent is not None and usage.judge_calls_cached:
@@ -104,8 +107,10 @@ def _judging(record: CaseRecord, prices: Prices) -> _Cost:
 
 
 def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
-    """What the agent's own models cost: by the trace, which is there also where the newest run only scored what it said
-    again, and asked none of them."""
+    """Return the cost of the agent's own models, from the trace.
+
+    The trace also exists if the newest run only scored the transcript again, without calls of the agent.
+    """
     calls = record.usage.model_calls
     if calls and not prices:
         return ConversationCost(calls, None)

@@ -1,6 +1,6 @@
-"""The watch as both front ends drive it: saves come in, runs go out, and what is stale is known in between.
+"""The state of a watch: it turns saves into jobs, and knows the stale cases.
 
-No widget and no thread: the screen and the plain lines call the same methods and apply the same events.
+It needs no widget and no thread. The screen and the plain lines call the same methods and apply the same events.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from workbench.config import Settings
 from workbench.dependencies.change import Effect
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_process import Touched
-from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import relative
+from workbench.engine.watch.job_queue import Estimate, Job, JobQueue, Limit
 from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseName, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
@@ -38,28 +38,34 @@ DEPTH_WORDS: dict[Effect, str] = {
 }
 
 _JUST = 1.0
-"""Seconds within which a change may still be of what has ended."""
+"""Seconds after the end of a run in which a change may still come from it."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What to start now, and what to say of it."""
+    """A job to start now, and its text for the user."""
 
     job: Job
     words: str
 
 
 class Watched(Protocol):
-    """The project, as far as a watch over it needs it."""
+    """The part of a project that a watch needs."""
 
     store: Store
     settings: Settings
 
-    def touched(self) -> dict[Path, Touched]: ...
+    def touched(self) -> dict[Path, Touched]:
+        """Return the files that agents used, by the agent's folder."""
+        ...
 
-    def renew(self) -> None: ...
+    def renew(self) -> None:
+        """Restart the agents' processes before the next run."""
+        ...
 
-    def look_back(self, workspace: Workspace) -> None: ...
+    def load_touched(self, workspace: Workspace) -> None:
+        """Load the files that agents used in the runs of the last verdicts."""
+        ...
 
 
 def watch_over(
@@ -70,25 +76,28 @@ def watch_over(
     armed: frozenset[CaseName],
     screen_files: Collection[Path] = (),
 ) -> "Watching":
-    """Return a watch over the cases `armed`, or over all if there are none. `reopen` reads the workspace again, in a
-    thread; `screen_files` are watched too, but change no verdict. Reads files: for a thread, if there is a loop."""
+    """Return a watch over the cases `armed`, or over all cases if there are none.
+
+    `reopen` reads the workspace again, in a thread. `screen_files` are watched too, but change no verdict. Call this in
+    a thread if there is an event loop, because it reads files.
+    """
     settings = project.settings
     watcher = Watcher(workspace, reopen, project.touched, screen_files=screen_files)
-    board = Board(armed or None, Limit(settings.watch_calls, settings.watch_money))
-    return Watching(project.store, watcher, board, options, settings.prices)
+    jobs = JobQueue(armed or None, Limit(settings.watch_calls, settings.watch_money))
+    return Watching(project.store, watcher, jobs, options, settings.prices)
 
 
 class Watching:
-    """`store` is what the front end reads; events of a watched run go through `admit` on their way there."""
+    """The state of a watch. Events of a watched run pass through `admit` on their way to the front end's `store`."""
 
     def __init__(
-        self, store: Store, watcher: Watcher, board: Board, options: RunOptions, prices: Prices | None = None
+        self, store: Store, watcher: Watcher, jobs: JobQueue, options: RunOptions, prices: Prices | None = None
     ) -> None:
         self.store = store
         self.watcher = watcher
-        self.board = board
+        self.jobs = jobs
         self.moments: dict[CaseRef, Moment] = {}
-        """The files as they were when a case's newest verdict was asked for."""
+        """The state of the files when the newest verdict of a case was requested."""
         self._options = options
         self._prices = prices or Prices()
         self._obsolete: set[CaseRef] = set()
@@ -98,22 +107,23 @@ class Watching:
         self._recurring = Recurring()
         self._ended = -math.inf
         self.ignored: list[str] = []
-        """Files that are not watched any more since the last save, because they change whenever their agent runs."""
+        """Files ignored since the last save, because they change whenever their agent runs."""
         self.announced = asyncio.Event()
-        """Unset between the start of a run and the moment at which its executions are known: a save has to wait for
-        that, or it could not tell which of them it makes obsolete."""
+        """Unset from the request of a run until its executions are known.
+
+        A save must wait for that, to know which executions it makes obsolete.
+        """
         self.announced.set()
         self.restored: set[CaseRef] = set()
-        """Executions whose earlier record holds again, because nothing came of the newer one. Whoever shows them
-        empties this."""
-
-    # Saves
+        """Executions whose previous record is valid again. The front end empties this after showing them."""
 
     def take(self, saved: Saved) -> list[CaseRef]:
-        """Take in a save. Return the executions that it made obsolete: they are to be cancelled, and no others of
-        their run started."""
+        """Handle a save, and return the obsolete executions.
+
+        The caller must cancel them and start no others of their run.
+        """
         self._ignore_what_recurs(saved)
-        obsolete = self.board.take(saved)
+        obsolete = self.jobs.take(saved)
         active = [record.ref for record in self.store.current_records() if not record.finished]
         refs = [ref for ref in active if ref.name in obsolete]
         self._obsolete.update(refs)
@@ -122,19 +132,19 @@ class Watching:
         return refs
 
     def _ignore_what_recurs(self, saved: Saved) -> None:
-        running = bool(self.board.under_way) or time.monotonic() - self._ended < _JUST
+        running = bool(self.jobs.under_way) or time.monotonic() - self._ended < _JUST
         found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
         self.watcher.ignored |= found
         self.ignored = sorted(relative(path, self.watcher.snapshot.workspace) for path in found)
 
     def notices(self, saved: Saved) -> list[Noticed]:
-        """Return what the user must know about a save that was taken."""
+        """Return notices about a save that was handled."""
         stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
         if saved.trouble:
-            gone = self.watcher.changes.gone  # That is told already.
+            gone = self.watcher.changes.gone  # This is reported already.
             return [] if gone else [Noticed("error", f"cannot be read: {saved.trouble}", stay)]
         found = [
-            Noticed("warning", f"{ignored} changes whenever the agent runs: it is not watched any more")
+            Noticed("warning", f"{ignored} changes whenever the agent runs, so it is ignored from now on")
             for ignored in self.ignored
         ]
         for fault in saved.faults:
@@ -143,13 +153,13 @@ class Watching:
         return found
 
     def next(self, busy: bool) -> Start | None:
-        """What to start now; None if there is nothing to be started, or something is going on (`busy`)."""
+        """Return the next job, or None if there is none or a run is running (`busy`)."""
         if busy:
             return None
         self.end_start()
-        self.board.ended()
+        self.jobs.ended()
         self._skip_what_was_never_run()
-        job = self.board.next_job(self._failing, self.estimate)
+        job = self.jobs.next_job(self._failing, self.estimate)
         if job is None:
             return None
         total_cases = len(self.watcher.snapshot.workspace.case_names)
@@ -159,23 +169,24 @@ class Watching:
         return Start(job, words)
 
     def started(self, job: Job) -> None:
-        """Take note that the front end starts a job; the store says so too."""
+        """Record that the front end starts a job, also in the store."""
         self._moment = self.watcher.contents.moment
         self.store.request_run(job.depth)
         self.announced.clear()
-        self.board.started(job.keys, job.depth)
+        self.jobs.started(job.keys, job.depth)
 
     def end_start(self) -> None:
-        """What was started does not announce itself any more: if it did not yet, it was refused, or broke off before it
-        began. To start it again at once would be to do so for ever."""
+        """Give up a started job whose run has not begun, because it was refused or failed.
+
+        It is not started again before another save, which prevents an endless loop.
+        """
         if not self.announced.is_set():
-            self.board.hold()
+            self.jobs.hold()
             self.store.drop_request()
             self.announced.set()
 
     def estimate(self, keys: Collection[CaseName], depth: Effect) -> Estimate:
-        """What doing these cases costs, from what they cost when they ran last; of cases that never ran, what others
-        did."""
+        """Return the estimated cost of these cases from their last run, or from other cases if they never ran."""
         most = self._options.runs
         records = [record for record in self._records(keys) if record.has_verdict and record.ref.repeat <= most]
         known = {record.ref.name for record in records}
@@ -189,7 +200,7 @@ class Watching:
         """Return the plan of a job.
 
         Raises:
-            UsageFaultError: a config is wrong, or nothing of it is there any more.
+            UsageFaultError: a config is wrong, or none of its cases exists any more.
         """
         from workbench.engine.watch.jobs import run_plan, scoring_plan
 
@@ -200,13 +211,13 @@ class Watching:
         stored = [stored_case(record) for record in records]
         verdicts = {record.ref: list(_scored(record)) for record in records}
         used = ", ".join(dict.fromkeys(record.run_id for record in records))
-        return scoring_plan(workspace, stored, verdicts, used, self._options, self.board.changes)
-
-    # Events
+        return scoring_plan(workspace, stored, verdicts, used, self._options, self.jobs.changes)
 
     def admit(self, event: Event) -> Event | None:
-        """The event as the store is to have it: none of an execution that a save made obsolete, and a run that was cut
-        short for a newer one was not interrupted by anybody."""
+        """Return the event for the store, or None for an execution that a save made obsolete.
+
+        A run that was superseded by a save does not count as interrupted.
+        """
         if isinstance(event, RunStarted):
             self.announced.set()
             self._obsolete.clear()
@@ -215,23 +226,23 @@ class Watching:
             for planned in event.cases:
                 key = planned.case.name
                 self._left[key] = self._left.get(key, 0) + 1
-            if not self.board.under_way:
-                # A run that the user started: it makes its cases as fresh as one of ours.
+            if not self.jobs.under_way:
+                # A run of the user makes its cases fresh too.
                 self._moment = self.watcher.contents.moment
                 depth: Effect = "score" if event.scored_from else "run"
-                self.board.fresh(dict.fromkeys(self._left, depth))
+                self.jobs.fresh(dict.fromkeys(self._left, depth))
         elif isinstance(event, RunFinished):
             self._ended = time.monotonic()
             if not self._stopped:
-                # Somebody ended it, or it failed.
-                self.board.hold()
-            self.board.ended()
+                # The user ended the run, or it failed.
+                self.jobs.hold()
+            self.jobs.ended()
             if self._stopped:
-                # What a save superseded was not cancelled by anybody, and is done again.
+                # Superseded cases were not cancelled by the user and will run again.
                 self._restore(record.ref for record in self.store.current_records() if not record.finished)
             return replace(event, interrupted=event.interrupted and not self._stopped)
         elif isinstance(event, RepeatsDropped):
-            # The end that made them needless comes after them.
+            # The `CaseFinished` that made them unnecessary follows.
             for dropped in event.cases:
                 self._left[dropped.name] = self._left.get(dropped.name, 1) - 1
         elif isinstance(event, CaseFinished):
@@ -246,32 +257,32 @@ class Watching:
         self._left[key] = self._left.get(key, 1) - 1
         cancelled = event.status == "cancelled"
         if cancelled:
-            self.board.hold([key])
-        if self._left[key] == 0 and not cancelled and self.board.decided(key):
+            self.jobs.hold([key])
+        if self._left[key] == 0 and not cancelled and self.jobs.decided(key):
             self.moments[event.case] = self._moment
         return event
 
     def _restore(self, refs: Iterable[CaseRef]) -> None:
-        """The last verdicts stay where no newer ones came."""
+        """Bring back the previous verdicts of cases without new ones."""
         self.restored.update(self.store.reinstate(refs))
 
     @property
     def superseded(self) -> bool:
-        """Whether a save ended the newest run before it had come to its end."""
+        """Whether a save stopped the newest run."""
         return self._stopped
 
-    # Which cases
-
     def depends_on(self, ref: CaseRef) -> dict[Path, str]:
-        """The files that a case's verdict depends on as far as that is known, with their names."""
+        """Return the files on which a case's verdict depends, as far as known, with their names."""
         workspace = self.watcher.snapshot.workspace
         entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
         files = self.watcher.files_of(entry) if entry is not None else []
         return {path: relative(path, workspace) for path in files}
 
-    def earlier_moments(self, stale: Collection[CaseName]) -> dict[CaseRef, Moment]:
-        """Return the files with which verdicts from before the watch were made: those of now, unless they are stale.
-        Reads files: for a thread."""
+    def moments_before_watch(self, stale: Collection[CaseName]) -> dict[CaseRef, Moment]:
+        """Return the state of the files for fresh verdicts from before the watch: it is the current state.
+
+        Call it in a thread, because it reads files.
+        """
         self.watcher.update_files()
         moment = self.watcher.contents.moment
         return {
@@ -281,10 +292,10 @@ class Watching:
         }
 
     def _skip_what_was_never_run(self) -> None:
-        """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""
-        scored = [key for key, depth in self.board.depths.items() if depth != "run"]
+        """Remove cases without a transcript from scoring jobs. They have no verdict that could be stale."""
+        scored = [key for key, depth in self.jobs.depths.items() if depth != "run"]
         known = {record.ref.name for record in self._records(scored) if stored_case(record).why_incomplete() is None}
-        self.board.drop(key for key in scored if key not in known)
+        self.jobs.drop(key for key in scored if key not in known)
 
     def _failing(self, key: CaseName) -> bool:
         return any(record.state in ("failed", "error") for record in self._records([key]))

@@ -20,7 +20,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     """Return what the bar shows. `agents` is the number of groups in the tree."""
     store, watching = session.store, session.watching
     activity = store.activity
-    asking = watching is not None and watching.board.waiting is not None
+    asking = watching is not None and watching.jobs.waiting is not None
     return Facts(
         root=session.target_name,
         resting=_resting(session, agents),
@@ -56,22 +56,22 @@ def _earlier(session: Session, now: datetime) -> str:
 
 def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
     """Return the state of the watch, in full and in short."""
-    waiting = watching.board.waiting
+    waiting = watching.jobs.waiting
     if waiting is not None and session.workspace is not None:
-        stale = len(watching.board.depths)
+        stale = len(watching.jobs.depths)
         total = sum(len(entry.document.cases) for entry in session.workspace.evalsets)
         costs = f", {counted(waiting.calls, 'call')}" if waiting.calls else ""
         money = waiting.money.removeprefix("about ")
         costs += f", {money}" if money and waiting.amount is not None else ""
         return f"{waiting.words(total)}: press w to run", f"{stale:,} stale{costs}: press w"
     words = ["watch on"]
-    if watching.board.armed is not None:
-        words = [f"watch on for {len(watching.board.armed):,}"]
+    if watching.jobs.armed is not None:
+        words = [f"watch on for {len(watching.jobs.armed):,}"]
     if watching.watcher.changes.polling:
         words.append("polling")
     if session.last_watch_effect:
         words.append((_DOING if session.store.activity.watch_job else _DONE)[session.last_watch_effect])
-    faults = watching.watcher.broken if watching.board.blocked else ()
+    faults = watching.watcher.broken if watching.jobs.blocked else ()
     if faults:
         # Cases wait for this file, and the message about it disappears after a while.
         line = f":{faults[0].line}" if faults[0].line else ""

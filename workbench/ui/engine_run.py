@@ -84,9 +84,9 @@ class Engine:
         """Describe the newest run if it can be resumed, else return "". Reads files, so call it in a thread."""
         if not self._session.runs_dir.is_dir():
             return ""
-        from workbench.project.resuming import what_is_resumable
+        from workbench.project.resuming import describe_resumable
 
-        return what_is_resumable(self._project, self._workspace, self._session.state_dir)
+        return describe_resumable(self._project, self._workspace, self._session.state_dir)
 
     def rescore(
         self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False

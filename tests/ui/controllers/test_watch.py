@@ -9,7 +9,7 @@ import pytest
 from tests.ui.controllers.conftest import Bench
 from workbench.dependencies.change import Effect
 from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.watch.board import Board
+from workbench.engine.watch.job_queue import JobQueue
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseFinished, CaseStatus, RunFinished
 from workbench.project.watch import Watch
@@ -36,9 +36,9 @@ def arm(bench: Bench, depth: Effect = "run") -> Watch:
         saves=_no_saves,
         learn=lambda: None,
     )
-    board = Board(depths={KEY: depth})
-    watching = Watching(bench.session.store, cast(Any, watcher), board, RunOptions())
-    project = SimpleNamespace(look_back=lambda workspace: None, renew=lambda: None)
+    jobs = JobQueue(depths={KEY: depth})
+    watching = Watching(bench.session.store, cast(Any, watcher), jobs, RunOptions())
+    project = SimpleNamespace(load_touched=lambda workspace: None, renew=lambda: None)
     watch = Watch(cast(Any, project), watching, bench.run, bench.watch.take, set())
     bench.watch.adopt(watch)
     return watch

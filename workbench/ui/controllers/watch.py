@@ -60,7 +60,7 @@ class Watch(Controller):
         """Arm the watch, run what waits for its cost, or disarm it."""
         if not self._is_wanted:
             self.arm()
-        elif self._watch is not None and self._watch.watching.board.waiting is not None:
+        elif self._watch is not None and self._watch.watching.jobs.waiting is not None:
             self._watch.allow()
         else:
             self.disarm()
@@ -90,8 +90,8 @@ class Watch(Controller):
                 ]
             if watching.watcher.changes.polling:
                 items.insert(0, Item(f"polling: {one_line(watching.watcher.changes.polling)}", heading=True))
-            if watching.board.armed is not None:
-                items.insert(0, Item(f"only {cases(len(watching.board.armed))}, those marked", heading=True))
+            if watching.jobs.armed is not None:
+                items.insert(0, Item(f"only {cases(len(watching.jobs.armed))}, those marked", heading=True))
         title = "watched, and why" if watching else "the watch is off: w arms it"
         self.view.work(self.view.pick(title, items, nothing="nothing is watched"), "ask", exclusive=False)
 
@@ -149,7 +149,7 @@ class Watch(Controller):
         await self._staleness.compared()
         watching = self.session.watching
         if watching is not None:
-            current = await asyncio.to_thread(watching.earlier_moments, set(self.session.stale))
+            current = await asyncio.to_thread(watching.moments_before_watch, set(self.session.stale))
             self.session.changed.moment_of |= current
         self.show_flags()
         self.view.show_facts()
@@ -185,7 +185,7 @@ class Watch(Controller):
     def admit(self, event: Event) -> Event | None:
         """Return the event as the store is to have it, or None."""
         watching = self.session.watching
-        of_watch = watching is not None and bool(watching.board.under_way)
+        of_watch = watching is not None and bool(watching.jobs.under_way)
         admitted = event if watching is None else watching.admit(event)
         if admitted is not None:
             self.session.changed.about_to(admitted, goes_on=self._same_save and of_watch)

@@ -61,7 +61,7 @@ class Estimate:
 
 
 @dataclass
-class Board:
+class JobQueue:
     """Stale cases and the work they need.
 
     `armed` are the cases that a save may run, or None for all. Above the cost `limit`, a job waits for confirmation.

@@ -5,8 +5,8 @@ from collections.abc import Collection
 import pytest
 
 from workbench.dependencies.change import Change, Effect
-from workbench.engine.watch.board import Board, Estimate, Limit
 from workbench.engine.watch.impact import Impact
+from workbench.engine.watch.job_queue import Estimate, JobQueue, Limit
 from workbench.engine.watch.snapshot import Snapshot
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseName
@@ -27,91 +27,91 @@ def cost(keys: Collection[CaseName], depth: Effect) -> Estimate:
 
 
 def test_failing_and_edited_cases_come_first() -> None:
-    board = Board()
-    board.take(saved(dict.fromkeys((A, B, C), "run"), edited=[C]))
-    job = board.next_job(lambda key: key == B, cost)
+    jobs = JobQueue()
+    jobs.take(saved(dict.fromkeys((A, B, C), "run"), edited=[C]))
+    job = jobs.next_job(lambda key: key == B, cost)
     assert job is not None
     assert job.keys == (B, C, A)
 
 
 def test_the_cheapest_depth_comes_first() -> None:
-    board = Board()
-    board.take(saved({A: "run", B: "decide", C: "score"}))
+    jobs = JobQueue()
+    jobs.take(saved({A: "run", B: "decide", C: "score"}))
     order = []
-    while job := board.next_job(lambda key: False, cost):
+    while job := jobs.next_job(lambda key: False, cost):
         order.append((job.depth, job.keys))
-        board.started(job.keys, job.depth)
+        jobs.started(job.keys, job.depth)
         for key in job.keys:
-            board.decided(key)
+            jobs.decided(key)
     assert order == [("decide", (B,)), ("score", (C,)), ("run", (A,))]
-    assert board.depths == {}
+    assert jobs.depths == {}
 
 
 def test_save_makes_only_its_running_cases_obsolete() -> None:
-    board = Board()
-    board.take(saved({A: "run", B: "run"}))
-    board.started([A, B], "run")
-    assert board.take(saved({A: "run"})) == {A}
-    assert not board.decided(A), "what comes of it does not count"
-    assert board.decided(B)
-    assert board.depths == {A: "run"}
-    board.ended()
-    job = board.next_job(lambda key: False, cost)
+    jobs = JobQueue()
+    jobs.take(saved({A: "run", B: "run"}))
+    jobs.started([A, B], "run")
+    assert jobs.take(saved({A: "run"})) == {A}
+    assert not jobs.decided(A), "what comes of it does not count"
+    assert jobs.decided(B)
+    assert jobs.depths == {A: "run"}
+    jobs.ended()
+    job = jobs.next_job(lambda key: False, cost)
     assert job is not None
     assert job.keys == (A,)
 
 
 def test_cheaper_save_does_not_reduce_a_deeper_job() -> None:
-    board = Board()
-    board.take(saved({A: "run"}))
-    board.started([A], "run")
-    assert board.take(saved({A: "decide"})) == {A}
-    assert board.depths == {A: "run"}
+    jobs = JobQueue()
+    jobs.take(saved({A: "run"}))
+    jobs.started([A], "run")
+    assert jobs.take(saved({A: "decide"})) == {A}
+    assert jobs.depths == {A: "run"}
 
 
 def test_job_above_the_limit_waits() -> None:
-    board = Board(limit=Limit(9))
-    board.take(saved({A: "run", B: "run"}))
-    assert board.next_job(lambda key: False, cost) is None
-    assert board.waiting is not None
-    assert board.waiting.words(40) == "2 of 40 stale, about 10 calls"
-    board.allow()
-    assert board.next_job(lambda key: False, cost) is not None
-    board.take(saved({C: "run"}))
-    assert board.next_job(lambda key: False, cost) is None, "a new save is asked for again"
+    jobs = JobQueue(limit=Limit(9))
+    jobs.take(saved({A: "run", B: "run"}))
+    assert jobs.next_job(lambda key: False, cost) is None
+    assert jobs.waiting is not None
+    assert jobs.waiting.words(40) == "2 of 40 stale, about 10 calls"
+    jobs.allow()
+    assert jobs.next_job(lambda key: False, cost) is not None
+    jobs.take(saved({C: "run"}))
+    assert jobs.next_job(lambda key: False, cost) is None, "a new save is asked for again"
 
 
 def test_deciding_never_waits() -> None:
-    board = Board(limit=Limit(0, 0.0))
-    board.take(saved({A: "decide"}))
-    assert board.next_job(lambda key: False, cost) is not None
+    jobs = JobQueue(limit=Limit(0, 0.0))
+    jobs.take(saved({A: "decide"}))
+    assert jobs.next_job(lambda key: False, cost) is not None
 
 
 def test_blocked_cases_stay_stale() -> None:
-    board = Board()
-    board.take(saved({A: "run", B: "run"}, blocked=[A]))
-    job = board.next_job(lambda key: False, cost)
+    jobs = JobQueue()
+    jobs.take(saved({A: "run", B: "run"}, blocked=[A]))
+    job = jobs.next_job(lambda key: False, cost)
     assert job is not None
     assert job.keys == (B,)
-    assert A in board.depths
+    assert A in jobs.depths
 
 
 def test_only_armed_cases_run() -> None:
-    board = Board(frozenset([B]))
-    board.take(saved({A: "run", B: "run"}))
-    job = board.next_job(lambda key: False, cost)
+    jobs = JobQueue(frozenset([B]))
+    jobs.take(saved({A: "run", B: "run"}))
+    job = jobs.next_job(lambda key: False, cost)
     assert job is not None
     assert job.keys == (B,)
 
 
 def test_job_with_unknown_cost_waits() -> None:
-    board = Board(limit=Limit(1000))
-    board.take(saved({A: "run"}))
-    assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
-    assert board.waiting is not None
-    assert board.waiting.words(3) == "1 of 3 stale, cost unknown until they have run"
-    board.limit = Limit()
-    assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is not None
+    jobs = JobQueue(limit=Limit(1000))
+    jobs.take(saved({A: "run"}))
+    assert jobs.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
+    assert jobs.waiting is not None
+    assert jobs.waiting.words(3) == "1 of 3 stale, cost unknown until they have run"
+    jobs.limit = Limit()
+    assert jobs.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is not None
 
 
 @pytest.mark.parametrize(
@@ -140,23 +140,23 @@ def test_cost_as_text() -> None:
 
 
 def test_held_cases_wait_for_another_save() -> None:
-    board = Board()
-    board.take(saved({A: "run", B: "run"}))
-    board.started([A, B], "run")
-    board.hold([A])
-    board.ended()
-    job = board.next_job(lambda key: False, cost)
+    jobs = JobQueue()
+    jobs.take(saved({A: "run", B: "run"}))
+    jobs.started([A, B], "run")
+    jobs.hold([A])
+    jobs.ended()
+    job = jobs.next_job(lambda key: False, cost)
     assert job is not None
     assert job.keys == (B,)
-    board.started(job.keys, job.depth)
-    board.hold()
-    board.ended()
-    board.take(saved({C: "run"}))
-    job = board.next_job(lambda key: False, cost)
+    jobs.started(job.keys, job.depth)
+    jobs.hold()
+    jobs.ended()
+    jobs.take(saved({C: "run"}))
+    job = jobs.next_job(lambda key: False, cost)
     assert job is not None
     assert job.keys == (C,)
-    assert set(board.depths) == {A, B, C}, "stale they are all the same"
-    board.take(saved({A: "run"}))
-    job = board.next_job(lambda key: False, cost)
+    assert set(jobs.depths) == {A, B, C}, "stale they are all the same"
+    jobs.take(saved({A: "run"}))
+    job = jobs.next_job(lambda key: False, cost)
     assert job is not None
     assert set(job.keys) == {A, C}
