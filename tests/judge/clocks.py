@@ -1,4 +1,4 @@
-"""Time that passes when somebody sleeps."""
+"""A clock that advances when somebody sleeps."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from workbench.judge.retry import RetryPolicy
 
 
 class Clock:
-    """`slept` are all sleeps, in the order in which they began."""
+    """A scripted clock. `slept` lists all sleeps in the order in which they began."""
 
     def __init__(self) -> None:
         self.time = 1000.0
@@ -21,5 +21,5 @@ class Clock:
         self.time += seconds
 
     def retry_policy(self, *, attempts: int = 5, timeout: float = 20.0) -> RetryPolicy:
-        """The usual one, by this clock and without chance."""
+        """Return the usual policy with this clock and without chance."""
         return RetryPolicy(attempts=attempts, timeout=timeout, sleep=self.sleep, now=self.now, chance=lambda: 0.0)

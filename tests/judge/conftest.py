@@ -1,4 +1,4 @@
-"""A pool before a scripted server, in both of google-genai's modes."""
+"""A judge pool with a scripted server, in both of google-genai's modes."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "requ
 
 @dataclass
 class Waits:
-    """What the pool tells of pauses."""
+    """Reports of pauses."""
 
     told: list[tuple[str, float, str]] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Kept answers on disk."""
+"""Cached answers on disk."""
 
 import json
 import os
@@ -25,7 +25,7 @@ async def written(folder: Path, faults: list[str]) -> Cache:
     return cache
 
 
-async def test_a_file_each_readable_for_the_user_only(tmp_path: Path) -> None:
+async def test_each_answer_is_a_file_readable_only_by_the_user(tmp_path: Path) -> None:
     faults: list[str] = []
     await written(tmp_path / "judge", faults)
     file = file_of(tmp_path / "judge")
@@ -35,7 +35,7 @@ async def test_a_file_each_readable_for_the_user_only(tmp_path: Path) -> None:
     assert faults == []
 
 
-async def test_an_answer_is_there_before_it_is_written(tmp_path: Path) -> None:
+async def test_answer_is_available_before_it_is_written(tmp_path: Path) -> None:
     cache = Cache(tmp_path, print)
     cache.put(KEY, ANSWER)
     assert cache.get(KEY) == ANSWER
@@ -57,7 +57,7 @@ async def test_an_answer_is_there_before_it_is_written(tmp_path: Path) -> None:
         json.dumps({"version": 1, "key": "another", "answer": ANSWER}).encode(),
     ],
 )
-async def test_a_damaged_file_counts_as_not_there_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+async def test_damaged_file_counts_as_missing_and_is_replaced(tmp_path: Path, content: bytes) -> None:
     await written(tmp_path, [])
     file_of(tmp_path).write_bytes(content)
     cache = Cache(tmp_path, print)
@@ -67,7 +67,7 @@ async def test_a_damaged_file_counts_as_not_there_and_is_replaced(tmp_path: Path
     assert Cache(tmp_path, print).get(KEY) == ANSWER
 
 
-async def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path: Path) -> None:
+async def test_unwritable_folder_gives_one_warning(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file where a folder should be")
     faults: list[str] = []
     cache = Cache(tmp_path / "taken", faults.append)
@@ -80,7 +80,7 @@ async def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path: Path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-async def test_a_read_only_folder_is_read(tmp_path: Path) -> None:
+async def test_read_only_folder_is_read(tmp_path: Path) -> None:
     await written(tmp_path, [])
     tmp_path.chmod(0o500)
     faults: list[str] = []
@@ -92,7 +92,7 @@ async def test_a_read_only_folder_is_read(tmp_path: Path) -> None:
     assert len(faults) == 1
 
 
-async def test_without_a_folder_answers_last_as_long_as_the_process() -> None:
+async def test_answers_without_a_folder_stay_in_memory() -> None:
     cache = Cache(None, print)
     cache.put(KEY, ANSWER)
     assert cache.get(KEY) == ANSWER
@@ -107,17 +107,17 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=5))
-def test_a_key_does_not_depend_on_the_order(parts: dict[str, object]) -> None:
+def test_key_does_not_depend_on_the_order(parts: dict[str, object]) -> None:
     assert key_of(dict(reversed(parts.items()))) == key_of(parts)
     assert len(key_of(parts)) == 64
 
 
 @given(st.text(), st.text())
-def test_other_parts_have_another_key(one: str, other: str) -> None:
+def test_different_parts_have_different_keys(one: str, other: str) -> None:
     assert (key_of({"prompt": one}) == key_of({"prompt": other})) == (one == other)
 
 
-async def test_what_is_forgotten_is_gone_at_once_and_for_good(tmp_path: Path) -> None:
+async def test_forgotten_answer_is_removed_at_once(tmp_path: Path) -> None:
     await written(tmp_path, [])
     cache = Cache(tmp_path, print)
     assert cache.get(KEY) == ANSWER
@@ -128,7 +128,7 @@ async def test_what_is_forgotten_is_gone_at_once_and_for_good(tmp_path: Path) ->
     assert Cache(tmp_path, print).get(KEY) is None
 
 
-async def test_what_is_forgotten_before_it_is_written_never_is(tmp_path: Path) -> None:
+async def test_answer_forgotten_before_writing_is_never_written(tmp_path: Path) -> None:
     cache = Cache(tmp_path, print)
     cache.put(KEY, ANSWER)
     cache.forget(KEY)
@@ -137,7 +137,7 @@ async def test_what_is_forgotten_before_it_is_written_never_is(tmp_path: Path) -
     assert not file_of(tmp_path).exists()
 
 
-async def test_another_answer_may_follow_one_that_is_forgotten(tmp_path: Path) -> None:
+async def test_new_answer_can_replace_a_forgotten_one(tmp_path: Path) -> None:
     await written(tmp_path, [])
     cache = Cache(tmp_path, print)
     cache.forget(KEY)
@@ -147,7 +147,7 @@ async def test_another_answer_may_follow_one_that_is_forgotten(tmp_path: Path) -
     assert Cache(tmp_path, print).get(KEY) == {"text": "no"}
 
 
-async def test_what_has_no_file_is_forgotten_too(tmp_path: Path) -> None:
+async def test_answer_without_a_file_can_be_forgotten(tmp_path: Path) -> None:
     for folder in (None, tmp_path / "none"):
         cache = Cache(folder, print)
         cache.forget(KEY)

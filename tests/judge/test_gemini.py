@@ -1,4 +1,4 @@
-"""Each fault that a service can have, with the real google-genai client, by key and as a project on Vertex."""
+"""All faults of the service, with the real google-genai client, with a key and as a project on Vertex."""
 
 import importlib.util
 import json
@@ -39,7 +39,7 @@ TRIES_ONCE = pytest.mark.skipif(_VERSION < (2, 33), reason="this google-genai se
 A_LIST = Reply(response=Response(body=b"[1, 2]"))
 
 
-async def test_what_is_sent_and_what_comes_back(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_request_and_reply_have_all_fields(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said('{"verdict": "valid"}')
     reply = await ask(bench, config={"temperature": 0.25, "topK": 3})
     asked = server.asked[0]
@@ -53,7 +53,7 @@ async def test_what_is_sent_and_what_comes_back(server: ScriptedGemini, bench: C
     assert asked.config["responseJsonSchema"] == SCHEMA
 
 
-async def test_a_project_is_asked_as_one(
+async def test_project_uses_its_own_address_and_credentials(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     await ask(pool.bench(environment, 1, False))
@@ -68,7 +68,7 @@ async def test_a_project_is_asked_as_one(
         assert asked.headers["x-goog-api-key"] == KEY
 
 
-async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_thoughts_are_removed_but_their_tokens_count(server: ScriptedGemini, bench: CaseBench) -> None:
     parts = ({"text": "Let me see.", "thought": True}, {"text": "ye"}, {"text": "s"})
     server.answer = lambda asked: Reply(
         parts, usage={"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 40}
@@ -96,7 +96,9 @@ async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini
     ]
     + [pytest.param(reset(), id="reset", marks=TRIES_ONCE)],
 )
-async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: CaseBench, clock: Clock, fault: Reply) -> None:
+async def test_temporary_faults_are_retried(
+    server: ScriptedGemini, bench: CaseBench, clock: Clock, fault: Reply
+) -> None:
     server.answer = first(fault, fault)
     reply = await ask(bench)
     assert (reply.text, reply.fault, reply.attempts) == ("yes", None, 3)
@@ -113,7 +115,7 @@ async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: CaseBen
         pytest.param(reset(), "connection", ["connection broke"], marks=TRIES_ONCE),
     ],
 )
-async def test_what_does_not_pass_is_a_fault_after_five_attempts(
+async def test_lasting_fault_is_reported_after_five_attempts(
     server: ScriptedGemini, bench: CaseBench, fault: Reply, kind: FaultKind, words: list[str]
 ) -> None:
     server.answer = lambda asked: fault
@@ -134,7 +136,7 @@ async def test_what_does_not_pass_is_a_fault_after_five_attempts(
         (404, ["no model gemini-2.5-flash", "correct judge_model"]),
     ],
 )
-async def test_what_will_not_pass_is_not_tried_again_and_says_what_to_do(
+async def test_permanent_fault_is_not_retried_and_has_a_hint(
     server: ScriptedGemini, bench: CaseBench, clock: Clock, status: int, words: list[str]
 ) -> None:
     server.answer = lambda asked: failed(status)
@@ -146,7 +148,7 @@ async def test_what_will_not_pass_is_not_tried_again_and_says_what_to_do(
     assert (reply.attempts, len(server.asked), clock.slept) == (1, 1, [])
 
 
-async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_invalid_key_is_named(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: failed(400, message="API key not valid. Please pass a valid API key.")
     reply = await ask(bench)
     assert reply.fault is not None
@@ -155,7 +157,7 @@ async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: 
 
 
 @pytest.mark.parametrize("when", ["2", "a date", "in the body"])
-async def test_a_quota_pauses_as_long_as_the_service_asks(
+async def test_quota_pause_lasts_as_long_as_the_service_asks(
     server: ScriptedGemini, bench: CaseBench, waits: Waits, when: str
 ) -> None:
     refusal = {"2": quota("2"), "a date": quota(9.0), "in the body": quota_in_body("2s")}[when]
@@ -169,9 +171,7 @@ async def test_a_quota_pauses_as_long_as_the_service_asks(
     assert end == ("gemini-2.5-flash", 0.0, "")
 
 
-async def test_a_quota_without_a_word_of_how_long_waits_longer_each_time(
-    server: ScriptedGemini, bench: CaseBench, waits: Waits
-) -> None:
+async def test_quota_pause_without_a_given_time_doubles(server: ScriptedGemini, bench: CaseBench, waits: Waits) -> None:
     server.answer = lambda asked: quota(None)
     reply = await ask(bench)
     assert reply.fault is not None
@@ -181,7 +181,7 @@ async def test_a_quota_without_a_word_of_how_long_waits_longer_each_time(
     assert len(server.asked) == 5
 
 
-async def test_a_busy_service_that_says_when_to_come_back_is_believed(
+async def test_retry_after_of_a_busy_service_is_used(
     server: ScriptedGemini, bench: CaseBench, clock: Clock, waits: Waits
 ) -> None:
     server.answer = first(failed(503, Retry_After="17"))
@@ -190,7 +190,9 @@ async def test_a_busy_service_that_says_when_to_come_back_is_believed(
     assert waits.told == []
 
 
-async def test_nobody_waits_for_tomorrow(server: ScriptedGemini, bench: CaseBench, clock: Clock, waits: Waits) -> None:
+async def test_daily_quota_is_reported_without_waiting(
+    server: ScriptedGemini, bench: CaseBench, clock: Clock, waits: Waits
+) -> None:
     server.answer = lambda asked: quota("86400")
     replies = [await ask(bench, f"Question {number}?") for number in range(3)]
     assert [reply.fault.kind if reply.fault else "" for reply in replies] == ["quota"] * 3
@@ -199,7 +201,7 @@ async def test_nobody_waits_for_tomorrow(server: ScriptedGemini, bench: CaseBenc
 
 
 @pytest.mark.parametrize("slow", [drip(seconds=1.0), said("yes").after(30.0)], ids=["drip", "latency"])
-async def test_a_slow_answer_has_an_end(server: ScriptedGemini, waits: Waits, clock: Clock, slow: Reply) -> None:
+async def test_slow_answer_times_out(server: ScriptedGemini, waits: Waits, clock: Clock, slow: Reply) -> None:
     pool = JudgePool(waits, retry_policy=clock.retry_policy(attempts=2))
     server.answer = first(slow, slow)
     started = time.monotonic()
@@ -214,7 +216,7 @@ async def test_a_slow_answer_has_an_end(server: ScriptedGemini, waits: Waits, cl
 
 
 @pytest.mark.parametrize("refusal", [blocked(), stopped("SAFETY"), stopped("RECITATION"), stopped("SPII")])
-async def test_a_blocked_answer_is_no_verdict_and_not_asked_for_again(
+async def test_blocked_answer_is_a_fault_and_not_retried(
     server: ScriptedGemini, bench: CaseBench, refusal: Reply
 ) -> None:
     server.answer = lambda asked: refusal
@@ -227,7 +229,7 @@ async def test_a_blocked_answer_is_no_verdict_and_not_asked_for_again(
 
 
 @pytest.mark.parametrize("nothing", [empty(), no_candidates(), said(" \n"), stopped("OTHER"), A_LIST])
-async def test_nothing_is_asked_for_once_more(server: ScriptedGemini, bench: CaseBench, nothing: Reply) -> None:
+async def test_empty_reply_is_retried_once(server: ScriptedGemini, bench: CaseBench, nothing: Reply) -> None:
     server.answer = first(nothing)
     assert (await ask(bench, "first")).text == "yes"
     server.answer = lambda asked: nothing
@@ -235,12 +237,12 @@ async def test_nothing_is_asked_for_once_more(server: ScriptedGemini, bench: Cas
     assert (reply.text, reply.fault, reply.attempts) == (None, None, 2)
 
 
-async def test_a_cut_answer_is_handed_on_as_it_is(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_cut_answer_is_returned_unchanged(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: cut('{"verdict": "val')
     assert (await ask(bench)).text == '{"verdict": "val'
 
 
-async def test_an_answer_cut_before_it_began_says_why(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_answer_cut_before_its_first_word_is_a_fault(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: cut("")
     reply = await ask(bench)
     assert reply.fault is not None
@@ -250,9 +252,7 @@ async def test_an_answer_cut_before_it_began_says_why(server: ScriptedGemini, be
     )
 
 
-async def test_an_answer_that_was_cut_keeps_its_text_and_names_the_remedy(
-    server: ScriptedGemini, bench: CaseBench
-) -> None:
+async def test_cut_answer_keeps_its_text_and_has_a_hint(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: cut('{"verdict": "val')
     reply = await ask(bench)
     assert reply.text == '{"verdict": "val'
@@ -261,12 +261,12 @@ async def test_an_answer_that_was_cut_keeps_its_text_and_names_the_remedy(
     assert "raise max_output_tokens in judge_model_config" in reply.fault.message
 
 
-async def test_text_that_breaks_the_schema_is_handed_on_as_it_is(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_text_that_breaks_the_schema_is_returned_unchanged(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("Sure! The verdict is: valid.")
     assert (await ask(bench)).text == "Sure! The verdict is: valid."
 
 
-async def test_a_model_that_refuses_a_schema_is_asked_in_free_text(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_model_that_refuses_a_schema_gets_no_schema(server: ScriptedGemini, bench: CaseBench) -> None:
     def no_schema(asked: Asked) -> Reply:
         return failed(400) if "responseJsonSchema" in asked.config else said("yes")
 
@@ -276,20 +276,20 @@ async def test_a_model_that_refuses_a_schema_is_asked_in_free_text(server: Scrip
     assert ["responseJsonSchema" in asked.config for asked in server.asked] == [True, False, False]
 
 
-async def test_a_config_that_the_client_refuses_is_named(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_config_refused_by_the_client_is_a_fault(server: ScriptedGemini, bench: CaseBench) -> None:
     reply = await ask(bench, config={"temperature": "warm"})
     assert reply.fault is not None
     assert "judge_model_config" in reply.fault.message
     assert server.asked == []
 
 
-async def test_a_config_cannot_send_the_key_elsewhere(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_config_cannot_change_the_address(server: ScriptedGemini, bench: CaseBench) -> None:
     with ScriptedGemini(lambda asked: said("mine")) as other:
         assert (await ask(bench, config={"http_options": {"base_url": other.url}})).text == "yes"
         assert other.requests == []
 
 
-async def test_no_server_is_a_fault_with_its_cause(waits: Waits, clock: Clock) -> None:
+async def test_unreachable_server_is_a_fault_with_its_cause(waits: Waits, clock: Clock) -> None:
     with ScriptedGemini(lambda asked: said("yes")) as gone:
         url = gone.url
     pool = JudgePool(waits, retry_policy=clock.retry_policy())
@@ -302,7 +302,7 @@ async def test_no_server_is_a_fault_with_its_cause(waits: Waits, clock: Clock) -
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
-async def test_no_key_reaches_a_message(server: ScriptedGemini, bench: CaseBench, status: int) -> None:
+async def test_messages_contain_no_key(server: ScriptedGemini, bench: CaseBench, status: int) -> None:
     def telling(asked: Asked) -> Reply:
         sent = json.dumps(dict(asked.request.headers))
         return failed(status, message=f"request was {sent} ?key={KEY}", Retry_After=formatdate(0, usegmt=True))
@@ -314,7 +314,7 @@ async def test_no_key_reaches_a_message(server: ScriptedGemini, bench: CaseBench
     assert "Bearer placeholder" not in repr(reply)
 
 
-async def test_the_agents_environment_counts_and_not_our_own(
+async def test_only_the_agents_environment_is_used(
     server: ScriptedGemini, pool: JudgePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptedGemini(lambda asked: said("wrong")) as other:
@@ -327,7 +327,7 @@ async def test_the_agents_environment_counts_and_not_our_own(
 
 
 @pytest.mark.parametrize("content", ["{}", "no JSON", '{"type": "service_account", "private_key": "none"}'])
-async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
+async def test_invalid_credentials_are_a_fault_with_a_hint(
     server: ScriptedGemini, pool: JudgePool, tmp_path: Path, content: str
 ) -> None:
     file = tmp_path / "account.json"
@@ -341,12 +341,12 @@ async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
     assert server.asked == []
 
 
-async def test_half_a_character_in_a_prompt_is_sent_as_what_it_is(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_lone_surrogate_in_a_prompt_is_replaced(server: ScriptedGemini, bench: CaseBench) -> None:
     assert (await ask(bench, "It said \ud83d and \U0001f600.")).text == "yes"
     assert server.asked[0].last == "It said \ufffd and \U0001f600."
 
 
-async def test_a_reply_of_a_million_characters_is_not_read(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_reply_over_a_million_characters_is_a_fault(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes " * 300_000)
     reply = await ask(bench)
     assert reply.text is None
@@ -355,7 +355,7 @@ async def test_a_reply_of_a_million_characters_is_not_read(server: ScriptedGemin
 
 
 @pytest.mark.skipif(importlib.util.find_spec("aiohttp") is None, reason="the transport that is capped")
-async def test_a_reply_without_end_is_cut(server: ScriptedGemini, waits: Waits, clock: Clock) -> None:
+async def test_endless_reply_is_aborted(server: ScriptedGemini, waits: Waits, clock: Clock) -> None:
     server.answer = lambda asked: Reply(response=Response(body=b" " * (33 << 20)))
     pool = JudgePool(waits, retry_policy=clock.retry_policy(attempts=1))
     reply = await ask(pool.bench(key_environment(server.url), 1, False))

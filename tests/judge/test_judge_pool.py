@@ -1,4 +1,4 @@
-"""Limits, budget, cancelling, and what is asked only once."""
+"""Limits, budget and cancellation of calls, and the answers that are cached or shared."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_no_more_at_once_than_the_run_allows(
+async def test_calls_at_once_are_limited_by_the_run(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     pool.begin_run(RunLimits(in_flight=3))
@@ -37,7 +37,7 @@ async def test_no_more_at_once_than_the_run_allows(
     assert server.peak == 3
 
 
-async def test_the_limit_is_one_over_all_models_and_environments(
+async def test_limit_covers_all_models_and_environments(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     pool.begin_run(RunLimits(in_flight=2))
@@ -53,14 +53,14 @@ async def test_the_limit_is_one_over_all_models_and_environments(
     assert (len(server.asked), server.peak) == (12, 2)
 
 
-async def test_parallelism_limit_is_a_cap_of_its_criterion(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_parallelism_limit_applies_to_its_criterion(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes").after(0.02)
     capped = bench.judge(JudgeOptions(parallel=2))
     await asyncio.gather(*(capped.ask(Question("claims", f"{number}?")) for number in range(8)))
     assert server.peak == 2
 
 
-async def test_what_a_case_asked_is_counted(server: ScriptedGemini, bench: CaseBench, clock: Clock) -> None:
+async def test_tally_counts_the_calls_of_a_case(server: ScriptedGemini, bench: CaseBench, clock: Clock) -> None:
     server.answer = first(failed(500))
     await ask(bench, "one?")
     await ask(bench, "one?")
@@ -69,7 +69,7 @@ async def test_what_a_case_asked_is_counted(server: ScriptedGemini, bench: CaseB
     assert (tally.calls, tally.cached, tally.input_tokens, tally.output_tokens) == (2, 1, 200, 40)
 
 
-async def test_what_is_forgotten_is_asked_afresh_and_only_that(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_forgotten_reply_is_requested_again(server: ScriptedGemini, bench: CaseBench) -> None:
     judge = bench.judge(JudgeOptions())
     asked = Question("claims", "Is it so, \ud800?")
     for sample in (1, 2):
@@ -79,7 +79,7 @@ async def test_what_is_forgotten_is_asked_afresh_and_only_that(server: ScriptedG
     assert len(server.asked) == 3
 
 
-async def test_samples_and_repeats_are_kept_apart(
+async def test_samples_and_repeats_are_cached_separately(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     for repeat in (1, 2):
@@ -88,7 +88,7 @@ async def test_samples_and_repeats_are_kept_apart(
     assert len(server.asked) == 4
 
 
-async def test_a_budget_ends_in_a_fault_and_not_in_a_call(
+async def test_exhausted_budget_is_a_fault(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     pool.begin_run(RunLimits(max_calls=3))
@@ -106,7 +106,7 @@ async def test_a_budget_ends_in_a_fault_and_not_in_a_call(
     assert (await ask(pool.bench(environment, 1, False), "6?")).text == "yes", "a run begins at 0"
 
 
-async def test_one_question_asked_twice_at_once_is_one_call(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_concurrent_equal_questions_make_one_call(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes").after(0.02)
     replies = await asyncio.gather(ask(bench), ask(bench), ask(bench))
     assert [reply.text for reply in replies] == ["yes"] * 3
@@ -114,9 +114,7 @@ async def test_one_question_asked_twice_at_once_is_one_call(server: ScriptedGemi
     assert (len(server.asked), bench.tally.calls, bench.tally.cached) == (1, 1, 2)
 
 
-async def test_who_shares_a_question_keeps_it_when_the_other_is_cancelled(
-    server: ScriptedGemini, bench: CaseBench
-) -> None:
+async def test_shared_call_survives_the_cancellation_of_one_caller(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = lambda asked: said("yes").after(0.1)
     one, other = asyncio.create_task(ask(bench)), asyncio.create_task(ask(bench))
     await until(lambda: len(server.asked) == 1)
@@ -126,14 +124,14 @@ async def test_who_shares_a_question_keeps_it_when_the_other_is_cancelled(
     assert len(server.asked) == 1
 
 
-async def test_a_fault_is_not_kept(server: ScriptedGemini, bench: CaseBench) -> None:
+async def test_fault_is_not_cached(server: ScriptedGemini, bench: CaseBench) -> None:
     server.answer = first(failed(418))
     assert (await ask(bench)).fault is not None
     assert (await ask(bench)).text == "yes"
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-async def test_after_a_refusal_that_holds_for_every_question_nothing_more_is_asked(
+async def test_final_refusal_stops_all_further_questions(
     server: ScriptedGemini, pool: JudgePool, bench: CaseBench, status: int
 ) -> None:
     server.answer = lambda asked: failed(status)
@@ -151,7 +149,7 @@ async def test_after_a_refusal_that_holds_for_every_question_nothing_more_is_ask
     assert (await ask(again)).text == "yes", "the next run asks again: the key may be another one"
 
 
-async def test_questions_that_wait_for_a_place_are_not_asked_after_a_refusal(
+async def test_waiting_questions_are_not_sent_after_a_final_refusal(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment
 ) -> None:
     pool = JudgePool(waits)
@@ -163,7 +161,7 @@ async def test_questions_that_wait_for_a_place_are_not_asked_after_a_refusal(
     assert (len(server.asked), sum(reply.fault is not None for reply in replies)) == (1, 5)
 
 
-async def test_few_questions_go_before_a_refusal_can_come(
+async def test_few_questions_are_sent_before_the_first_reply(
     server: ScriptedGemini, pool: JudgePool, bench: CaseBench
 ) -> None:
     for _ in range(2):
@@ -177,7 +175,7 @@ async def test_few_questions_go_before_a_refusal_can_come(
 
 
 @pytest.mark.parametrize("where", ["in flight", "in the queue", "in a back-off", "in a pause"])
-async def test_cancelling_is_at_once_and_gives_everything_back(
+async def test_cancelled_question_releases_everything_at_once(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, where: str
 ) -> None:
     pool = JudgePool(waits)  # By the real clock: back-offs and pauses of seconds, time-outs of a minute.
@@ -211,7 +209,7 @@ async def test_cancelling_is_at_once_and_gives_everything_back(
         await pool.close()
 
 
-async def test_a_desk_that_closes_ends_what_is_under_way(
+async def test_closing_the_pool_cancels_calls_in_progress(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment
 ) -> None:
     pool = JudgePool(waits)
@@ -224,7 +222,7 @@ async def test_a_desk_that_closes_ends_what_is_under_way(
     assert task.cancelled()
 
 
-async def test_a_pause_stops_the_model_and_no_other(
+async def test_pause_stops_only_its_own_model(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment, clock: Clock, waits: Waits
 ) -> None:
     refused = False
@@ -248,7 +246,7 @@ async def test_a_pause_stops_the_model_and_no_other(
     ]
 
 
-async def test_a_small_quota_is_enough_as_long_as_something_comes_through(
+async def test_small_quota_answers_all_questions_eventually(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment, clock: Clock, waits: Waits
 ) -> None:
     """Ten calls a minute, sixty questions at once: each is answered, and few calls are spent on refusals."""
@@ -271,7 +269,7 @@ async def test_a_small_quota_is_enough_as_long_as_something_comes_through(
     assert refusals < 100, "the first wave, and a few at each of the pauses"
 
 
-async def test_two_agents_use_two_keys(server: ScriptedGemini, pool: JudgePool) -> None:
+async def test_each_agent_uses_its_own_key(server: ScriptedGemini, pool: JudgePool) -> None:
     keys = ["first-key-0123456789", "second-key-0123456789"]
     for key in keys:
         environment = JudgeEnvironment(key, {"GOOGLE_API_KEY": key, "GOOGLE_GEMINI_BASE_URL": server.url})
@@ -280,7 +278,7 @@ async def test_two_agents_use_two_keys(server: ScriptedGemini, pool: JudgePool) 
     assert [asked.request.headers["x-goog-api-key"] for asked in server.asked] == keys
 
 
-async def test_a_judge_that_cannot_be_asked_is_said_before_it_is(pool: JudgePool) -> None:
+async def test_unavailable_judge_raises_before_any_call(pool: JudgePool) -> None:
     bench = pool.bench(JudgeEnvironment("none", {"HOME": "/nonexistent"}), 1, False)
     with pytest.raises(NotAvailableError, match=r"gemini-2\.5-flash needs a key") as caught:
         bench.judge(JudgeOptions())
@@ -289,10 +287,10 @@ async def test_a_judge_that_cannot_be_asked_is_said_before_it_is(pool: JudgePool
         bench.service()
 
 
-async def test_kept_answers(
+async def test_cached_answers_follow_the_runs_limits(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, tmp_path: Path
 ) -> None:
-    """Over two processes, as it were: two desks with one folder."""
+    """Simulate two processes with two pools and one folder."""
 
     async def asked_with(limits: RunLimits) -> tuple[Reply, int]:
         pool = JudgePool(waits)
@@ -320,7 +318,7 @@ async def test_kept_answers(
         assert calls == expected, "what a run that is resumed got itself is not asked again"
 
 
-async def test_what_must_not_be_kept_is_not(
+async def test_answer_with_a_secret_is_not_cached(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, tmp_path: Path
 ) -> None:
     pool = JudgePool(waits)

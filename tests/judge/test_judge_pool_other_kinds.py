@@ -1,4 +1,4 @@
-"""Through the pool: the evaluation service, functions of the user's own, rules."""
+"""The evaluation service, the user's own functions, and rules, used through the judge pool."""
 
 import json
 import sys
@@ -51,7 +51,7 @@ def service_bench(pool: JudgePool, rater: Ratings, monkeypatch: pytest.MonkeyPat
     return bench
 
 
-async def test_a_rating_is_retried_counted_and_kept(
+async def test_rating_is_retried_counted_and_cached(
     pool: JudgePool, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater = Ratings(JudgeCallError("http", "busy", "503", retryable=True), Rating(1.0, "harmless"))
@@ -72,9 +72,7 @@ async def test_a_rating_is_retried_counted_and_kept(
     assert (bench.tally.calls, bench.tally.cached) == (1, 1)
 
 
-async def test_a_rating_that_cannot_be_had_says_why_and_is_not_kept(
-    pool: JudgePool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_rating_has_an_error_and_is_not_cached(pool: JudgePool, monkeypatch: pytest.MonkeyPatch) -> None:
     rater = Ratings(JudgeCallError("http", "no such project", "403"), Rating(None, "no score"), Rating(0.0, "harmful"))
     service = service_bench(pool, rater, monkeypatch).service()
     refused = await service.rate("safety_v1", INSTANCE)
@@ -86,9 +84,7 @@ async def test_a_rating_that_cannot_be_had_says_why_and_is_not_kept(
     assert (rated["score"], rated["cached"]) == (0.0, False)
 
 
-async def test_the_service_counts_against_the_limits_of_the_run(
-    pool: JudgePool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_service_calls_count_against_the_runs_limits(pool: JudgePool, monkeypatch: pytest.MonkeyPatch) -> None:
     pool.begin_run(RunLimits(max_calls=1))
     service = service_bench(pool, Ratings(Rating(1.0)), monkeypatch).service()
     await service.rate("safety_v1", INSTANCE)
@@ -96,7 +92,7 @@ async def test_the_service_counts_against_the_limits_of_the_run(
     assert refused["error"]["kind"] == "limit"
 
 
-async def test_a_function_of_the_users_own_is_kept_until_its_file_changes(waits: Waits, tmp_path: Path) -> None:
+async def test_answer_of_a_function_is_cached_until_its_file_changes(waits: Waits, tmp_path: Path) -> None:
     agent = tmp_path / "desk"
     agent.mkdir()
     file = tmp_path / "judges.py"
@@ -119,7 +115,7 @@ async def test_a_function_of_the_users_own_is_kept_until_its_file_changes(waits:
     assert third.attempts == 1
 
 
-async def test_rules_need_no_key_and_say_what_they_are(pool: JudgePool) -> None:
+async def test_rules_need_no_key_and_identify_themselves(pool: JudgePool) -> None:
     bench = pool.bench(JudgeEnvironment("none", {}), 1, False)
     judge = bench.judge(JudgeOptions(model="heuristic"))
     assert "not a language model" in judge.identity.note
@@ -129,7 +125,7 @@ async def test_rules_need_no_key_and_say_what_they_are(pool: JudgePool) -> None:
     assert reply.model_version.startswith("heuristic")
 
 
-async def test_rules_are_no_call_not_even_a_kept_one(pool: JudgePool) -> None:
+async def test_rules_count_neither_as_calls_nor_as_cached(pool: JudgePool) -> None:
     bench = pool.bench(JudgeEnvironment("none", {}), 1, False)
     judge = bench.judge(JudgeOptions(model="heuristic"))
     question = Question("final_response_match", "?", None, {"user": "?", "response": "Yes", "reference": "Yes"})

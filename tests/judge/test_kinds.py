@@ -1,4 +1,4 @@
-"""Who judges, by name and environment."""
+"""Identity of a judge by name and environment."""
 
 import json
 import subprocess
@@ -40,22 +40,22 @@ def refusal(model: str, values: Mapping[str, str]) -> str:
         ("heuristic", "heuristic"),
     ],
 )
-def test_a_name_says_which_kind_of_judge(model: str, kind: str) -> None:
+def test_model_name_selects_the_kind_of_judge(model: str, kind: str) -> None:
     assert kind_of(model).name == kind
 
 
 @pytest.mark.parametrize("model", ["", "gpt-4o", "claude", "heuristics", "/x", "x/", "open ai/gpt"])
-def test_any_other_name_is_answered_with_the_four_ways(model: str) -> None:
+def test_unknown_name_lists_the_four_kinds(model: str) -> None:
     said = refusal(model, {})
     assert all(way in said for way in ("gemini-", "provider/model", "python:", "heuristic"))
 
 
 @pytest.mark.parametrize("model", ["python:", "python:judges", "python:judges.decide", "python:a:b:c", "python:1a:b"])
-def test_a_function_is_named_by_module_and_function(model: str) -> None:
+def test_refused_function_name_shows_the_right_form(model: str) -> None:
     assert "python:package.module:function" in refusal(model, {})
 
 
-def test_without_a_key_the_line_that_would_help_is_said() -> None:
+def test_missing_key_has_a_hint() -> None:
     said = refusal("gemini-2.5-flash", {})
     assert said == (
         "gemini-2.5-flash needs a key: set GOOGLE_API_KEY (or GOOGLE_GENAI_USE_VERTEXAI=true with "
@@ -65,12 +65,12 @@ def test_without_a_key_the_line_that_would_help_is_said() -> None:
 
 
 @pytest.mark.parametrize("name", ["GOOGLE_API_KEY", "GEMINI_API_KEY"])
-def test_a_key_is_enough(name: str) -> None:
+def test_key_alone_is_enough(name: str) -> None:
     assert judged_by("gemini-2.5-flash", {name: "k"}) == JudgeIdentity("gemini-2.5-flash", "gemini")
     assert "needs a key" in refusal("gemini-2.5-flash", {name: "  "})
 
 
-def test_an_address_that_is_not_googles_is_shown_without_what_is_secret_in_it() -> None:
+def test_custom_address_is_shown_without_secrets() -> None:
     base = {"GOOGLE_API_KEY": "k"}
     shown = {
         "https://proxy.test:8443/gemini/": "https://proxy.test:8443/gemini",
@@ -89,7 +89,7 @@ def test_an_address_that_is_not_googles_is_shown_without_what_is_secret_in_it() 
     ["http://proxy.test", "http://10.0.0.1:80", "ftp://localhost", "proxy.test", "http://127.0.0.1.evil.test", "https://",
      "http://localhost@evil.test", "https://x.test:port"],
 )  # fmt: skip
-def test_a_key_is_not_sent_where_it_could_be_read_on_its_way(address: str) -> None:
+def test_insecure_address_is_refused(address: str) -> None:
     said = refusal("gemini-2.5-flash", {"GOOGLE_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": address})
     assert "GOOGLE_GEMINI_BASE_URL" in said
     assert "https" in said
@@ -100,7 +100,7 @@ def test_a_key_is_not_sent_where_it_could_be_read_on_its_way(address: str) -> No
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "True", "GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l"}
 
 
-def test_a_project_needs_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_needs_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(google_access, "_PRODUCT", tmp_path / "product_name")
     assert "needs Google credentials" in refusal("gemini-x", VERTEX)
     assert "does not exist" in refusal(
@@ -119,19 +119,19 @@ def test_a_project_needs_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "credentials" in refusal("gemini-x", {**VERTEX, "NO_GCE_CHECK": "true"})
 
 
-def test_a_placeholder_signs_calls_to_this_machine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placeholder_credentials_are_for_this_machine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(google_access, "_PRODUCT", tmp_path / "product_name")
     here = {**VERTEX, "GOOGLE_VERTEX_BASE_URL": "http://127.0.0.1:1"}
     assert judged_by("gemini-x", here).base_url == "http://127.0.0.1:1"
     assert "credentials" in refusal("gemini-x", {**VERTEX, "GOOGLE_VERTEX_BASE_URL": "https://proxy.test"})
 
 
-def test_a_model_on_vertex_needs_vertex() -> None:
+def test_vertex_model_name_needs_vertex() -> None:
     model = "projects/p/locations/l/publishers/google/models/gemini-2.5-pro"
     assert "GOOGLE_GENAI_USE_VERTEXAI" in refusal(model, {"GOOGLE_API_KEY": "k"})
 
 
-def test_a_provider_with_one_key_needs_it() -> None:
+def test_provider_with_one_key_needs_it() -> None:
     assert refusal("openai/gpt-4o", {}) == "openai/gpt-4o needs a key: set OPENAI_API_KEY in <agent>/.env"
     assert judged_by("openai/gpt-4o", {"OPENAI_API_KEY": "k"}).kind == "litellm"
     local = judged_by("openai/llama", {"OPENAI_API_BASE": "http://localhost:8000/v1"})
@@ -148,19 +148,19 @@ def test_a_provider_with_one_key_needs_it() -> None:
         ("azure/gpt-4o", "AZURE_API_BASE"),
     ],
 )
-def test_an_own_address_is_shown_and_needs_https_only_where_a_key_goes(model: str, name: str) -> None:
+def test_custom_address_needs_https_only_with_a_key(model: str, name: str) -> None:
     near, key = {name: "http://10.0.0.7:11434/"}, {name.replace("_API_BASE", "_API_KEY"): "k"}
     assert judged_by(model, near).base_url == "http://10.0.0.7:11434"
     assert name in refusal(model, {**near, **key})
     assert judged_by(model, {**key, name: "https://x.test"}).base_url == "https://x.test"
 
 
-def test_without_litellm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_litellm_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     assert 'pip install "agent-workbench[litellm]"' in refusal("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
 
 
-def test_a_look_at_the_environment_imports_no_client() -> None:
+def test_identifying_a_judge_imports_no_client() -> None:
     code = """
 import json, sys
 from workbench.judge.kinds import identify_judge

@@ -1,4 +1,4 @@
-"""The real LiteLLM against a scripted server that speaks OpenAI's protocol, and one that speaks Ollama's."""
+"""The real LiteLLM against scripted servers with OpenAI's and Ollama's protocols."""
 
 import asyncio
 import importlib.util
@@ -67,7 +67,7 @@ def script(service: LoopbackServer, *responses: Response) -> None:
 @needs_library
 @pytest.mark.asyncio(loop_scope="module")
 class TestWithTheRealLibrary:
-    async def test_an_answer_with_its_tokens(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_answer_has_its_tokens(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, said("SCRIPTED yes"))
         config = {"temperature": 0.0, "maxOutputTokens": 50, "stop_sequences": ["."], "safety_settings": [{}]}
         answer = await judge.answer(QUESTION, JudgeOptions("openai/some-model", config), 1)
@@ -84,21 +84,21 @@ class TestWithTheRealLibrary:
             "stop": ["."],
         }
 
-    async def test_a_model_that_takes_a_schema_gets_it(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_model_with_schema_support_gets_the_schema(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, said("{}"))
         await judge.answer(QUESTION, JudgeOptions("openai/gpt-4o"), 1)
         sent = service.requests[0].body["response_format"]
         assert sent["type"] == "json_schema"
         assert sent["json_schema"]["schema"] == SCHEMA
 
-    async def test_one_that_refuses_it_is_asked_without(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_model_that_refuses_a_schema_gets_no_schema(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, failed(400, "no schemas here"), said("yes"), said("no"))
         options = JudgeOptions("openai/gpt-4o-mini")
         assert (await judge.answer(QUESTION, options, 1)).text == "yes"
         assert (await judge.answer(QUESTION, options, 2)).text == "no"
         assert ["response_format" in request.body for request in service.requests] == [True, False, False]
 
-    async def test_ollama_by_its_own_protocol(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_ollama_is_called_by_its_own_protocol(self, service: LoopbackServer, judge: LiteLlm) -> None:
         message = {"role": "assistant", "content": "SCRIPTED yes"}
         reply: dict[str, Any] = {"model": "llama3", "message": message, "done": True}
         reply |= {"prompt_eval_count": 7, "eval_count": 2}
@@ -108,7 +108,7 @@ class TestWithTheRealLibrary:
         assert service.requests[0].path == "/api/chat"
         assert SECRET not in str(service.requests[0].headers)
 
-    async def test_an_empty_reply_is_no_fault(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_empty_reply_is_no_fault(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, said(""))
         assert (await judge.answer(QUESTION, JudgeOptions("openai/some-model"), 1)).text == ""
 
@@ -131,7 +131,7 @@ class TestWithTheRealLibrary:
             pytest.param(said(None, "length"), "cut", "MAX_TOKENS", None, False, id="cut"),
         ],
     )
-    async def test_each_fault_is_told_once(
+    async def test_each_fault_is_reported_after_one_attempt(
         self,
         service: LoopbackServer,
         judge: LiteLlm,
@@ -151,22 +151,20 @@ class TestWithTheRealLibrary:
         assert "Traceback" not in error.message
         assert len(service.requests) == 1
 
-    async def test_no_key_is_in_a_message(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_messages_contain_no_key(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, failed(401, f"{SECRET} is no key of ours"))
         with pytest.raises(JudgeCallError) as caught:
             await judge.answer(QUESTION, JudgeOptions("openai/some-model"), 1)
         assert SECRET not in caught.value.message
         assert "[secret OPENAI_API_KEY]" in caught.value.message
 
-    async def test_a_provider_that_nobody_knows(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_unknown_provider_is_a_fault(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service)
         with pytest.raises(JudgeCallError, match="LLM Provider NOT provided") as caught:
             await judge.answer(QUESTION, JudgeOptions("nonsense/some-model"), 1)
         assert (caught.value.retryable, service.requests) == (False, [])
 
-    async def test_an_attempt_that_is_cancelled_leaves_the_library_as_it_is(
-        self, service: LoopbackServer, judge: LiteLlm
-    ) -> None:
+    async def test_cancelled_attempt_leaves_the_library_usable(self, service: LoopbackServer, judge: LiteLlm) -> None:
         came, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def slow(request: Request) -> Response:
@@ -184,7 +182,7 @@ class TestWithTheRealLibrary:
 
 
 @needs_library
-async def test_a_server_of_ones_own_needs_no_key_and_nothing_is_printed(
+async def test_custom_server_needs_no_key_and_nothing_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with LoopbackServer(lambda request: said("yes")) as service:
@@ -199,7 +197,7 @@ async def test_a_server_of_ones_own_needs_no_key_and_nothing_is_printed(
     assert capfd.readouterr() == ("", "")
 
 
-def test_without_the_extra_its_name_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.judge.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="LiteLLM is not installed") as caught:
         LiteLlm(environment(tmp_path), Scrubber({}))

@@ -1,4 +1,4 @@
-"""Misspelt names of models."""
+"""Misspelt model names."""
 
 import pytest
 
@@ -18,7 +18,7 @@ projects/p/locations/us/endpoints/123 models/gemini-2.5-flash my-model scripted-
 
 
 @pytest.mark.parametrize("model", _IN_USE.split())
-def test_a_name_that_is_used_is_not_doubted(model: str) -> None:
+def test_real_names_are_not_corrected(model: str) -> None:
     assert suggested_name(model) is None
 
 
@@ -38,5 +38,5 @@ def test_a_name_that_is_used_is_not_doubted(model: str) -> None:
         ("publishers/google/models/gemni-2.5-flash", "publishers/google/models/gemini-2.5-flash"),
     ],
 )
-def test_a_word_that_is_nearly_known_is_corrected(model: str, better: str) -> None:
+def test_misspelt_word_is_corrected(model: str, better: str) -> None:
     assert suggested_name(model) == better

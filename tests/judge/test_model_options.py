@@ -1,4 +1,4 @@
-"""`judge_model_options`, read as ADK reads them."""
+"""Reading of `judge_model_options`, like ADK reads them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from workbench.judge.base import JudgeOptions
 from workbench.judge.model_options import read_judge_options
 
 
-def test_the_defaults_are_adks_but_for_its_queue() -> None:
+def test_defaults_equal_adks_except_the_parallelism_limit() -> None:
     assert read_judge_options({}) == JudgeOptions("gemini-2.5-flash", {}, 5, None)
 
 
@@ -19,7 +19,7 @@ def test_the_defaults_are_adks_but_for_its_queue() -> None:
         {"judgeModel": "m", "judgeModelConfig": {"temperature": 0.5}, "numSamples": "3", "parallelismLimit": 2.0},
     ],
 )
-def test_both_spellings_and_pydantics_numbers(options: dict[str, Any]) -> None:
+def test_both_spellings_and_lax_numbers_are_read(options: dict[str, Any]) -> None:
     assert read_judge_options(options) == JudgeOptions("m", {"temperature": 0.5}, 3, 2)
 
 
@@ -33,6 +33,6 @@ def test_both_spellings_and_pydantics_numbers(options: dict[str, Any]) -> None:
         ({"judge_model_config": "cold"}, "judge_model_config"),
     ],
 )
-def test_what_adk_refuses_is_refused_by_name(options: dict[str, Any], named: str) -> None:
+def test_options_refused_by_adk_are_refused_by_name(options: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         read_judge_options(options)

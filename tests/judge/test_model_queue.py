@@ -1,4 +1,4 @@
-"""The queue of one model, by a clock that passes when somebody sleeps."""
+"""The queue of one model, with a clock that advances when somebody sleeps."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_many_refusals_at_once_are_one_pause(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
+async def test_concurrent_refusals_make_one_pause(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
     since = clock.now()
     assert all(queue.refused(since, full(10.0)) for _ in range(50))
     assert waits.told == [("m", 10.0, "429")]
@@ -35,7 +35,7 @@ async def test_many_refusals_at_once_are_one_pause(queue: ModelQueue, clock: Clo
     assert clock.slept == [10.0]
 
 
-async def test_a_longer_wait_that_comes_later_counts(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
+async def test_later_and_longer_wait_extends_the_pause(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
     queue.refused(clock.now(), full(10.0))
     queue.refused(clock.now() - 1, full(40.0))
     assert [seconds for _, seconds, _ in waits.told] == [10.0, 40.0]
@@ -44,9 +44,7 @@ async def test_a_longer_wait_that_comes_later_counts(queue: ModelQueue, clock: C
     assert clock.now() >= started + 40
 
 
-async def test_after_a_pause_one_goes_first_and_each_answer_lets_one_more_through(
-    queue: ModelQueue, clock: Clock
-) -> None:
+async def test_each_answer_after_a_pause_admits_one_more(queue: ModelQueue, clock: Clock) -> None:
     queue.refused(clock.now(), full(1.0))
     await queue.opened()
     assert [queue.enter(), queue.enter()] == [True, False]
@@ -58,7 +56,7 @@ async def test_after_a_pause_one_goes_first_and_each_answer_lets_one_more_throug
     assert [queue.enter() for _ in range(5)] == [True, True, True, True, False]
 
 
-async def test_pauses_in_a_row_without_an_answer_come_to_an_end(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
+async def test_pauses_in_a_row_without_an_answer_end(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
     again = []
     for _ in range(5):
         await queue.opened()
@@ -71,7 +69,7 @@ async def test_pauses_in_a_row_without_an_answer_come_to_an_end(queue: ModelQueu
     assert [seconds for _, seconds, _ in waits.told] == [4.0, 0.0, 8.0, 0.0, 16.0, 0.0, 32.0, 0.0]
 
 
-async def test_an_answer_between_pauses_starts_the_count_again(queue: ModelQueue, clock: Clock) -> None:
+async def test_answer_between_pauses_resets_the_count(queue: ModelQueue, clock: Clock) -> None:
     for _ in range(20):
         await queue.opened()
         clock.time += 1
@@ -80,7 +78,7 @@ async def test_an_answer_between_pauses_starts_the_count_again(queue: ModelQueue
         queue.answered()
 
 
-async def test_who_waits_is_told_when_nothing_comes_any_more(queue: ModelQueue, clock: Clock) -> None:
+async def test_waiting_caller_gets_an_error_when_the_queue_gives_up(queue: ModelQueue, clock: Clock) -> None:
     queue.refused(clock.now(), full(10.0))
     waiting = asyncio.create_task(queue.opened())
     await asyncio.sleep(0)
@@ -89,14 +87,14 @@ async def test_who_waits_is_told_when_nothing_comes_any_more(queue: ModelQueue, 
         await waiting
 
 
-async def test_a_day_later_one_may_try(queue: ModelQueue, clock: Clock) -> None:
+async def test_question_may_go_after_the_quota_renewed(queue: ModelQueue, clock: Clock) -> None:
     assert not queue.refused(clock.now(), full(86_400.0))
     clock.time += 86_401
     await queue.opened()
     assert queue.enter()
 
 
-async def test_a_cancelled_wait_leaves_the_queue_as_it_was(queue: ModelQueue, clock: Clock) -> None:
+async def test_cancelled_wait_leaves_the_queue_unchanged(queue: ModelQueue, clock: Clock) -> None:
     queue.refused(clock.now(), full(10.0))
     waiting = [asyncio.create_task(queue.opened()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -106,9 +104,7 @@ async def test_a_cancelled_wait_leaves_the_queue_as_it_was(queue: ModelQueue, cl
     assert queue.enter()
 
 
-async def test_another_run_may_try_at_once_and_who_waits_is_not_forgotten(
-    queue: ModelQueue, clock: Clock, waits: Waits
-) -> None:
+async def test_next_run_ends_the_pause_for_waiting_callers(queue: ModelQueue, clock: Clock, waits: Waits) -> None:
     queue.refused(clock.now(), full(10.0))
     waiting = asyncio.create_task(queue.opened())
     await asyncio.sleep(0)
@@ -119,7 +115,7 @@ async def test_another_run_may_try_at_once_and_who_waits_is_not_forgotten(
     assert [queue.enter(), queue.enter()] == [True, False]
 
 
-async def test_another_run_tries_again_what_was_out_of_quota(queue: ModelQueue, clock: Clock) -> None:
+async def test_next_run_retries_after_an_exhausted_quota(queue: ModelQueue, clock: Clock) -> None:
     assert not queue.refused(clock.now(), full(86_400.0))
     queue.start_over()
     await queue.opened()

@@ -1,4 +1,4 @@
-"""A Python function as a judge, through a real child."""
+"""A Python function as a judge, in a real child process."""
 
 import json
 import os
@@ -56,19 +56,19 @@ async def ask(judge: PythonFunction, name: str) -> str | None:
     return (await judge.answer(QUESTION, JudgeOptions(f"python:desk.judges:{name}"), 1)).text
 
 
-async def test_text_is_the_answer(judge: PythonFunction) -> None:
+async def test_returned_text_is_the_answer(judge: PythonFunction) -> None:
     await judge.ready()
     answer = await judge.answer(QUESTION, JudgeOptions("python:desk.judges:text"), 1)
     assert (answer.text, answer.model_version) == ("yes", "python:desk.judges:text")
     assert answer.input_tokens is None
 
 
-async def test_data_is_written_as_json(judge: PythonFunction) -> None:
+async def test_returned_data_becomes_json(judge: PythonFunction) -> None:
     assert await ask(judge, "structured") == '{"kind": "rubrics", "asked": "Is it short?", "rubrics": ["short"]}'
     assert await ask(judge, "schema") == "object"
 
 
-async def test_the_example_of_the_page(judge: PythonFunction, repository: Path, tmp_path: Path) -> None:
+async def test_example_in_the_docs_works(judge: PythonFunction, repository: Path, tmp_path: Path) -> None:
     page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(import re.*?)```", page, re.DOTALL)
     (tmp_path / "desk" / "page.py").write_text(example, encoding="utf-8")
@@ -86,9 +86,7 @@ async def test_the_example_of_the_page(judge: PythonFunction, repository: Path, 
         ("missing", "raised", "module desk.judges has no function missing"),
     ],
 )
-async def test_what_goes_wrong_is_told_and_not_tried_again(
-    judge: PythonFunction, name: str, kind: str, message: str
-) -> None:
+async def test_failure_is_reported_and_not_retried(judge: PythonFunction, name: str, kind: str, message: str) -> None:
     with pytest.raises(JudgeCallError) as caught:
         await ask(judge, name)
     error = caught.value
@@ -104,7 +102,7 @@ async def test_what_goes_wrong_is_told_and_not_tried_again(
     ("kind", "judged"),
     [("timeout", "timeout"), ("crashed", "raised"), ("import_failed", "raised"), ("too_large", "unreadable")],
 )
-async def test_each_failure_has_a_kind_of_the_judges(kind: str, judged: str) -> None:
+async def test_each_failure_maps_to_a_fault_kind(kind: str, judged: str) -> None:
     class Failing:
         async def call(self, kind_of_call: str, path: str, payload: Mapping[str, Any]) -> Any:
             raise FunctionFailedError(kind, "it failed", "do that")

@@ -1,4 +1,4 @@
-"""What determines an answer, and what does not."""
+"""Cache keys: what determines an answer, and what does not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ OPTIONS = JudgeOptions(model="gemini-x")
 ENVIRONMENT = JudgeEnvironment("e", {"GOOGLE_API_KEY": "k"})
 
 
-def test_all_that_a_model_reads_counts() -> None:
+def test_key_depends_on_everything_a_model_reads() -> None:
     keys = {
         question_key(question, identity, options, ENVIRONMENT, sample, repeat)
         for question, identity, options, sample, repeat in [
@@ -32,14 +32,14 @@ def test_all_that_a_model_reads_counts() -> None:
     assert None not in keys
 
 
-def test_what_a_model_does_not_read_does_not_count() -> None:
+def test_key_ignores_what_a_model_does_not_read() -> None:
     key = question_key(QUESTION, GEMINI, OPTIONS, ENVIRONMENT, 1, 1)
     other = replace(QUESTION, data={})
     assert question_key(other, GEMINI, replace(OPTIONS, samples=9, parallel=3), ENVIRONMENT, 1, 1) == key
     assert question_key(QUESTION, GEMINI, OPTIONS, JudgeEnvironment("f", {"GOOGLE_API_KEY": "l"}), 1, 1) == key
 
 
-def test_a_function_is_another_one_when_its_file_is(tmp_path: Path) -> None:
+def test_key_of_a_function_depends_on_its_file(tmp_path: Path) -> None:
     agent = tmp_path / "agent_folder"
     (agent / "pkg").mkdir(parents=True)
     environment = JudgeEnvironment("e", {}, root=str(tmp_path), folder=str(agent))
@@ -66,7 +66,7 @@ def test_a_function_is_another_one_when_its_file_is(tmp_path: Path) -> None:
         assert key(path) != before
 
 
-def test_ratings_are_kept_by_project_metric_and_instance() -> None:
+def test_rating_key_depends_on_project_metric_and_instance() -> None:
     instance = {"prompt": "p", "response": "r"}
     access = GoogleAccess(True, project="p", location="l")
     keys = {

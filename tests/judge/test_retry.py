@@ -1,4 +1,4 @@
-"""How long to wait."""
+"""Timeouts and waits between attempts."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         ("Sat, 99 Nov 2026 12:00:00 GMT", None),
     ],
 )
-def test_retry_after(value: str, seconds: float | None) -> None:
+def test_retry_after_is_read_in_seconds(value: str, seconds: float | None) -> None:
     assert retry_after(value, NOW) == seconds
 
 
@@ -41,12 +41,12 @@ def test_retry_after_never_raises(value: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=10**6))
-def test_a_date_means_what_a_number_means(seconds: int) -> None:
+def test_date_and_number_mean_the_same(seconds: int) -> None:
     date = format_datetime(NOW + timedelta(seconds=seconds), usegmt=True)
     assert retry_after(date, NOW) == retry_after(str(seconds), NOW)
 
 
-def test_back_off_doubles_up_to_a_limit_less_up_to_a_half() -> None:
+def test_back_off_doubles_up_to_a_limit_with_jitter() -> None:
     least, most = RetryPolicy(chance=lambda: 1.0), RetryPolicy(chance=lambda: 0.0)
     assert [most.before_next(n) for n in range(1, 8)] == [1, 2, 4, 8, 16, 30, 30]
     assert [least.before_next(n) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 15, 15]
@@ -55,13 +55,13 @@ def test_back_off_doubles_up_to_a_limit_less_up_to_a_half() -> None:
 @pytest.mark.parametrize(
     ("value", "seconds"), [("90", 90.0), ("0.5", 0.5), ("", 60.0), ("0", 60.0), ("-1", 60.0), ("nan", 60.0), ("x", 60)]
 )
-def test_the_time_out_of_the_environment(value: str, seconds: float) -> None:
+def test_environment_sets_the_timeout(value: str, seconds: float) -> None:
     assert retry_policy_of({"AGENT_WORKBENCH_JUDGE_TIMEOUT": value}, RetryPolicy()).timeout == seconds
 
 
 @pytest.mark.parametrize(
     ("value", "attempts"), [("2", 2), ("1", 1), ("", 5), ("0", 5), ("-1", 5), ("inf", 5), ("x", 5)]
 )
-def test_the_attempts_of_the_environment(value: str, attempts: int) -> None:
+def test_environment_sets_the_attempts(value: str, attempts: int) -> None:
     assert retry_policy_of({"AGENT_WORKBENCH_JUDGE_ATTEMPTS": value}, RetryPolicy()).attempts == attempts
     assert retry_policy_of({}, RetryPolicy()) == RetryPolicy()

@@ -1,4 +1,4 @@
-"""Keys taken out of messages."""
+"""Removal of keys from messages."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ SCRUB = Scrubber(
         f'{{"Authorization": "Bearer {SECRET}"}}',
     ],
 )
-def test_a_known_secret_is_nowhere(text: str) -> None:
+def test_known_secret_is_removed_everywhere(text: str) -> None:
     assert SECRET not in SCRUB(text)
 
 
@@ -38,30 +38,30 @@ def test_a_known_secret_is_nowhere(text: str) -> None:
         "token Bearer unknown-to-us-123 refused",
     ],
 )
-def test_what_headers_and_addresses_carry_is_secret_too(text: str) -> None:
+def test_secrets_in_headers_and_addresses_are_removed(text: str) -> None:
     assert "unknown-to-us-123" not in SCRUB(text)
 
 
-def test_the_name_of_the_secret_is_said_and_other_words_stay() -> None:
+def test_secret_is_replaced_by_its_name() -> None:
     assert SCRUB(f"{SECRET} in Lisbon-Portugal, PIN 1234") == "[secret OPENAI_API_KEY] in Lisbon-Portugal, PIN 1234"
     assert SCRUB(f"{SECRET}-and-more") == "[secret LONGER_TOKEN]"
 
 
 @given(st.text(), st.text())
-def test_no_text_around_it_saves_a_secret(before: str, after: str) -> None:
+def test_secret_is_removed_in_any_surrounding_text(before: str, after: str) -> None:
     assert SECRET not in SCRUB(before + SECRET + after)
 
 
-def test_a_message_has_an_end() -> None:
+def test_long_message_is_cut() -> None:
     assert len(SCRUB("x" * 1_000_000)) < 3_000
 
 
 @pytest.mark.parametrize("length", [4, 11, len(SECRET) - 1])
-def test_a_message_that_was_cut_in_the_middle_of_a_secret_holds_no_piece_of_it(length: int) -> None:
+def test_piece_of_a_secret_at_a_cut_is_removed(length: int) -> None:
     assert SCRUB(f"401: bad key {SECRET[:length]}…") == "401: bad key [secret LONGER_TOKEN]…"
 
 
 @pytest.mark.parametrize("ssl", ["ssl:default", "ssl:<ssl.SSLContext object at 0x7f12AB90>"])
-def test_places_in_memory_are_not_told(ssl: str) -> None:
+def test_memory_addresses_are_removed(ssl: str) -> None:
     said = f"Cannot connect to host x.test:443 {ssl} [Connect call failed]"
     assert SCRUB(said) == "Cannot connect to host x.test:443 [Connect call failed]"

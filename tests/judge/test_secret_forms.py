@@ -1,4 +1,4 @@
-"""Secrets in every form that a text may hold them in; and what is no secret stays."""
+"""Secrets in every form that a text may contain, and texts that are not secret."""
 
 import base64
 import html
@@ -46,7 +46,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 @given(SECRETS, AROUND, AROUND, st.sampled_from(sorted(ENCODINGS)))
 @example("000001 2", "", "", "form")
 @example("0000012'", "", "", "repr of a dictionary's JSON")
-def test_a_secret_is_found_in_each_encoding(secret: str, before: str, after: str, name: str) -> None:
+def test_secret_is_found_in_each_encoding(secret: str, before: str, after: str, name: str) -> None:
     written = ENCODINGS[name](secret)
     core = written.strip("'\"b") if "repr" in name else written
     assert core not in replaced(secret, f"{before}{written}{after}") or core in "[secret THE_KEY]"
@@ -54,7 +54,7 @@ def test_a_secret_is_found_in_each_encoding(secret: str, before: str, after: str
 
 @settings(max_examples=200, deadline=None)
 @given(SECRETS, st.binary(max_size=7), st.binary(max_size=7), st.booleans())
-def test_a_secret_is_found_in_base64_at_any_offset(secret: str, before: bytes, after: bytes, urlsafe: bool) -> None:
+def test_secret_is_found_in_base64_at_any_offset(secret: str, before: bytes, after: bytes, urlsafe: bool) -> None:
     encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
     text = encode(before + secret.encode() + after).decode()
     assert "[secret THE_KEY]" in replaced(secret, text)
@@ -62,7 +62,7 @@ def test_a_secret_is_found_in_base64_at_any_offset(secret: str, before: bytes, a
 
 
 @given(st.lists(st.booleans(), min_size=60, max_size=60))
-def test_escapes_of_urls_are_found_in_any_case(small: list[bool]) -> None:
+def test_url_escapes_are_found_in_any_case(small: list[bool]) -> None:
     secret = "p/w?x=y&ü z%"
     text = "".join(c.lower() if low else c for c, low in zip(quote(secret, safe=""), small, strict=False))
     assert replaced(secret, f"https://x.test/?q={text}&b=%2f") == "https://x.test/?q=[secret THE_KEY]&b=%2f"
@@ -85,7 +85,7 @@ ACCOUNT = json.dumps(
     "text",
     [PRIVATE, repr(PRIVATE), json.dumps(PRIVATE), "MIIEvQIBADANBgkqhkiG9w0B", "id 0123456789abcdef", ACCOUNT],
 )
-def test_texts_inside_a_variable_that_holds_json_are_secret(name: str, text: str) -> None:
+def test_texts_inside_a_json_variable_are_secret(name: str, text: str) -> None:
     found = replaced(ACCOUNT, text, name)
     assert f"[secret {name}]" in found
     assert "MIIE" not in found
@@ -93,38 +93,38 @@ def test_texts_inside_a_variable_that_holds_json_are_secret(name: str, text: str
 
 
 @pytest.mark.parametrize("width", [64, 76])
-def test_a_long_secret_is_found_in_base64_that_is_wrapped(width: int) -> None:
+def test_long_secret_is_found_in_wrapped_base64(width: int) -> None:
     whole = base64.b64encode(ACCOUNT.encode()).decode()
     lines = [whole[at : at + width] for at in range(0, len(whole), width)]
     found = replaced(ACCOUNT, "\n".join(lines)).split("\n")
     assert set(found[:-1]) == {"[secret THE_KEY]"}
 
 
-def test_what_everybody_knows_of_a_service_account_stays() -> None:
+def test_public_fields_of_a_service_account_stay() -> None:
     text = "service_account at https://oauth2.example.test/token"
     assert replaced(ACCOUNT, text, "ACCOUNT_KEY") == text
 
 
-def test_a_password_in_a_url_is_secret_whatever_its_variable_is_called() -> None:
+def test_password_in_a_url_is_secret_in_any_variable() -> None:
     forms = SecretForms(named_secrets({"DATABASE": "postgres://app:s3cr%2Ft-pass@db.test:5432/shop"}))
     assert forms.replace("tried s3cr/t-pass") == "tried [secret DATABASE]"
     assert forms.replace("tried s3cr%2ft-pass") == "tried [secret DATABASE]"
     assert "s3cr" not in forms.replace("cannot open postgres://app:s3cr%2Ft-pass@db.test:5432/shop")
 
 
-def test_any_password_in_a_url_is_replaced_also_a_short_one() -> None:
+def test_short_password_in_a_url_is_replaced() -> None:
     forms = SecretForms({})
     assert forms.replace("redis://:pw@cache:6379/0") == "redis://:[secret password]@cache:6379/0"
     assert forms.replace("mail a@b.test, see http://x.test:80/@me") == "mail a@b.test, see http://x.test:80/@me"
 
 
 @pytest.mark.parametrize("text", ["SK_LIVE_51HABCDEFGHIJ", "sk live 51habcdefghij", "'51HabcdefGHIJ' is new"])
-def test_a_secret_in_other_letters_or_cut_into_words_is_found(text: str) -> None:
+def test_secret_in_other_case_or_cut_into_words_is_found(text: str) -> None:
     found = replaced("sk_live_51HabcdefGHIJ", text)
     assert "51habc" not in found.lower()
 
 
-def test_a_word_that_is_a_secret_is_not_found_in_the_name_of_its_variable() -> None:
+def test_secret_word_is_not_replaced_in_its_variables_name() -> None:
     assert replaced("password", "DB_PASSWORD is password", "DB_PASSWORD") == "DB_PASSWORD is [secret DB_PASSWORD]"
 
 
@@ -134,7 +134,7 @@ def test_common_words_are_no_secrets() -> None:
     assert SecretForms(named_secrets(values)).replace(text) == text
 
 
-def test_a_long_text_takes_time_in_proportion_to_its_length() -> None:
+def test_replacement_time_is_linear_in_the_length() -> None:
     forms = SecretForms(named_secrets({f"KEY_{n}": f"s3cret/valüe {n:04}" for n in range(20)}))
     text = "a%2Fb http://x.test:80/ " * 45_000
     began = time.process_time()

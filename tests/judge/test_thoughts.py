@@ -1,4 +1,4 @@
-"""Thoughts in the text of an answer, as models behind several servers send them."""
+"""Thoughts in the text of a reply, as models behind several servers send them."""
 
 import pytest
 
@@ -19,5 +19,5 @@ from workbench.judge.thoughts import without_thoughts
         ("I say <think> is a tag", "I say <think> is a tag"),
     ],
 )
-def test_what_is_spoken(text: str, said: str) -> None:
+def test_thoughts_are_removed_from_a_reply(text: str, said: str) -> None:
     assert without_thoughts(text) == said

@@ -64,7 +64,7 @@ def script(service: ScriptedVertex, *responses: Response) -> None:
 @needs_client
 @pytest.mark.asyncio(loop_scope="module")
 class TestWithTheRealClient:
-    async def test_a_rating_comes_with_its_explanation(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_rating_has_its_explanation(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(0.25, "not so nice"))
         rating = await client.rate("safety_v1", {**INSTANCE, "reference": "An office desk."})
         assert (rating.score, rating.explanation) == (0.25, "SCRIPTED not so nice")
@@ -74,12 +74,12 @@ class TestWithTheRealClient:
         assert texts == ["Who are you?", "A desk.", "An office desk."]
         assert asked.request.headers["authorization"] == "Bearer placeholder"
 
-    async def test_what_is_not_there_is_not_sent(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_missing_reference_is_not_sent(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(1.0))
         await client.rate("safety_v1", INSTANCE)
         assert service.asked[0].text("reference") is None
 
-    async def test_many_at_once(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_many_instances_are_rated_at_once(self, service: ScriptedVertex, client: Vertex) -> None:
         service.peak = 0
         script(service, *(replace(rated(number / 10), latency=0.3) for number in range(10)))
         ratings = await asyncio.gather(*(client.rate("safety_v1", INSTANCE) for _ in range(10)))
@@ -87,7 +87,7 @@ class TestWithTheRealClient:
         assert service.peak == 10
 
     @pytest.mark.parametrize("score", [None, "NaN"])
-    async def test_no_score_is_none(self, service: ScriptedVertex, client: Vertex, score: object) -> None:
+    async def test_missing_score_is_none(self, service: ScriptedVertex, client: Vertex, score: object) -> None:
         script(service, rated(score, "cannot say"))
         rating = await client.rate("safety_v1", INSTANCE)
         assert (rating.score, rating.explanation) == (None, "SCRIPTED cannot say")
@@ -112,7 +112,7 @@ class TestWithTheRealClient:
             pytest.param(failed(401), "http", "401 UNAUTHENTICATED", None, False, id="401"),
         ],
     )
-    async def test_each_fault_is_told_once(
+    async def test_each_fault_is_reported_after_one_attempt(
         self,
         service: ScriptedVertex,
         client: Vertex,
@@ -132,16 +132,14 @@ class TestWithTheRealClient:
         # The client sends nothing a second time on its own.
         assert len(service.asked) == 1
 
-    async def test_no_key_is_in_a_message(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_messages_contain_no_key(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, failed(500, f"you sent {SECRET} and Bearer placeholder-placeholder"))
         with pytest.raises(JudgeCallError) as caught:
             await client.rate("safety_v1", INSTANCE)
         assert SECRET not in caught.value.message
         assert "placeholder-placeholder" not in caught.value.message
 
-    async def test_an_attempt_that_is_cancelled_leaves_the_client_as_it_is(
-        self, service: ScriptedVertex, client: Vertex
-    ) -> None:
+    async def test_cancelled_attempt_leaves_the_client_usable(self, service: ScriptedVertex, client: Vertex) -> None:
         came, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def slow(asked: Asked) -> Response:
@@ -159,14 +157,14 @@ class TestWithTheRealClient:
         assert (await client.rate("safety_v1", INSTANCE)).score == 0.5
         assert time.monotonic() - began < 2
 
-    async def test_a_metric_of_the_client_is_fetched_and_sent(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_coherence_metric_is_fetched_and_sent(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(4.0), rated(3.0))
         assert (await client.rate("response_evaluation_score", INSTANCE)).score == 4.0
         assert (await client.rate("response_evaluation_score", INSTANCE)).score == 3.0
         (metric,) = service.asked[0].request.body["metrics"]
         assert metric["llm_based_metric_spec"]["metric_prompt_template"].startswith("SCRIPTED definition")
 
-    async def test_a_whole_conversation_can_be_rated(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_whole_conversation_can_be_rated(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(1.0))
         event = {"author": "user", "content": {"role": "user", "parts": [{"text": "hi"}]}}
         turns = [{"turn_index": 0, "turn_id": "one", "events": [event]}]
@@ -179,7 +177,7 @@ class TestWithTheRealClient:
     @pytest.mark.parametrize(
         "name", ["multi_turn_task_success_v1", "multi_turn_trajectory_quality_v1", "multi_turn_tool_use_quality_v1"]
     )
-    async def test_rubrics_of_a_conversation_are_read_as_the_clients_types_define_them(
+    async def test_rubrics_are_read_as_the_clients_types_define_them(
         self, service: ScriptedVertex, client: Vertex, name: str
     ) -> None:
         met = {
@@ -203,7 +201,7 @@ class TestWithTheRealClient:
             {"id": "", "text": "", "met": False, "reasoning": ""},
         )
 
-    async def test_bytes_of_a_conversation_are_sent_as_they_are(self, service: ScriptedVertex, client: Vertex) -> None:
+    async def test_bytes_of_a_conversation_are_sent_unchanged(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(1.0))
         picture = {"inline_data": {"data": "iVBORw0KGgo=", "mime_type": "image/png"}}
         event = {"author": "user", "content": {"role": "user", "parts": [picture]}}
@@ -213,7 +211,7 @@ class TestWithTheRealClient:
 
 
 @needs_client
-async def test_a_key_comes_before_a_project(tmp_path: Path) -> None:
+async def test_key_has_priority_over_a_project(tmp_path: Path) -> None:
     with ScriptedVertex(lambda asked: rated(1.0)) as service:
         values = {**PROJECT, "GOOGLE_API_KEY": "key-of-the-agent", "GOOGLE_VERTEX_BASE_URL": service.url}
         agents = environment(tmp_path, values)
@@ -256,26 +254,26 @@ class TestAtOnce:
             ),
         ],
     )
-    def test_what_to_set(self, values: dict[str, str], message: str, hint: str, tmp_path: Path) -> None:
+    def test_missing_access_has_a_hint(self, values: dict[str, str], message: str, hint: str, tmp_path: Path) -> None:
         agents = environment(tmp_path, {"NO_GCE_CHECK": "true", **values})
         with pytest.raises(NotAvailableError, match=message) as caught:
             Vertex(agents, Scrubber(agents.values))
         assert hint in caught.value.hint
         assert SECRET not in f"{caught.value} {caught.value.hint}"
 
-    def test_a_scripted_service_needs_no_credentials(self, tmp_path: Path) -> None:
+    def test_local_service_needs_no_credentials(self, tmp_path: Path) -> None:
         values = environment(tmp_path, {**PROJECT, "GOOGLE_VERTEX_BASE_URL": "http://127.0.0.1:1"}).values
         access = vertex_access(values)
         assert access.credentials is not None
         assert access.credentials.placeholder
 
-    def test_elsewhere_the_placeholder_is_never_used(self, tmp_path: Path) -> None:
+    def test_remote_address_never_gets_placeholder_credentials(self, tmp_path: Path) -> None:
         values = environment(tmp_path, {**PROJECT, "GOOGLE_VERTEX_BASE_URL": "https://proxy.example"}).values
         with pytest.raises(NotAvailableError, match="needs Google credentials"):
             vertex_access({**values, "NO_GCE_CHECK": "true"})
 
 
-def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.judge.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="not installed") as caught:
         vertex_access(PROJECT)
@@ -283,7 +281,7 @@ def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @needs_client
-def test_a_package_that_this_process_forgoes_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_blocked_in_this_process_counts_as_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the scorer does with pandas."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert installed("pandas")

@@ -1,7 +1,7 @@
-"""Run by `test_against_adk.py` in a process of its own: what ADK's evaluators say of the cases on stdin.
+"""Scores of ADK's evaluators for the cases on stdin; `test_against_adk.py` runs this module as a process.
 
-In and out are JSON lists; a case is {"metric", "criterion", "expected", "actual"}, a result {"overall", "turns"} with
-[score, status] each, or {"names"} for the first line: every metric that ADK has.
+Input and output are JSON lists. A case is {"metric", "criterion", "expected", "actual"}. A result is {"overall",
+"turns"} with [score, status] each. The first line's result is {"names"}: every metric of ADK.
 """
 
 import json

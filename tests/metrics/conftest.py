@@ -1,4 +1,4 @@
-"""Turns made from little."""
+"""Fixtures that build turns."""
 
 from collections.abc import Callable
 from typing import Any

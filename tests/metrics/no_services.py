@@ -1,5 +1,7 @@
-"""To be imported before ADK's evaluators: without the clients of Google's services, which ADK's registry imports also
-for metrics that ask none of them, and which take longer than all that is scored here."""
+"""Stand-ins for the clients of Google's services. Import this module before ADK's evaluators.
+
+ADK's registry imports those clients even for metrics that need none, and they take longer than all scoring here.
+"""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""The same cases through ADK's own evaluators (where google-adk is installed) and ours: equal to the last bit."""
+"""Comparison of our criteria with ADK's own evaluators, where google-adk is installed: equal to the last bit."""
 
 import json
 import random
@@ -107,11 +107,11 @@ def adk(repository: Path, cases: list[Case]) -> list[dict[str, Any]]:
     return answer
 
 
-def test_the_names_are_adks(adk: list[dict[str, Any]]) -> None:
+def test_criterion_names_equal_adks(adk: list[dict[str, Any]]) -> None:
     assert adk[0]["names"] == sorted(descriptions())
 
 
-def test_scores_statuses_and_breakdowns_are_adks(cases: list[Case], adk: list[dict[str, Any]]) -> None:
+def test_scores_statuses_and_breakdowns_equal_adks(cases: list[Case], adk: list[dict[str, Any]]) -> None:
     for case, theirs in zip(cases, adk[1:], strict=True):
         criterion = dict(case["criterion"] or {"threshold": 0.0})
         expected, actual = (tuple(map(normalise_invocation, case[side])) for side in ("expected", "actual"))
@@ -123,7 +123,7 @@ def test_scores_statuses_and_breakdowns_are_adks(cases: list[Case], adk: list[di
             assert ours.result.details == theirs["details"]
 
 
-def test_the_cases_are_worth_comparing(adk: list[dict[str, Any]]) -> None:
+def test_generated_cases_cover_passes_and_failures(adk: list[dict[str, Any]]) -> None:
     scores = [result["overall"][0] for result in adk[1:]]
     assert len({score for score in scores if score is not None and 0 < score < 1}) > 80
     assert {"PASSED", "FAILED", "INFORMATIONAL"} == {result["overall"][1] for result in adk[1:]}

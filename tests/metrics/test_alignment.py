@@ -27,14 +27,14 @@ def _assert_common(left: str, right: str, pairs: list[tuple[int, int]]) -> None:
 
 
 @given(sequences, sequences)
-def test_a_longest_common_subsequence(left: str, right: str) -> None:
+def test_pairs_form_a_longest_common_subsequence(left: str, right: str) -> None:
     pairs = lcs_pairs(left, right)
     _assert_common(left, right, pairs)
     assert len(pairs) == _longest(left, right)
 
 
 @given(sequences, sequences)
-def test_the_quick_way_is_a_common_subsequence_too(left: str, right: str) -> None:
+def test_greedy_pairs_form_a_common_subsequence(left: str, right: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alignment, "MAX_CELLS", 0)
         pairs = lcs_pairs(left, right)
@@ -42,7 +42,7 @@ def test_the_quick_way_is_a_common_subsequence_too(left: str, right: str) -> Non
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans())))
-def test_the_quick_way_finds_a_subsequence_that_is_there_whole(items: list[tuple[str, bool]]) -> None:
+def test_greedy_pairs_contain_a_complete_subsequence(items: list[tuple[str, bool]]) -> None:
     right = [item for item, _ in items]
     left = [item for item, kept in items if kept]
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +50,7 @@ def test_the_quick_way_finds_a_subsequence_that_is_there_whole(items: list[tuple
         assert len(lcs_pairs(left, right)) == len(left)
 
 
-def test_two_thousand_words_are_quick_and_two_million_cells_do_not_matter() -> None:
+def test_thousands_of_items_are_aligned_exactly() -> None:
     left = [index % 97 for index in range(3000)]
     right = [index % 89 for index in range(3000)]
     pairs = lcs_pairs(left, right)
@@ -59,7 +59,7 @@ def test_two_thousand_words_are_quick_and_two_million_cells_do_not_matter() -> N
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 1.5, 1.75]), min_size=3, max_size=3), min_size=1, max_size=4))
-def test_no_other_pairing_weighs_more(weights: list[list[float]]) -> None:
+def test_no_other_pairing_has_more_weight(weights: list[list[float]]) -> None:
     pairs = heaviest_pairs(range(len(weights)), range(3), lambda row, column: weights[row][column])
     assert all(weights[row][column] for row, column in pairs)
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in itertools.pairwise(pairs))
@@ -73,7 +73,7 @@ def _heaviest(weights: list[list[float]], row: int, column: int) -> float:
     return max(taken, _heaviest(weights, row + 1, column), _heaviest(weights, row, column + 1))
 
 
-def test_hundreds_of_items_take_the_quick_way() -> None:
+def test_hundreds_of_items_use_the_fast_method() -> None:
     asked = 0
 
     def weight(row: int, column: int) -> float:

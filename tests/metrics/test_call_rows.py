@@ -25,7 +25,7 @@ def _picture(rows: list[dict[str, Any]]) -> list[str]:
 
 
 @given(calls, calls, st.booleans())
-def test_every_call_stands_in_one_row_and_the_marks_tell_the_truth(
+def test_every_call_is_in_one_row_with_the_right_mark(
     expected: list[ToolCall], actual: list[ToolCall], ignore_args: bool
 ) -> None:
     rows = call_rows(expected, actual, ignore_args=ignore_args)
@@ -50,7 +50,7 @@ def test_every_call_stands_in_one_row_and_the_marks_tell_the_truth(
 
 
 @given(calls, calls)
-def test_each_call_that_exists_on_both_sides_is_found(expected: list[ToolCall], actual: list[ToolCall]) -> None:
+def test_every_call_present_on_both_sides_is_matched(expected: list[ToolCall], actual: list[ToolCall]) -> None:
     rows = call_rows(expected, actual, ignore_args=False)
     identical = sum(row["mark"] in ("same", "moved") and not row["differences"] for row in rows)
     left = call_keys(actual, ignore_args=False)
@@ -60,7 +60,7 @@ def test_each_call_that_exists_on_both_sides_is_found(expected: list[ToolCall], 
     assert identical == len(actual) - len(left)
 
 
-def test_calls_are_paired_by_their_likeness() -> None:
+def test_similar_calls_are_paired() -> None:
     expected = [_call("find", id="A-7"), _call("refund", order="A-7", amount=12.5)]
     actual = [
         _call("login"),
@@ -73,7 +73,7 @@ def test_calls_are_paired_by_their_likeness() -> None:
     assert [difference["path"] for difference in rows[3]["differences"]] == ["args.amount"]
 
 
-def test_moved_calls_are_told_from_missing_ones() -> None:
+def test_moved_calls_are_not_reported_as_missing() -> None:
     expected = [_call("a", k=1), _call("b", k=1), _call("c", k=1)]
     actual = [_call("c", k=2), _call("b", k=1), _call("a", k=1)]
     rows = call_rows(expected, actual, ignore_args=False)
@@ -85,7 +85,7 @@ def test_moved_calls_are_told_from_missing_ones() -> None:
     assert rows[2]["differences"][0]["path"] == "args.k"
 
 
-def test_no_args_are_not_empty_args_unless_only_names_count() -> None:
+def test_missing_args_differ_from_empty_args_unless_ignored() -> None:
     expected, actual = [ToolCall("now", None)], [ToolCall("now", {})]
     (row,) = call_rows(expected, actual, ignore_args=False)
     assert row["mark"] == "differs"
@@ -97,14 +97,14 @@ def test_no_args_are_not_empty_args_unless_only_names_count() -> None:
     assert _picture(call_rows(expected, actual, ignore_args=True)) == ["same now"]
 
 
-def test_a_flood_of_differences_is_counted_and_not_kept() -> None:
+def test_excess_differences_are_counted_but_not_stored() -> None:
     many = {f"k{index}": index for index in range(500)}
     (row,) = call_rows([ToolCall("a", many)], [ToolCall("a", {})], ignore_args=False)
     assert len(row["differences"]) == MAX_DIFFERENCES
     assert row["more_differences"] == 500 - MAX_DIFFERENCES
 
 
-def test_a_huge_call_is_not_repeated_in_its_row() -> None:
+def test_huge_arguments_are_shortened_in_their_row() -> None:
     huge = ToolCall("a", {"text": "x" * 1_000_000, **{f"k{index}": index for index in range(1000)}})
     (row,) = call_rows([huge], [huge], ignore_args=False)
     assert row["mark"] == "same"
@@ -113,7 +113,7 @@ def test_a_huge_call_is_not_repeated_in_its_row() -> None:
 
 
 @pytest.mark.parametrize("cells", [alignment.MAX_CELLS, 0])
-def test_a_loop_of_hundreds_of_calls(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hundreds_of_repeated_calls_are_aligned(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment, "MAX_CELLS", cells)
     expected = [_call("poll", attempt=index) for index in range(600)]
     actual = [_call("poll", attempt=index + index % 2) for index in range(700)]

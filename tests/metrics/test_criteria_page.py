@@ -9,7 +9,7 @@ from workbench.metrics.criteria_page import page, schema
 from workbench.metrics.registry import descriptions
 
 
-def test_the_committed_page_is_what_the_registry_says(repository: Path) -> None:
+def test_committed_page_is_up_to_date(repository: Path) -> None:
     committed = (repository / "docs" / "criteria.md").read_text(encoding="utf-8")
     assert committed == page(), "run: python -m workbench.metrics.criteria_page > docs/criteria.md"
 
@@ -23,7 +23,7 @@ def test_each_criterion_has_its_section() -> None:
     assert text.count("Not supported yet") == sum(not info.supported for info in descriptions().values())
 
 
-def test_the_committed_schema_is_what_the_descriptions_say(repository: Path) -> None:
+def test_committed_schema_is_up_to_date(repository: Path) -> None:
     committed = json.loads((repository / "docs" / "test_config.schema.json").read_text(encoding="utf-8"))
     assert committed == schema(), "run: python -m workbench.metrics.criteria_page schema > docs/test_config.schema.json"
 
@@ -39,5 +39,5 @@ def test_the_committed_schema_is_what_the_descriptions_say(repository: Path) -> 
         ({"final_response_match_v2": {"judge_model_options": {}}}, False),
     ],
 )
-def test_the_schema_tells_good_configs_from_bad_ones(criteria: dict[str, Any], valid: bool) -> None:
+def test_schema_accepts_valid_configs_and_rejects_invalid_ones(criteria: dict[str, Any], valid: bool) -> None:
     assert jsonschema.Draft202012Validator(schema()).is_valid({"criteria": criteria}) is valid

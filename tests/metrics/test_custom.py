@@ -1,5 +1,7 @@
-"""Custom metrics: the function decides, and what it leaves open is an error. Functions are answered by hand here; the
-last test goes through a real child and ADK's own classes."""
+"""Custom metrics: the function decides, and missing or invalid results are errors.
+
+Most tests script the functions. The last one uses a real child process and ADK's own classes.
+"""
 
 import json
 import os
@@ -86,7 +88,7 @@ def bench(result: dict[str, Any] | FunctionFailedError) -> Bench:
         (0.7, "INFORMATIONAL", "informational", "the function returned INFORMATIONAL"),
     ],
 )
-async def test_the_function_sets_the_status(value: float, status: str, expected: str, reason: str) -> None:
+async def test_function_sets_the_status(value: float, status: str, expected: str, reason: str) -> None:
     scored = await score(request("a"), bench(returned(value, status, (value, status))))
     assert (scored.result.status, scored.result.score, scored.result.reason) == (expected, value, reason)
     assert [(each.status, each.score) for each in scored.turns] == [(expected, value)]
@@ -95,7 +97,7 @@ async def test_the_function_sets_the_status(value: float, status: str, expected:
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), True, "1.0", 10**400])
 @pytest.mark.parametrize("status", ["PASSED", "FAILED", "NOT_EVALUATED", "INFORMATIONAL"])
-async def test_without_a_score_nothing_passes(value: Any, status: str) -> None:
+async def test_missing_score_never_passes(value: Any, status: str) -> None:
     scored = await score(request("a"), bench(returned(value, status, (value, "PASSED"))))
     assert (scored.result.status, scored.result.score) == ("error", None)
     assert "overall score" in scored.result.reason
@@ -109,7 +111,7 @@ def within(**ends: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("status", ["PASSED", "FAILED", "NOT_EVALUATED", "INFORMATIONAL"])
-async def test_a_score_outside_the_declared_interval_is_an_error(status: str) -> None:
+async def test_score_outside_the_declared_interval_is_an_error(status: str) -> None:
     config = within(min_value=0, max_value=1)
     scored = await score(request("a", custom_config=config), bench(returned(37.5, status, (0.5, status))))
     assert (scored.result.status, scored.result.score) == ("error", 37.5)
@@ -119,7 +121,7 @@ async def test_a_score_outside_the_declared_interval_is_an_error(status: str) ->
 
 
 @pytest.mark.parametrize("value", [7.0, float("nan"), float("inf"), "much"])
-async def test_a_turn_outside_the_declared_interval_is_an_error_of_the_metric(value: Any) -> None:
+async def test_turn_score_outside_the_declared_interval_is_an_error(value: Any) -> None:
     config = within(min_value=0, max_value=1)
     answered = bench(returned(1.0, "PASSED", (1.0, "PASSED"), (value, "INFORMATIONAL")))
     scored = await score(request("a", "b", custom_config=config), answered)
@@ -138,7 +140,7 @@ async def test_a_turn_outside_the_declared_interval_is_an_error_of_the_metric(va
         ({"min_value": 1, "max_value": 0}, 0.5, "error"),
     ],
 )
-async def test_ends_belong_to_an_interval_unless_they_are_open(
+async def test_interval_includes_its_ends_unless_they_are_open(
     ends: dict[str, Any], value: float, expected: str
 ) -> None:
     scored = await score(
@@ -147,7 +149,7 @@ async def test_ends_belong_to_an_interval_unless_they_are_open(
     assert scored.result.status == scored.turns[0].status == expected
 
 
-async def test_the_interval_is_read_in_camel_case_too_and_without_one_any_number_counts() -> None:
+async def test_interval_is_read_in_camel_case_and_is_optional() -> None:
     interval = {"interval": {"minValue": 0, "maxValue": 1}}
     config = {"codeConfig": CONFIG["code_config"], "metricInfo": {"metricName": "x", "metricValueInfo": interval}}
     answered = bench(returned(37, "PASSED", (37, "PASSED")))
@@ -161,26 +163,26 @@ async def test_the_interval_is_read_in_camel_case_too_and_without_one_any_number
 @pytest.mark.parametrize(
     ("count", "words"), [(0, "0 per-turn results"), (1, "1 per-turn result"), (3, "3 per-turn results")]
 )
-async def test_a_wrong_number_of_turns_is_named(count: int, words: str) -> None:
+async def test_wrong_number_of_turn_results_is_an_error(count: int, words: str) -> None:
     scored = await score(request("a", "b"), bench(returned(1.0, "PASSED", *[(1.0, "PASSED")] * count)))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert scored.result.reason == f"desk.metrics.brief returned {words} for 2 turns"
     assert scored.turns == ()
 
 
-async def test_what_does_not_count_may_leave_turns_out() -> None:
+async def test_statuses_that_do_not_count_may_omit_turns() -> None:
     """As in ADK, which puts empty results in their place."""
     scored = await score(request("a", "b"), bench(returned(1.0, "INFORMATIONAL")))
     assert (scored.result.status, scored.turns) == ("informational", ())
 
 
-async def test_an_unknown_status_is_an_error() -> None:
+async def test_unknown_status_is_an_error() -> None:
     scored = await score(request("a"), bench(returned(1.0, "GREAT", (1.0, "GREAT"))))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert scored.result.reason == "desk.metrics.brief returned the status GREAT"
 
 
-async def test_a_failure_says_what_to_do_and_where() -> None:
+async def test_failed_function_is_reported_with_hint_and_traceback() -> None:
     failed = FunctionFailedError("raised", "KeyError: 'x'", "look there", "in brief", "printed so far")
     scored = await score(request("a"), bench(failed))
     assert (scored.result.status, scored.result.score) == ("error", None)
@@ -193,7 +195,7 @@ async def test_a_failure_says_what_to_do_and_where() -> None:
     }
 
 
-async def test_the_function_gets_what_adk_gives_it() -> None:
+async def test_function_gets_the_same_input_as_in_adk() -> None:
     functions = OneFunction(returned(1.0, "PASSED", (1.0, "PASSED")))
     asked = request(
         "a",
@@ -213,7 +215,7 @@ async def test_the_function_gets_what_adk_gives_it() -> None:
     assert asked.actual[0]["rubrics"] == [rubric("its_own")]
 
 
-async def test_a_scenario_has_no_reference() -> None:
+async def test_scenario_has_no_reference() -> None:
     functions = OneFunction(returned(1.0, "PASSED", (1.0, "PASSED")))
     await score(request("a", expected=None), cast(Bench, functions))
     assert functions.calls[0][2]["expected"] is None
@@ -227,7 +229,7 @@ async def test_a_scenario_has_no_reference() -> None:
         ({"rubrics": (rubric("x"),), "expected": (turn("a", "x"),)}, "turn 1 has the rubric 'x' twice"),
     ],
 )
-async def test_what_no_function_could_score(fields: dict[str, Any], message: str) -> None:
+async def test_requests_that_no_function_could_score_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(NotScorableError, match=message):
         await score(request("a", **fields), bench(returned(1.0, "PASSED", (1.0, "PASSED"))))
 
@@ -242,12 +244,12 @@ async def test_what_no_function_could_score(fields: dict[str, Any], message: str
         ({"code_config": {"name": None}}, ""),
     ],
 )
-def test_the_path_in_the_config(config: dict[str, Any], path: str) -> None:
+def test_function_path_is_read_from_the_config(config: dict[str, Any], path: str) -> None:
     assert function_path(config) == path
 
 
 @needs_adk
-async def test_the_example_of_the_page(tmp_path: Path, repository: Path) -> None:
+async def test_example_in_the_docs_works(tmp_path: Path, repository: Path) -> None:
     page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
     example = re.findall(r"```python\n(from google.*?)```", page, re.DOTALL)
     config = re.findall(r"```json\n(.*?)```", page, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Options are read as ADK reads them, and every description is complete."""
+"""Descriptions of criteria: options are read like ADK reads them, and every description is complete."""
 
 from typing import Any, get_args
 
@@ -39,17 +39,17 @@ def trajectory(**options: Any) -> TrajectoryOptions:
         (2, "ANY_ORDER"),
     ],
 )
-def test_match_types_that_adk_takes(value: Any, match_type: str) -> None:
+def test_match_types_accepted_by_adk_are_read(value: Any, match_type: str) -> None:
     assert trajectory(match_type=value).match_type == match_type
 
 
 @pytest.mark.parametrize("value", ["1", "INORDER", "IN__ORDER", "", 3, 1.5, -1, float("nan"), None, ["EXACT"], {}])
-def test_match_types_that_adk_refuses(value: Any) -> None:
+def test_match_types_refused_by_adk_are_refused(value: Any) -> None:
     with pytest.raises(NotScorableError, match="EXACT"):
         trajectory(match_type=value)
 
 
-def test_defaults_that_are_made_each_time_are_shown_like_others() -> None:
+def test_defaults_from_factories_are_shown() -> None:
     class Lists(Options):
         words: list[str] = Field(default_factory=lambda: ["sorry"], description="Words.")
         none: dict[str, Any] = Field(default_factory=dict, description="Nothing.")
@@ -64,12 +64,12 @@ def test_defaults_that_are_made_each_time_are_shown_like_others() -> None:
 
 
 @pytest.mark.parametrize(("value", "flag"), [(True, True), ("Yes", True), (1.0, True), ("off", False), (0, False)])
-def test_flags_are_read_as_pydantic_reads_them(value: Any, flag: bool) -> None:
+def test_flags_are_read_like_pydantic_does(value: Any, flag: bool) -> None:
     assert trajectory(ignore_args=value).ignore_args is flag
 
 
 @pytest.mark.parametrize("value", [" true", "2", 2, None, [], "", 0.5])
-def test_flags_that_pydantic_refuses(value: Any) -> None:
+def test_flags_refused_by_pydantic_are_refused(value: Any) -> None:
     with pytest.raises(NotScorableError, match="true or false"):
         trajectory(ignore_args=value)
 
@@ -82,13 +82,13 @@ def test_flags_that_pydantic_refuses(value: Any) -> None:
         (AnswerRubricOptions, "rubrics", {}, "a list"),
     ],
 )
-def test_other_values_must_have_their_type(model: Any, name: str, value: Any, wanted: str) -> None:
+def test_values_of_the_wrong_type_are_refused(model: Any, name: str, value: Any, wanted: str) -> None:
     (breach,) = option_breaches(model, name, value)
     assert breach.message.endswith(f"expected {wanted}")
 
 
 @pytest.mark.parametrize("name", OWN["criteria"])
-def test_every_row_names_a_complete_description(name: str) -> None:
+def test_every_entry_point_names_a_complete_description(name: str) -> None:
     info = descriptions()[name]
     assert isinstance(info, CriterionDescription)
     assert info.name == name
@@ -103,14 +103,14 @@ def test_every_row_names_a_complete_description(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWN["criteria"])
-def test_only_what_asks_nobody_can_decide_without_a_new_score(name: str) -> None:
+def test_options_that_need_a_judge_never_decide_alone(name: str) -> None:
     info = descriptions()[name]
     assert info.effect_of("threshold") == "decide"
     assert info.effect_of("no_such_option") == "score"
     assert info.rescore or info.asks is None or not info.deciding
 
 
-def test_options_of_how_calls_are_compared_decide() -> None:
+def test_options_for_comparing_calls_decide_without_a_new_score() -> None:
     info = descriptions()["tool_trajectory_avg_score"]
     assert {name: info.effect_of(name) for name in info.option_names} == {
         "match_type": "decide",

@@ -18,7 +18,7 @@ def _recorded(*events: dict[str, Any], **rest: Any) -> Turn:
     return {"intermediate_data": {"invocation_events": [{"author": "a", **event} for event in events]}, **rest}
 
 
-def test_they_inform_and_have_no_threshold(turn: Callable[..., Turn]) -> None:
+def test_figures_are_informational_and_have_no_threshold(turn: Callable[..., Turn]) -> None:
     found = _score("tool_call_count_v1", turn("a", "b"), turn())
     assert [result.status for result in (found.result, *found.turns)] == ["informational"] * 3
     assert found.result.threshold is None
@@ -26,7 +26,7 @@ def test_they_inform_and_have_no_threshold(turn: Callable[..., Turn]) -> None:
     assert (found.result.score, found.result.reason) == (1.0, "1 tool call per turn")
 
 
-def test_model_calls_are_unknown_where_only_people_wrote(turn: Callable[..., Turn]) -> None:
+def test_model_calls_of_hand_written_turns_are_unknown(turn: Callable[..., Turn]) -> None:
     recorded = _recorded({"model_version": "m"}, {"usage_metadata": {}}, {"content": {"parts": [{"text": "x"}]}})
     found = _score("inference_call_count_v1", turn("a"), recorded)
     assert [result.score for result in found.turns] == [None, 2.0]
@@ -34,7 +34,7 @@ def test_model_calls_are_unknown_where_only_people_wrote(turn: Callable[..., Tur
     assert found.turns[0].reason == "not reported"
 
 
-def test_tokens_are_divided_by_all_turns() -> None:
+def test_token_average_divides_by_all_turns() -> None:
     first = _recorded(
         {"usage_metadata": {"prompt_token_count": 10, "candidates_token_count": 5, "total_token_count": 999}},
         {"usage_metadata": {"prompt_token_count": 20, "thoughts_token_count": 2, "cached_content_token_count": 8}},
@@ -56,13 +56,13 @@ def test_tokens_are_divided_by_all_turns() -> None:
     assert found.result.reason == "19 tokens per turn"
 
 
-def test_a_count_that_nobody_reports_stays_unknown() -> None:
+def test_unreported_count_stays_unknown() -> None:
     found = _score("token_usage_v1", _recorded({"usage_metadata": {"prompt_token_count": 10}}))
     assert found.result.score == 10.0
     assert found.result.details["output_tokens"] is None
 
 
-def test_seconds_leave_out_turns_that_were_not_timed() -> None:
+def test_seconds_average_skips_turns_without_times() -> None:
     found = _score(
         "invocation_duration_v1",
         {"duration": 2.0, "model_duration": 1.25, "tool_duration": 0.5},
@@ -74,7 +74,7 @@ def test_seconds_leave_out_turns_that_were_not_timed() -> None:
     assert found.result.details["model_seconds"] == 1.25
 
 
-def test_the_framework_never_takes_less_than_nothing() -> None:
+def test_framework_time_is_never_negative() -> None:
     found = _score("invocation_duration_v1", {"duration": 1.0, "model_duration": 0.9, "tool_duration": 0.2})
     assert found.result.details["framework_seconds"] == 0.0
 
@@ -82,6 +82,6 @@ def test_the_framework_never_takes_less_than_nothing() -> None:
 @pytest.mark.parametrize(
     "name", ["tool_call_count_v1", "inference_call_count_v1", "token_usage_v1", "invocation_duration_v1"]
 )
-def test_no_turns_no_figure(name: str) -> None:
+def test_conversation_without_turns_has_no_figure(name: str) -> None:
     found = _score(name)
     assert (found.result.score, found.turns) == (None, ())

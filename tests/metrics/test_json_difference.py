@@ -22,21 +22,21 @@ def _first(expected: Any, actual: Any) -> str:
 
 
 @given(values, values)
-def test_frozen_is_pythons_equality(one: Any, other: Any) -> None:
+def test_hashable_forms_are_equal_like_python_values(one: Any, other: Any) -> None:
     assert (hashable(one) == hashable(other)) == (one == other)
 
 
 @given(values, values)
-def test_there_are_differences_exactly_where_python_sees_one(one: Any, other: Any) -> None:
+def test_values_have_differences_exactly_if_they_are_unequal(one: Any, other: Any) -> None:
     assert (next(differences(one, other, "args"), None) is None) == (one == other)
 
 
 @given(values)
-def test_a_copy_has_no_differences(value: Any) -> None:
+def test_copy_has_no_differences(value: Any) -> None:
     assert list(differences(value, copy.deepcopy(value), "args")) == []
 
 
-def test_nan_equals_nothing_even_where_json_gives_the_same_object() -> None:
+def test_nan_equals_nothing_even_as_the_same_object() -> None:
     one, other = json.loads('[{"a": NaN}, {"a": NaN}]')
     assert one == other, "Python compares by identity first"
     assert hashable(one) != hashable(other)
@@ -56,7 +56,7 @@ def test_nan_equals_nothing_even_where_json_gives_the_same_object() -> None:
         ({"a": {}}, {"a": []}, "args.a: object {}, got list []"),
     ],
 )
-def test_differences_in_human_terms(expected: Any, actual: Any, said: str) -> None:
+def test_differences_are_described_in_plain_words(expected: Any, actual: Any, said: str) -> None:
     assert _first(expected, actual) == said
 
 
@@ -75,7 +75,7 @@ def test_differences_in_human_terms(expected: Any, actual: Any, said: str) -> No
         ("返金", "払戻", '"返金"', '"払戻"'),
     ],
 )
-def test_what_the_eye_cannot_tell_apart_is_named(expected: str, actual: str, wanted: str, got: str) -> None:
+def test_lookalike_characters_are_named(expected: str, actual: str, wanted: str, got: str) -> None:
     found = describe("args", expected, actual)
     assert (found["expected_shown"], found["actual_shown"]) == (wanted, got)
 
@@ -87,14 +87,14 @@ def test_long_texts_are_cut_around_their_first_difference() -> None:
     assert len(found["expected_shown"]) < 100
 
 
-def test_long_values_do_not_stand_twice() -> None:
+def test_long_values_are_shortened() -> None:
     found = describe("args", {"text": "x" * 1500}, ["x" * 5000])
     assert found["expected"] == {"text": "x" * 1500}
     assert len(found["actual"]) < 300
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_is_shown_is_safe_and_short(text: str) -> None:
+def test_shown_text_is_safe_and_short(text: str) -> None:
     found = describe("args", text, {"k": text})
     for side in ("expected_shown", "actual_shown"):
         assert not leaks(found[side])
@@ -111,7 +111,7 @@ def test_any_two_texts_can_be_described(one: str, other: str, before: str) -> No
         assert found["expected_shown"] != found["actual_shown"]
 
 
-def test_shown_values() -> None:
+def test_values_are_shown_as_short_json() -> None:
     assert [shown(value) for value in (ABSENT, None, True, math.inf, "")] == [
         "(not given)",
         "(null)",

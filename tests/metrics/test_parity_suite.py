@@ -1,4 +1,4 @@
-"""What `pytest tests/parity` tells whoever runs it with vectors of their own."""
+"""Output of `pytest tests/parity` for vectors of one's own."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def _run(repository: Path, vectors: Path, *options: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
-def test_the_last_lines_count_what_came_out(repository: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_last_lines_count_the_results(repository: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     vectors = [
         _vector("tool_trajectory_avg_score", "PASSED", quirks=["floating_point_edge"]),
         _vector("tool_trajectory_avg_score", "FAILED"),
@@ -59,7 +59,7 @@ def test_the_last_lines_count_what_came_out(repository: Path, tmp_path: Path, op
     assert "FAILED, got passed" in done.stdout
 
 
-def test_a_folder_without_vectors_is_no_success(repository: Path, tmp_path: Path) -> None:
+def test_folder_without_vectors_fails(repository: Path, tmp_path: Path) -> None:
     done = _run(repository, tmp_path)
     assert done.returncode != 0
     assert f"no parity vectors (*.json) in {tmp_path}" in done.stdout

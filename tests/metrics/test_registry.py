@@ -45,7 +45,7 @@ def _said(faults: tuple[Fault, ...]) -> list[str]:
     return [f"{fault.severity} {fault.json_path}: {fault.message}. {fault.hint}" for fault in faults]
 
 
-def test_every_criterion_has_a_row_that_a_user_can_read() -> None:
+def test_every_criterion_has_readable_texts() -> None:
     assert list(descriptions()) == list(OWN["criteria"])
     for info in descriptions().values():
         for text in (info.measures, info.when_to_use, info.how_to_read):
@@ -54,7 +54,7 @@ def test_every_criterion_has_a_row_that_a_user_can_read() -> None:
     assert all(info.supported for info in descriptions().values())
 
 
-def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) -> None:
+def test_valid_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) -> None:
     assert check_criteria(default_config()) == ()
     criteria = {
         "tool_trajectory_avg_score": {"threshold": 1, "match_type": "in order", "ignore_args": "true"},
@@ -181,7 +181,7 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_the_way_out(
+def test_faults_name_the_problem_and_a_fix(
     checked: Callable[..., tuple[Fault, ...]], name: str, value: Any, said: str
 ) -> None:
     assert _said(checked({name: value})) == [said]
@@ -196,7 +196,7 @@ def test_what_is_wrong_is_said_with_the_way_out(
         ("response_evaluation_score", 3, ""),
     ],
 )
-def test_a_threshold_outside_of_the_scores_is_told(
+def test_threshold_outside_the_score_range_is_a_warning(
     checked: Callable[..., tuple[Fault, ...]], name: str, threshold: float, said: str
 ) -> None:
     wanted = [f"warning criteria.{name}: {said}. "] if said else []
@@ -204,7 +204,7 @@ def test_a_threshold_outside_of_the_scores_is_told(
     assert _said(checked({name: {"threshold": threshold}})) == wanted
 
 
-def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
+def test_faults_have_line_and_column(checked: Callable[..., tuple[Fault, ...]]) -> None:
     (fault,) = checked({"tool_trajectory_avg_score": {"threshold": 1, "match_type": 7}})
     assert (fault.line, fault.column) == (5, 4)
 
@@ -217,7 +217,7 @@ def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
         (1, 0, "the interval [1, 0] of `mine` is empty"),
     ],
 )
-def test_a_declared_interval_that_cannot_hold_is_told(
+def test_interval_that_excludes_the_threshold_is_a_warning(
     checked: Callable[..., tuple[Fault, ...]], low: float, high: float, words: str
 ) -> None:
     info = {"metric_name": "mine", "metric_value_info": {"interval": {"min_value": low, "max_value": high}}}
@@ -226,14 +226,14 @@ def test_a_declared_interval_that_cannot_hold_is_told(
     assert all(words in fault.message for fault in faults)
 
 
-def test_a_custom_metric_that_takes_an_adk_name_is_told(checked: Callable[..., tuple[Fault, ...]]) -> None:
+def test_custom_metric_with_an_adk_name_is_a_warning(checked: Callable[..., tuple[Fault, ...]]) -> None:
     (fault,) = checked({"safety_v1": 1}, custom_metrics={"safety_v1": {"code_config": {"name": "a.b"}}})
     assert fault.severity == "warning"
     (fault,) = checked({"mein": 1}, custom_metrics={"mine": {"code_config": {"name": "a.b"}}})
     assert fault.hint == "Did you mean `mine`?"
 
 
-def test_the_four_figures_follow_the_criteria() -> None:
+def test_four_informational_figures_follow_the_criteria() -> None:
     names = [criterion.name for criterion in with_informational(default_config().criteria)]
     assert names == [
         "tool_trajectory_avg_score",
@@ -265,7 +265,9 @@ class _Nobody:
         raise NotAvailableError("no functions")
 
 
-async def test_what_is_not_supported_is_named(turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unsupported_criterion_is_not_evaluated(
+    turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A criterion of a newer ADK, for which no module is there yet."""
     name = "safety_v1"
     monkeypatch.setattr(registry, "CRITERIA", {name: replace(descriptions()[name], score="")})
@@ -273,20 +275,20 @@ async def test_what_is_not_supported_is_named(turn: Callable[..., Turn], monkeyp
     assert (result.status, result.reason) == ("not_evaluated", "safety_v1 is not supported yet")
 
 
-async def test_what_asks_nobody_needs_no_bench(turn: Callable[..., Turn]) -> None:
+async def test_computed_criteria_need_no_bench(turn: Callable[..., Turn]) -> None:
     for name in descriptions():
         if not needs_bench(name):
             request = _request(name, turn("a", text="yes"))
             assert await score_with_bench(request, _Nobody()) == score(request)
 
 
-async def test_without_a_judge_the_line_that_would_enable_it_is_said(turn: Callable[..., Turn]) -> None:
+async def test_missing_judge_is_not_evaluated_with_a_hint(turn: Callable[..., Turn]) -> None:
     scored = await score_with_bench(_request("final_response_match_v2", turn(text="yes")), _Nobody())
     assert (scored.result.status, scored.result.score, scored.turns) == ("not_evaluated", None, ())
     assert scored.result.reason == "gemini-2.5-flash needs a key: set GOOGLE_API_KEY in agent/.env"
 
 
-def test_what_asks_has_another_door(turn: Callable[..., Turn]) -> None:
+def test_scoring_without_bench_refuses_judged_criteria(turn: Callable[..., Turn]) -> None:
     assert needs_bench("final_response_match_v2")
     assert needs_bench("mine", custom=True)
     assert needs_bench("response_match_score", custom=True)
@@ -296,12 +298,12 @@ def test_what_asks_has_another_door(turn: Callable[..., Turn]) -> None:
         score(replace(_request("response_match_score", turn(text="yes")), custom=True))
 
 
-def test_a_name_that_nobody_knows_is_no_crash(turn: Callable[..., Turn]) -> None:
+def test_unknown_criterion_is_not_evaluated(turn: Callable[..., Turn]) -> None:
     assert not needs_bench("mine")
     assert score(_request("mine", turn())).result.reason == "mine is not a criterion"
 
 
-def test_where_there_is_nothing_to_judge(turn: Callable[..., Turn]) -> None:
+def test_case_with_nothing_to_judge_is_not_applicable(turn: Callable[..., Turn]) -> None:
     request = _request("tool_trajectory_avg_score", turn())
     scenario = score(replace(request, expected=None, scenario={"starting_prompt": "hi"}))
     assert (scenario.result.status, scenario.result.score) == ("not_applicable", None)
@@ -309,7 +311,7 @@ def test_where_there_is_nothing_to_judge(turn: Callable[..., Turn]) -> None:
     assert (empty.result.status, empty.turns) == ("not_applicable", ())
 
 
-def test_opening_the_registry_brings_no_heavy_package() -> None:
+def test_registry_imports_no_heavy_package() -> None:
     code = (
         "import sys; from workbench.metrics import registry, response_match, trajectory, efficiency; "
         "heavy = 'google.adk google.genai nltk numpy rouge_score textual'.split(); "
@@ -319,7 +321,7 @@ def test_opening_the_registry_brings_no_heavy_package() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_config_without_a_file_can_be_checked() -> None:
+def test_config_without_a_file_can_be_checked() -> None:
     config = CriteriaConfig(None, (Criterion("nope", 1.0, 1.0, {}),))
     (fault,) = check_criteria(config)
     assert fault.line == 0

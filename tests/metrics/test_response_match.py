@@ -32,7 +32,7 @@ def _score(pairs: list[tuple[str | None, str | None]], make: MakeTurn, threshold
 
 
 @given(st.text(st.characters(max_codepoint=127)) | sentences, st.text(st.characters(max_codepoint=127)) | sentences)
-def test_ascii_texts_score_as_the_package_scores_them(expected: str, actual: str) -> None:
+def test_ascii_texts_score_like_rouge_score(expected: str, actual: str) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
     expected, actual = (text.encode("ascii", "replace").decode() for text in (expected, actual))
@@ -41,7 +41,7 @@ def test_ascii_texts_score_as_the_package_scores_them(expected: str, actual: str
 
 
 @given(sentences | st.text(), sentences | st.text())
-def test_marks_join_to_the_text_and_count_as_the_score_does(expected: str, actual: str) -> None:
+def test_marks_join_to_the_text_and_match_the_score(expected: str, actual: str) -> None:
     rouge = rouge_1(expected, actual)
     found = explain(expected, actual)
     assert "".join(piece for piece, _ in found["expected_marks"]) == expected
@@ -55,26 +55,26 @@ def test_marks_join_to_the_text_and_count_as_the_score_does(expected: str, actua
 
 
 @given(sentences)
-def test_a_text_with_words_matches_itself(text: str) -> None:
+def test_text_matches_itself(text: str) -> None:
     assert rouge_1(text, text).f == (1.0 if explain(text, text)["matched"] else 0.0)
     assert explain(text, text)["missing"] == explain(text, text)["extra"] == []
 
 
-def test_repeated_words_count_as_often_as_both_have_them() -> None:
+def test_repeated_words_count_as_often_as_both_texts_have_them() -> None:
     found = explain("no no no yes", "yes no maybe no")
     assert Counter(found["matched"]) == {"no": 2, "yes": 1}
     assert (found["missing"], found["extra"]) == (["no"], ["maybe"])
     assert found["expected_marks"][0] == ["no", "same"]
 
 
-def test_the_occurrence_in_the_same_place_is_the_matched_one() -> None:
+def test_occurrence_at_the_same_position_is_matched() -> None:
     marks = explain("the parcel and the money", "send the money")["expected_marks"]
     assert [piece for piece, mark in marks if mark == "same"] == ["the", "money"]
     assert marks[0] == ["the", "missing"]
     assert marks[-3:] == [["the", "same"], [" ", "space"], ["money", "same"]]
 
 
-def test_the_case_is_the_mean_and_names_its_lowest_turn(turn: MakeTurn) -> None:
+def test_case_score_is_the_mean_and_names_the_lowest_turn(turn: MakeTurn) -> None:
     found = _score([("your refund is on its way", "your refunds are on the way"), ("good bye", "good bye")], turn)
     assert [result.score for result in found.turns] == [4 / 6, 1.0]
     assert found.result.score == (4 / 6 + 1.0) / 2
@@ -96,9 +96,7 @@ def test_the_case_is_the_mean_and_names_its_lowest_turn(turn: MakeTurn) -> None:
         ("a b c d e f", "g", "0 of 6 expected words found, 6 missing (a, b, c, d, e, …), 1 not expected (g)"),
     ],
 )
-def test_without_words_there_is_nothing_but_zero(
-    turn: MakeTurn, expected: str | None, actual: str | None, reason: str
-) -> None:
+def test_texts_without_words_score_zero(turn: MakeTurn, expected: str | None, actual: str | None, reason: str) -> None:
     found = _score([(expected, actual)], turn)
     assert (found.result.score, found.result.status, found.result.reason) == (0.0, "failed", reason)
 
@@ -118,20 +116,20 @@ def test_hostile_answers_are_scored(turn: MakeTurn, text: str) -> None:
     assert len(found.result.reason) < 500
 
 
-def test_a_flood_of_text_is_scored_without_an_explanation_as_large(turn: MakeTurn) -> None:
+def test_huge_texts_are_scored_without_word_details(turn: MakeTurn) -> None:
     found = _score([("a word", "word " * 200_000)], turn)
     assert found.result.score == rouge_1("a word", "word " * 200_000).f > 0
     assert "not explained" in found.result.reason
     assert len(json.dumps(found.turns[0].details)) < 1000
 
 
-def test_the_memory_of_stems_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stem_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_match, "MAX_STEMS", 10)
     assert rouge_1(" ".join(f"word{index}" for index in range(50)), "word7 other").recall == 1 / 50
     assert len(response_match._STEMS) <= 10
 
 
-def test_two_conversations_must_have_the_same_length(turn: MakeTurn) -> None:
+def test_conversations_of_different_length_are_refused(turn: MakeTurn) -> None:
     criterion = Criterion("response_match_score", 0.5, 0.5, {})
     with pytest.raises(NotScorableError, match="expected 0 turns, got 1"):
         score(ScoreRequest(criterion, (), (turn(text="a"),)))

@@ -30,12 +30,12 @@ def _oracle(text: str) -> list[str]:
 
 
 @given(texts)
-def test_words_are_the_rules_words(text: str) -> None:
+def test_words_follow_the_rule_character_by_character(text: str) -> None:
     assert words(text) == _oracle(text)
 
 
 @given(texts)
-def test_places_belong_to_the_same_words(text: str) -> None:
+def test_offsets_belong_to_the_same_words(text: str) -> None:
     placed = words_with_offsets(text)
     assert [word.text for word in placed] == words(text)
     assert all(0 <= word.start < word.end <= len(text) for word in placed)
@@ -47,7 +47,7 @@ def test_places_belong_to_the_same_words(text: str) -> None:
         )
 
 
-def test_whatever_composes_with_a_character_before_it_is_kept_with_it() -> None:
+def test_composing_characters_stay_in_one_cluster() -> None:
     """What `placed_words` stands on: in every canonical decomposition, all but the first part combine."""
     for code in range(sys.maxunicode + 1):
         parts = unicodedata.normalize("NFD", chr(code))
@@ -72,7 +72,7 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
-def test_places_survive_what_changes_length() -> None:
+def test_offsets_survive_normalisation_that_changes_length() -> None:
     text = "İstanbul: ½ ﬁn, 가각"
     found = [text[word.start : word.end] for word in words_with_offsets(text)]
     assert found == [
@@ -86,9 +86,9 @@ def test_places_survive_what_changes_length() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_has_words_too(text: str) -> None:
+def test_hostile_text_is_split_into_words(text: str) -> None:
     assert [word.text for word in words_with_offsets(text)] == words(text)
 
 
-def test_a_hundred_thousand_marks_on_one_letter_end() -> None:
+def test_many_marks_on_one_letter_take_linear_time() -> None:
     assert len(words_with_offsets("a" + "\u0301" * 100_000 + " b")) == 2

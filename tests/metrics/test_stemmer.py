@@ -11,7 +11,7 @@ def _fresh(code: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-def test_it_brings_neither_numpy_nor_what_else_is_in_nltk_and_leaves_nltk_to_others() -> None:
+def test_stemmer_import_skips_numpy_and_keeps_nltk_importable() -> None:
     _fresh("""
 import sys
 from workbench.metrics.stemmer import stemmer
@@ -26,7 +26,7 @@ assert stemmer()("caresses") == nltk.PorterStemmer().stem("caresses") == "caress
 """)
 
 
-def test_an_nltk_whose_stemmer_needs_more_is_imported_whole(tmp_path: Path) -> None:
+def test_nltk_is_imported_whole_if_the_stemmer_needs_more(tmp_path: Path) -> None:
     backwards = "from nltk import all_of_it\nclass PorterStemmer:\n    stem = lambda _, word: word[::-1]\n"
     files = {
         "nltk/__init__.py": "all_of_it = True\n",

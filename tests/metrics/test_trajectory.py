@@ -37,7 +37,7 @@ def _oracle(match_type: str, expected: list[Any], actual: list[Any]) -> bool:
 
 
 @given(calls, calls, st.sampled_from(["EXACT", "IN_ORDER", "ANY_ORDER"]), st.booleans())
-def test_a_turn_scores_as_the_definitions_say(
+def test_turn_scores_follow_the_definitions(
     expected: list[tuple[str, Any]], actual: list[tuple[str, Any]], match_type: str, ignore_args: bool
 ) -> None:
     found = _score([_turn(expected)], [_turn(actual)], match_type=match_type, ignore_args=ignore_args)
@@ -52,7 +52,7 @@ def test_a_turn_scores_as_the_definitions_say(
     json.dumps(details)
 
 
-def test_the_case_is_the_mean_and_names_the_first_turn_that_differs(turn: MakeTurn) -> None:
+def test_case_score_is_the_mean_and_names_the_first_differing_turn(turn: MakeTurn) -> None:
     expected = [turn("greet"), turn(("refund", {"amount": 12.5})), turn("bye")]
     actual = [turn("greet"), turn(("refund", {"amount": "12.50"})), turn()]
     found = _score(expected, actual, threshold=0.5)
@@ -83,17 +83,19 @@ def test_the_case_is_the_mean_and_names_the_first_turn_that_differs(turn: MakeTu
         ),
     ],
 )
-def test_reasons(turn: MakeTurn, expected: list[Any], actual: list[Any], match_type: str, reason: str) -> None:
+def test_reason_names_the_first_difference(
+    turn: MakeTurn, expected: list[Any], actual: list[Any], match_type: str, reason: str
+) -> None:
     assert _score([turn(*expected)], [turn(*actual)], match_type=match_type).result.reason == reason
 
 
-def test_more_calls_than_expected_are_fine_unless_exact(turn: MakeTurn) -> None:
+def test_extra_calls_only_fail_with_exact(turn: MakeTurn) -> None:
     expected, actual = [turn("a")], [turn("x", "a", "y")]
     for match_type, value in (("EXACT", 0.0), ("IN_ORDER", 1.0), ("ANY_ORDER", 1.0)):
         assert _score(expected, actual, match_type=match_type).result.score == value
 
 
-def test_an_endless_loop_of_calls_has_a_short_explanation(turn: MakeTurn) -> None:
+def test_long_loop_of_calls_has_a_short_explanation(turn: MakeTurn) -> None:
     found = _score([turn("a")], [turn(*["a"] * 5000)]).turns[0]
     assert found.reason == "call 2: a was called but not expected"
     assert len(found.details["rows"]) == MAX_ROWS
@@ -106,7 +108,7 @@ def test_turns_without_intermediate_data_have_no_calls(turn: MakeTurn) -> None:
     assert _score([bare], [turn("a")]).result.status == "failed"
 
 
-def test_recorded_events_are_read_as_well() -> None:
+def test_calls_are_read_from_recorded_events() -> None:
     recorded = {
         "intermediate_data": {
             "invocation_events": [
@@ -118,7 +120,7 @@ def test_recorded_events_are_read_as_well() -> None:
     assert _score([_turn([("a", {"k": 1.0}), ("b", None)])], [recorded]).result.score == 1.0
 
 
-def test_what_makes_no_sense_is_refused(turn: MakeTurn) -> None:
+def test_invalid_requests_are_refused(turn: MakeTurn) -> None:
     with pytest.raises(NotScorableError, match="expected 1 turn, got 2"):
         _score([turn()], [turn(), turn()])
     with pytest.raises(NotScorableError, match="reference"):

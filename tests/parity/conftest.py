@@ -1,11 +1,11 @@
-"""Which vectors the parity suite runs, and what it says at the end.
+"""Selection of the parity suite's vectors, and its summary.
 
 `PARITY_VECTORS=DIR` runs the JSON files of another folder instead of our own. The last lines of the output are
 
     parity METRIC: N equal, N differ as documented, N wrong
     parity quirk NAME: N equal, N differ as documented, N wrong
 
-With pytest-xdist they are printed by the controller, when the suite is named on its command line.
+With pytest-xdist the controller prints them, if the suite is named on its command line.
 """
 
 import json

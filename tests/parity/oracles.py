@@ -1,5 +1,7 @@
-"""What our documented rules (docs/adk-compatibility.md) give for a vector, worked out from its `judge` script alone: a
-second, plain reading of the rules, which shares no code with the implementation."""
+"""Oracles of our documented rules (docs/adk-compatibility.md), computed from a vector's `judge` script alone.
+
+They are a second, plain reading of the rules and share no code with the implementation.
+"""
 
 import re
 from fractions import Fraction

@@ -1,8 +1,8 @@
 """A bench whose judge and service answer from a vector's `judge` script (parity README, section 4).
 
-Verdicts are words there; here each becomes a reply as our prompts ask for it. Questions are told apart as objects: each
-turn asks its own, and the first time a question is asked its turn is the next one. So the answers do not depend on how
-many samples are asked, or in which order.
+Verdicts in the script are words; here each becomes a reply in the format of our prompts. Questions are distinguished as
+objects: each turn has its own, and a new question belongs to the next turn. So the answers depend neither on the number
+of samples nor on their order.
 """
 
 import json

@@ -1,5 +1,7 @@
-"""Our scores and statuses against the ones that ADK's own evaluators gave, through the front door: the criterion is
-read from a config file, the invocations as an evalset's are, and the registry does the scoring."""
+"""Comparison of our scores and statuses with those of ADK's own evaluators, through the public entry points.
+
+The criterion is read from a config file, the invocations like those of an evalset, and the registry scores them.
+"""
 
 import json
 from pathlib import Path

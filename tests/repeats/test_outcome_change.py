@@ -1,4 +1,4 @@
-"""Whether a case came out otherwise than the time before, and the lines that say so."""
+"""Changes between the outcomes of a case, and the lines that report them."""
 
 import pytest
 from hypothesis import given
@@ -40,16 +40,16 @@ def lines(before: list[CaseRecord], now: list[CaseRecord]) -> list[str]:
         ("pppfff", "nnn", "3/6 passed -> not_evaluated"),
     ],
 )
-def test_a_changed_case_is_one_line(before: str, now: str, said: str) -> None:
+def test_each_changed_case_is_one_line(before: str, now: str, said: str) -> None:
     assert lines(case(before), case(now)) == [f"CHANGED desk/s/c {said}"]
 
 
 @pytest.mark.parametrize(("before", "now"), [("ppf", "fpp"), ("ppf", "pff"), ("ppp", "ppf"), ("pf", "p"), ("eee", "e")])
-def test_what_chance_explains_is_no_change(before: str, now: str) -> None:
+def test_difference_within_chance_is_no_change(before: str, now: str) -> None:
     assert lines(case(before), case(now)) == []
 
 
-def test_regressions_come_first_and_what_is_new_has_not_changed() -> None:
+def test_regressions_come_first_and_new_cases_are_not_changes() -> None:
     before = [*case("fff", "mended"), *case("ppp", "broken")]
     now = [*case("ppp", "mended"), *case("fff", "broken"), *case("f", "new")]
     assert [line.split()[1] for line in lines(before, now)] == ["desk/s/broken", "desk/s/mended"]
@@ -59,13 +59,13 @@ OUTCOMES = st.text("pfenr", min_size=1, max_size=9)
 
 
 @given(OUTCOMES, OUTCOMES)
-def test_order_and_direction_make_no_difference(before: str, now: str) -> None:
+def test_differs_is_symmetric_and_ignores_order(before: str, now: str) -> None:
     then, today = outcome(case(before)), outcome(case(now))
     assert differs(then, today) == differs(today, then)
     assert not differs(then, outcome(case("".join(sorted(before)))))
 
 
-def test_a_case_that_found_its_agent_is_said_to_have_changed() -> None:
+def test_case_that_found_its_agent_has_changed() -> None:
     (record,) = case("p")
     late = CaseRecord(PlannedCase(CaseRef("", "f", "s", "c"), None, ""), "error")
     assert lines([late], [record]) == ["CHANGED desk/s/c error -> passed"]

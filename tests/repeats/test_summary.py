@@ -1,4 +1,4 @@
-"""Agent or judge: the rule of docs/repeats.md on executions that never happened."""
+"""Agent or judge: the rules of docs/repeats.md on made-up repeats."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def kind_of(*records: CaseRecord) -> str:
     return summarize(records).kind
 
 
-def test_other_calls_are_the_agent() -> None:
+def test_different_calls_are_blamed_on_the_agent() -> None:
     found = summarize(
         [
             execution(1, name=CALLS, calls=("find",)),
@@ -67,7 +67,7 @@ def test_other_calls_are_the_agent() -> None:
     assert found.answers == 2
 
 
-def test_no_arguments_are_other_calls_than_empty_ones() -> None:
+def test_missing_arguments_differ_from_empty_ones() -> None:
     """As they are for the criterion, which asks no judge."""
     records = [execution(1, name=CALLS, calls=("look",)), execution(2, "failed", name=CALLS, calls=("look",))]
     for number, record in enumerate(records):
@@ -76,20 +76,20 @@ def test_no_arguments_are_other_calls_than_empty_ones() -> None:
     assert kind_of(*records) == "agent"
 
 
-def test_the_same_answer_judged_both_ways_is_the_judge() -> None:
+def test_same_answer_judged_both_ways_is_blamed_on_the_judge() -> None:
     assert kind_of(execution(1, votes=(1, 0)), execution(2, "failed", votes=(0, 1))) == "judge"
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", votes=(0, 5))) == "judge"
 
 
-def test_firm_verdicts_on_other_answers_are_the_agent() -> None:
+def test_firm_verdicts_on_different_answers_are_blamed_on_the_agent() -> None:
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="no", votes=(1, 4))) == "agent"
 
 
-def test_verdicts_that_hang_on_one_vote_are_the_judge() -> None:
+def test_verdicts_that_depend_on_one_vote_are_blamed_on_the_judge() -> None:
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="sent!", votes=(2, 3))) == "judge"
 
 
-def test_both() -> None:
+def test_agent_and_judge_can_both_vary() -> None:
     records = [
         execution(1, votes=(5, 0)),
         execution(2, "failed", said="no", votes=(0, 5)),
@@ -99,34 +99,34 @@ def test_both() -> None:
     assert summarize(records).criteria[0].split == 1
 
 
-def test_one_vote_each_on_other_answers_says_neither() -> None:
+def test_single_votes_on_different_answers_leave_the_cause_unknown() -> None:
     assert kind_of(execution(1, votes=(1, 0)), execution(2, "failed", said="no", votes=(0, 1))) == "unknown"
 
 
-def test_rules_are_firm() -> None:
+def test_verdicts_of_rules_are_firm() -> None:
     rules = {"kind": "heuristic", "model": "heuristic"}
     one, two = execution(1, votes=(1, 0), judge=rules), execution(2, "failed", said="no", votes=(0, 1), judge=rules)
     assert kind_of(one, two) == "agent"
 
 
-def test_an_agent_that_breaks_off_has_not_passed() -> None:
+def test_agent_error_counts_as_not_passed() -> None:
     found = summarize([execution(1, votes=(1, 0)), execution(2, "error", error="timeout")])
     assert (found.kind, found.rate.total, found.broke, found.without_verdict) == ("agent", 2, 1, 0)
 
 
 @pytest.mark.parametrize("error", ["judge", "quota", "cancelled", "simulator", "internal"])
-def test_what_the_agent_is_not_to_blame_for_does_not_count(error: ErrorKind) -> None:
+def test_errors_outside_the_agent_do_not_count(error: ErrorKind) -> None:
     found = summarize([execution(1), execution(2, "error", error=error)])
     assert (found.kind, found.rate.total, found.without_verdict) == ("stable", 1, 1)
 
 
-def test_a_passing_case_shows_the_spread_of_its_judge() -> None:
+def test_passing_case_shows_the_spread_of_its_judge() -> None:
     found = summarize([execution(1, votes=(3, 2)), execution(2, votes=(5, 0))])
     assert (found.kind, found.criteria[0].split) == ("stable", 1)
     assert "votes split in 1" in sentence(found)
 
 
-def test_the_same_text_scored_otherwise_is_a_spread_of_labels() -> None:
+def test_same_text_with_different_scores_is_a_spread() -> None:
     name = "hallucinations_v1"
     found = summarize(
         [execution(1, name=name, judge=JUDGE, score=0.9), execution(2, name=name, judge=JUDGE, score=1.0)]
@@ -134,12 +134,12 @@ def test_the_same_text_scored_otherwise_is_a_spread_of_labels() -> None:
     assert (found.kind, found.criteria[0].rejudged) == ("stable", 2)
 
 
-def test_what_applies_only_sometimes_varies_with_the_agent() -> None:
+def test_criterion_that_applies_only_sometimes_is_blamed_on_the_agent() -> None:
     records = [execution(1, status="not_applicable"), execution(2, "failed", votes=(0, 3))]
     assert criterion_repeats(records, JUDGED).cause == "agent"
 
 
-def test_foreign_details_are_no_votes() -> None:
+def test_malformed_details_are_no_votes() -> None:
     record = execution(1)
     foreign: tuple[dict[str, Any], ...] = (
         {"votes": []},
@@ -152,7 +152,7 @@ def test_foreign_details_are_no_votes() -> None:
         assert summarize([record, execution(2, "failed")]).flaky
 
 
-def test_a_sentence() -> None:
+def test_sentence_sums_up_a_case() -> None:
     records = [
         execution(n, name=CALLS, calls=("find",) * n, state="passed" if n < 4 else "failed") for n in range(1, 6)
     ]
@@ -161,7 +161,7 @@ def test_a_sentence() -> None:
     assert sentence(summarize([execution(1, "error", error="judge")])) == "nothing has a verdict"
 
 
-def test_only_what_ran_more_than_once_is_told_of() -> None:
+def test_only_repeated_cases_are_summarized() -> None:
     assert not list(summarize_all([execution(1)]))
     assert len(list(summarize_all([execution(1)], until=0.9))) == 1
     assert [found.rate.total for found in summarize_all([execution(2), execution(1)])] == [2]
@@ -186,7 +186,7 @@ def _records(plan: list[Any]) -> list[CaseRecord]:
 
 
 @given(runs, st.randoms(use_true_random=False))
-def test_the_account_adds_up_in_any_order(plan: list[Any], random: Any) -> None:
+def test_summary_does_not_depend_on_the_order(plan: list[Any], random: Any) -> None:
     records = _records(plan)
     found = summarize(records)
     assert found.rate.total + found.without_verdict + found.unfinished == len(records)
@@ -199,13 +199,13 @@ def test_the_account_adds_up_in_any_order(plan: list[Any], random: Any) -> None:
 
 
 @given(runs)
-def test_one_answer_alone_is_never_the_agents_doing(plan: list[Any]) -> None:
+def test_agent_is_not_blamed_if_all_answers_are_equal(plan: list[Any]) -> None:
     same = [(passed, "a", given_votes, None) for passed, _, given_votes, _ in plan]
     assert summarize(_records(same)).kind in ("stable", "judge")
 
 
 @given(runs)
-def test_calls_alone_are_never_the_judges_doing(plan: list[Any]) -> None:
+def test_judge_is_not_blamed_for_computed_criteria(plan: list[Any]) -> None:
     """A criterion that nobody judges varies only with what it is shown."""
     records = [
         execution(number, "passed" if said == "a" else "failed", name=CALLS, calls=(said,))
@@ -215,20 +215,20 @@ def test_calls_alone_are_never_the_judges_doing(plan: list[Any]) -> None:
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
-def test_one_vote_turns_what_hangs_on_one(yes: int, no: int) -> None:
+def test_hangs_on_one_means_one_vote_changes_the_answer(yes: int, no: int) -> None:
     turned = (yes > no) != (yes - 1 > no + 1) if yes > no else (yes > no) != (yes + 1 > no - 1)
     assert hangs_on_one((yes, no)) == (bool(yes and no) and turned)
 
 
 @given(st.floats(0, 1))
-def test_nothing_is_rounded_to_always_or_never(value: float) -> None:
+def test_percentages_are_never_rounded_to_0_or_100(value: float) -> None:
     assert (percent(value) == "100 %") == (value == 1)
     assert (percent(value) == "0 %") == (value == 0)
     assert (share(value) == "1.00") == (value == 1)
     assert (share(value) == "0.00") == (value == 0)
 
 
-def test_an_account_of_nothing_finished() -> None:
+def test_summary_without_finished_repeats() -> None:
     record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c"), None, ""), "running")
     found: CaseRepeats = summarize([record])
     assert (found.unfinished, found.without_verdict, found.pass_hat(1)) == (1, 0, None)

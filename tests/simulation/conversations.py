@@ -1,4 +1,4 @@
-"""Turns and judges in a few words."""
+"""Functions that build turns and judges."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def turn(user: str, answer: str, *events: dict[str, Any]) -> dict[str, Any]:
 
 
 class Player:
-    """A judge that answers with `answer(question)`: a text, or a Reply."""
+    """A judge that answers with `answer(question)`: a text or a Reply."""
 
     identity = JudgeIdentity("python:tests:player", "python")
     options = JudgeOptions("python:tests:player", samples=1)

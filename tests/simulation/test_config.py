@@ -1,4 +1,4 @@
-"""`user_simulator_config`, with ADK's own class as the oracle."""
+"""Reading of `user_simulator_config`, with ADK's own class as the oracle."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from workbench.simulation.config import read_simulator
 
 
-def test_the_defaults_are_adks() -> None:
+def test_defaults_equal_adks() -> None:
     simulation = pytest.importorskip("google.adk.evaluation.simulation.llm_backed_user_simulator")
     theirs = simulation.LlmBackedUserSimulatorConfig()
     ours = read_simulator(None)
@@ -27,7 +27,7 @@ def test_the_defaults_are_adks() -> None:
         {"max_allowed_invocations": 2.0, "include_function_calls": "OFF", "type": None},
     ],
 )
-def test_values_are_read_as_adk_reads_them(given: dict[str, Any]) -> None:
+def test_values_are_read_like_adk_does(given: dict[str, Any]) -> None:
     simulation = pytest.importorskip("google.adk.evaluation.simulation.llm_backed_user_simulator")
     theirs = simulation.LlmBackedUserSimulatorConfig.model_validate({**given, "type": "llm_backed"})
     ours = read_simulator(given)
@@ -38,15 +38,15 @@ def test_values_are_read_as_adk_reads_them(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("limit", [-1, -7])
-def test_a_negative_limit_is_none(limit: int) -> None:
+def test_negative_turn_limit_means_no_limit(limit: int) -> None:
     assert read_simulator({"max_allowed_invocations": limit}).turn_limit is None
 
 
-def test_one_reply_a_message_is_asked_of_the_named_model() -> None:
+def test_judge_options_request_one_reply_from_the_named_model() -> None:
     config = read_simulator({"model": "python:users.angry:speak", "modelConfiguration": {"temperature": 1}})
     assert (config.judge_options.model, config.judge_options.samples) == ("python:users.angry:speak", 1)
     assert config.judge_options.config == {"temperature": 1}
 
 
-def test_a_user_that_speaks_is_recognised() -> None:
+def test_audio_user_is_recognised() -> None:
     assert read_simulator({"type": "llm_audio"}).audio

@@ -1,4 +1,4 @@
-"""What a simulated user sees of a conversation."""
+"""The conversation as a simulated user sees it."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def spoken(turns: list[dict[str, Any]], **options: bool) -> list[tuple[str, str]
     return [(line.author, line.text) for line in history(turns, **options)]
 
 
-def test_everybody_is_heard_in_order() -> None:
+def test_texts_of_user_and_agents_are_in_order() -> None:
     waiter = {"author": "waiter", "content": said("model", "One moment.", "I look.")}
     turns = [turn("Hi", "Hello"), turn("A table", "Done", waiter)]
     assert spoken(turns) == [
@@ -26,7 +26,7 @@ def test_everybody_is_heard_in_order() -> None:
     ]
 
 
-def test_calls_are_seen_only_where_they_are_wanted() -> None:
+def test_calls_are_included_only_on_request() -> None:
     turns = [turn("Find it", "Found", CALL, RESULT)]
     assert spoken(turns) == [("user", "Find it"), ("desk", "Found")]
     assert spoken(turns, function_calls=True) == [
@@ -37,19 +37,19 @@ def test_calls_are_seen_only_where_they_are_wanted() -> None:
     ]
 
 
-def test_thoughts_are_not_heard() -> None:
+def test_thoughts_are_left_out() -> None:
     asked = turn("Hi", "Hello")
     asked["final_response"]["parts"].insert(0, {"text": "They greet me.", "thought": True})
     assert spoken([asked]) == [("user", "Hi"), ("desk", "Hello")]
 
 
-def test_an_answer_that_still_stands_in_its_event_is_heard_once() -> None:
+def test_answer_repeated_in_its_event_appears_once() -> None:
     answer = {"author": "desk", "content": said("model", "Done")}
     made = {**turn("Go", "Done"), "intermediate_data": {"invocation_events": [answer]}}
     assert spoken([made]) == [("user", "Go"), ("desk", "Done")]
 
 
-def test_an_event_with_grounding_only_does_not_take_the_answers_place() -> None:
+def test_grounding_event_does_not_replace_the_answer() -> None:
     grounded = {"author": "search", "grounding_metadata": {}}
     waiter = {"author": "waiter", "content": said("model", "One moment.")}
     assert spoken([turn("Go", "Done", grounded, waiter)])[-1] == ("desk", "Done")
@@ -63,5 +63,5 @@ def test_turns_without_events_or_answer() -> None:
     assert spoken([{"user_content": said("user", "Hi")}]) == [("user", "Hi")]
 
 
-def test_as_a_text() -> None:
+def test_transcript_joins_authors_and_texts() -> None:
     assert transcript(history([turn("Hi", "Hello")])) == "user: Hi\n\ndesk: Hello"

@@ -1,4 +1,4 @@
-"""What is asked for a message: the workbench's words, and the user's own in Jinja."""
+"""Prompts for a message of a simulated user: the default one and custom Jinja instructions."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def asked(template: str | None = None, persona: Persona | None = None, plan: str
     )
 
 
-def test_our_own_words_hold_plan_signal_and_conversation() -> None:
+def test_default_prompt_holds_plan_signal_and_conversation() -> None:
     question = asked()
     assert question.kind == "simulated_user"
     assert question.schema is None
@@ -42,7 +42,7 @@ def test_our_own_words_hold_plan_signal_and_conversation() -> None:
     }
 
 
-def test_what_an_agent_says_cannot_end_its_block() -> None:
+def test_agent_text_cannot_end_its_block() -> None:
     """The mark comes from all that was said: copied from one prompt, it is not that of the next one."""
     first = asked().prompt
     mark = re.findall(r"\[\[end of the conversation (\w+)\]\]", first)[0]
@@ -53,7 +53,7 @@ def test_what_an_agent_says_cannot_end_its_block() -> None:
     assert second.count(new) == 5
 
 
-def test_lone_surrogates_cannot_be_sent() -> None:
+def test_lone_surrogates_are_replaced() -> None:
     said = history([turn("A \ud800 boat", "Which \udfff one?")])
     for template in (None, ALL):
         scenario = Scenario("A \ud800 boat", "p \ud800", Persona("P", "d \ud800", ()))
@@ -64,7 +64,7 @@ def test_lone_surrogates_cannot_be_sent() -> None:
     assert "\U0001f600" in asked(plan="smile \U0001f600").prompt
 
 
-def test_a_persona_is_described_but_not_by_what_would_break_it() -> None:
+def test_prompt_describes_the_persona_without_its_violations() -> None:
     persona = PREBUILT["EVALUATOR"]
     prompt = asked(persona=persona).prompt
     for behavior in persona.behaviors:
@@ -77,15 +77,15 @@ def test_a_persona_is_described_but_not_by_what_would_break_it() -> None:
     assert asked(persona=persona).data["persona"] == persona.as_json()
 
 
-def test_what_a_plan_holds_of_jinja_is_not_rendered() -> None:
+def test_jinja_inside_a_plan_is_not_rendered() -> None:
     assert "{{ stop_signal }}" in asked(plan="Say {{ stop_signal }} aloud").prompt
 
 
-def test_custom_instructions_take_the_place_of_ours() -> None:
+def test_custom_instructions_replace_the_default() -> None:
     assert asked(ALL).prompt == "</finished>|Buy the red one|user: A boat, please\n\ndesk: Which one?"
 
 
-def test_custom_instructions_reach_into_the_persona() -> None:
+def test_custom_instructions_can_use_the_persona() -> None:
     template = (
         ALL + "{{ persona.id }}: {{ persona.description }}"
         "{% for b in persona.behaviors %}[{{ b.name }} {{ b.get_behavior_instructions_str() | render_string_filter }}"
@@ -138,11 +138,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("template", HOSTILE)
-def test_a_hostile_template_is_refused(template: str) -> None:
+def test_hostile_template_is_refused(template: str) -> None:
     with pytest.raises(TemplateFaultError):
         render(template, {"stop_signal": "x"})
 
 
-def test_a_template_that_renders_itself_ends() -> None:
+def test_recursive_template_ends_with_an_error() -> None:
     with pytest.raises(TemplateFaultError):
         render("{{ me | render_string_filter }}", {"me": "{{ me | render_string_filter }}"})

@@ -1,4 +1,4 @@
-"""The judge as the desk asks it: replies that the criteria's own readers read, for every kind of question."""
+"""The heuristic judge as the pool uses it: the criteria can read its replies to every kind of question."""
 
 import inspect
 import json
@@ -52,13 +52,13 @@ async def ask(question: Question) -> Any:
     return json.loads(answered.text)
 
 
-async def test_an_answer_is_compared_with_the_reference() -> None:
+async def test_answer_is_compared_with_the_reference() -> None:
     said = await ask(final_response_match.question("How much?", "It is 12,50 €.", "12.50 EUR"))
     assert said["verdict"] == "valid"
     assert set(said) == set(final_response_match.SCHEMA["required"])
 
 
-async def test_rubrics_are_read_by_the_criterion_and_what_no_rule_knows_is_unclear() -> None:
+async def test_rubric_without_a_matching_rule_is_unclear() -> None:
     question = rubrics.question(TURN)
     answered = await Heuristic().answer(question, OPTIONS, 1)
     votes = read_votes(answered.text or "", [Rubric(r["id"], r["text"], "config") for r in TURN["rubrics"]])
@@ -66,7 +66,7 @@ async def test_rubrics_are_read_by_the_criterion_and_what_no_rule_knows_is_uncle
     assert all(vote.rationale for vote in votes.values())
 
 
-async def test_a_conversation_is_judged_by_all_its_answers_and_calls() -> None:
+async def test_conversation_is_judged_by_all_answers_and_calls() -> None:
     events = [
         {"author": "desk", "call": {"name": "find_order", "args": {"id": "A-7"}}},
         {"author": "desk", "result": {"name": "find_order", "response": {"price": 12.5}}},
@@ -81,7 +81,7 @@ async def test_a_conversation_is_judged_by_all_its_answers_and_calls() -> None:
     assert [entry["verdict"] for entry in said["verdicts"]] == ["yes", "no"]
 
 
-async def test_sentences_and_claims_follow_one_another() -> None:
+async def test_claims_are_about_the_sentences_of_the_first_reply() -> None:
     text = "Hello! A-7 is late. It costs 99 €."
     found = (await ask(sentences.question(text)))["sentences"]
     assert found == ["Hello!", "A-7 is late.", "It costs 99 €."]
@@ -100,7 +100,7 @@ async def test_sentences_and_claims_follow_one_another() -> None:
         assert claim["contradicting_excerpt"] in result
 
 
-async def test_a_simulated_user_is_checked() -> None:
+async def test_messages_of_a_simulated_user_are_judged() -> None:
     scenario = {"conversation_plan": "You want a refund for A-7.", "starting_prompt": "Hello"}
     history = [{"role": "user", "text": "Hello"}, {"role": "agent", "text": "Which order is it?"}]
     told = await ask(user_message.question(scenario, history, "A-7", "</finished>"))
@@ -108,14 +108,14 @@ async def test_a_simulated_user_is_checked() -> None:
     assert (told["verdict"], left["verdict"]) == ("valid", "invalid")
 
 
-async def test_it_does_not_play_a_user() -> None:
+async def test_rules_refuse_to_play_a_user() -> None:
     question = Question("simulated_user", "", None, {"plan": "", "history": []})
     with pytest.raises(JudgeCallError, match="cannot play a user") as refused:
         await Heuristic().answer(question, OPTIONS, 1)
     assert not refused.value.retryable
 
 
-async def test_data_that_is_not_as_documented_is_a_fault_and_no_verdict() -> None:
+async def test_malformed_data_is_a_fault_not_a_verdict() -> None:
     broken: list[tuple[QuestionKind, Any]] = [
         ("final_response_match", {"user": "x"}),
         ("rubrics", {"rubrics": ["x"]}),
@@ -130,19 +130,19 @@ async def test_data_that_is_not_as_documented_is_a_fault_and_no_verdict() -> Non
             await Heuristic().answer(Question(kind, "", None, data), OPTIONS, 1)
 
 
-async def test_deep_data_is_no_obstacle() -> None:
+async def test_deeply_nested_data_is_judged() -> None:
     data = {**TURN, **FIGURES, "steps": [{"call": {"name": "deep", "args": _deep()}, "response": None}]}
     assert (await ask(Question("rubrics", "", None, data)))["verdicts"][0]["verdict"] == "no"
 
 
-async def test_half_a_character_is_no_obstacle() -> None:
+async def test_lone_surrogates_are_judged() -> None:
     assert (await ask(Question("sentences", "", None, {"text": "So \ud800 it is. Yes."})))["sentences"] == [
         "So \ud800 it is.",
         "Yes.",
     ]
 
 
-async def test_the_prompt_is_never_read() -> None:
+async def test_prompt_is_never_read() -> None:
     data = {"user": "How much?", "response": "99 €", "reference": "12 €"}
     replies = {
         (await Heuristic().answer(Question("final_response_match", prompt, None, data), OPTIONS, sample)).text
@@ -192,7 +192,7 @@ async def test_any_texts_get_a_reply(one: str, two: str, three: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(TEXTS)
-async def test_sentences_stand_in_the_text_in_its_order(text: str) -> None:
+async def test_sentences_are_in_the_text_in_its_order(text: str) -> None:
     at = 0
     for sentence in (await ask(sentences.question(text)))["sentences"]:
         for line in filter(str.strip, sentence.splitlines()):
@@ -226,7 +226,7 @@ def long_text(sentences_in_it: int) -> str:
 
 
 @pytest.mark.parametrize("kind", ["final_response_match", "claims", "sentences", "user_message"])
-def test_twice_the_text_is_about_twice_the_work(kind: str) -> None:
+def test_work_is_linear_in_the_length_of_the_text(kind: str) -> None:
     def question(size: int) -> Question:
         text = long_text(size)
         if kind == "final_response_match":
@@ -242,5 +242,5 @@ def test_twice_the_text_is_about_twice_the_work(kind: str) -> None:
     assert large < 5 * small, (small, large)
 
 
-def test_the_judge_is_as_the_desk_wants_it() -> None:
+def test_judge_implements_the_answerer_protocol() -> None:
     assert inspect.iscoroutinefunction(Heuristic.answer)

@@ -1,4 +1,4 @@
-"""Single rules: what they decide, and what they leave unclear rather than pass."""
+"""Single rules: what they decide, and what they leave unclear instead of passing it."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ QUESTION = "Could I get a refund for E-5, please?"
         ("It takes 48 hours.", "It takes 2 days.", True),
     ],
 )
-def test_answers_that_can_be_looked_up(response: str, reference: str, valid: bool) -> None:
+def test_comparable_answers_are_decided(response: str, reference: str, valid: bool) -> None:
     assert compare(QUESTION, response, reference).holds is valid
 
 
@@ -51,11 +51,11 @@ def test_answers_that_can_be_looked_up(response: str, reference: str, valid: boo
         ("駐車できません。", "駐車できます。"),
     ],
 )
-def test_an_answer_that_rules_cannot_compare_is_unclear(response: str, reference: str) -> None:
+def test_answer_that_rules_cannot_compare_is_unclear(response: str, reference: str) -> None:
     assert compare("", response, reference).holds is None
 
 
-def test_what_the_question_says_need_not_be_said_again() -> None:
+def test_answer_need_not_repeat_the_question() -> None:
     assert compare("Where is D-21?", "Your parcel arrives in 3 days.", "D-21 arrives in 3 days.").holds
 
 
@@ -89,7 +89,7 @@ def labelled(sentence: str, *calls: tuple[str, Any, Any], user: str = "") -> Cla
         ("Can I help?", "not_applicable", ""),
     ],
 )
-def test_claims_that_can_be_looked_up(sentence: str, expected: str, quote: str) -> None:
+def test_claims_found_in_tool_results_are_decided(sentence: str, expected: str, quote: str) -> None:
     claim = labelled(sentence, FIND, TRACK)
     assert (claim.label, claim.supporting_excerpt + claim.contradicting_excerpt) == (expected, quote)
 
@@ -106,16 +106,16 @@ def test_claims_that_can_be_looked_up(sentence: str, expected: str, quote: str) 
         "Order A-7 was lost.",
     ],
 )
-def test_a_claim_that_rules_cannot_look_up_is_unclear(sentence: str) -> None:
+def test_claim_that_rules_cannot_look_up_is_unclear(sentence: str) -> None:
     assert labelled(sentence, FIND, TRACK, OTHER, user="Is it green, lost or 5 parts?").label == "unclear"
 
 
-def test_a_claim_without_identifier_is_unclear_if_a_tool_was_called_twice() -> None:
+def test_claim_without_identifier_is_unclear_if_a_tool_was_called_twice() -> None:
     assert labelled("It is a desk lamp.", FIND, OTHER).label == "unclear"
     assert labelled("It is a desk lamp.", OTHER).label == "supported"
 
 
-def test_what_only_the_user_said_supports_nothing() -> None:
+def test_users_words_support_no_claim() -> None:
     assert labelled("The parcel is late.", user="Is the parcel late?").label == "unclear"
 
 
@@ -163,7 +163,7 @@ SITUATION: dict[str, Any] = {
         ("find_order is called with the id that the user named.", True),
     ],
 )
-def test_rubrics_that_can_be_looked_up(rubric: str, holds: bool) -> None:
+def test_rubrics_with_a_matching_rule_are_decided(rubric: str, holds: bool) -> None:
     assert decide(rubric, situation(SITUATION)).holds is holds
 
 
@@ -182,11 +182,11 @@ def test_rubrics_that_can_be_looked_up(rubric: str, holds: bool) -> None:
         "x" * 700,
     ],
 )
-def test_a_rubric_with_a_word_that_no_rule_understands_is_unclear(rubric: str) -> None:
+def test_rubric_with_an_unknown_word_is_unclear(rubric: str) -> None:
     assert decide(rubric, situation(SITUATION)).holds is None
 
 
-def test_rubrics_on_answers_are_unclear_where_only_calls_are_judged() -> None:
+def test_rubrics_on_answers_are_unclear_if_only_calls_are_judged() -> None:
     assert decide("The agent apologises.", situation({**SITUATION, "answer": None})).holds is None
 
 
@@ -197,7 +197,7 @@ def test_figures_that_no_tool_returned_are_named() -> None:
     assert (found.holds, "2 days" in found.why) == (False, True)
 
 
-def test_arguments_that_the_user_did_not_name_are_refused() -> None:
+def test_arguments_that_the_user_did_not_name_fail() -> None:
     found = decide("find_order is called with the id that the user named.", situation({**SITUATION, "user": "Hello"}))
     assert found.holds is False
 
@@ -222,7 +222,7 @@ PLAN = "Your order is A-7. Ask for a refund. When the refund is on its way, you 
         ("</finished>", "A-7 is a kettle.", None),
     ],
 )
-def test_messages_of_a_simulated_user(message: str, heard: str, expected: bool | None) -> None:
+def test_messages_of_a_simulated_user_are_decided(message: str, heard: str, expected: bool | None) -> None:
     history = [{"role": "user", "text": "Hello"}, {"role": "agent", "text": heard}]
     data = {
         "plan": PLAN,
@@ -235,7 +235,7 @@ def test_messages_of_a_simulated_user(message: str, heard: str, expected: bool |
 
 
 @pytest.mark.parametrize("sentence", ["We cancelled A-7.", "Ann lost A-7."])
-def test_a_verb_before_an_identifier_is_part_of_the_claim(sentence: str) -> None:
+def test_verb_before_an_identifier_is_part_of_the_claim(sentence: str) -> None:
     evidence = context(("find_order", {"id": "A-7"}, {"id": "A-7", "customer": "Ann"}))
     assert label([sentence], evidence)[0].label == "unclear"
 
@@ -251,6 +251,6 @@ def test_a_verb_before_an_identifier_is_part_of_the_claim(sentence: str) -> None
         ("The answer states the status.", "It was not shipped."),
     ],
 )
-def test_a_rubric_whose_words_stand_there_in_another_sense_is_unclear(rubric: str, answer: str) -> None:
+def test_rubric_with_an_ambiguous_match_is_unclear(rubric: str, answer: str) -> None:
     steps = [{"call": {"name": "find_order", "args": {}}, "response": {"response": {"status": "shipped"}}}]
     assert decide(rubric, situation({"user": "", "answer": answer, "steps": steps})).holds is None

@@ -1,4 +1,4 @@
-"""Figures, tokens and sentences, which all rules compare."""
+"""Figures, tokens and sentences, which all rules use."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from workbench.judge.heuristic.texts import asks, bare, figures, leading, senten
         ("1.200", "1200"),
     ],
 )
-def test_the_same_figure_in_two_spellings(one: str, other: str) -> None:
+def test_two_spellings_of_a_figure_are_the_same(one: str, other: str) -> None:
     (left,), (right,) = figures(one), figures(other)
     assert left.same(right)
 
@@ -36,22 +36,20 @@ def test_the_same_figure_in_two_spellings(one: str, other: str) -> None:
         ("-5 %", "5 %", True),
     ],
 )
-def test_different_figures_contradict_each_other_only_if_they_measure_the_same(
-    one: str, other: str, comparable: bool
-) -> None:
+def test_only_figures_of_the_same_kind_contradict_each_other(one: str, other: str, comparable: bool) -> None:
     (left,), (right,) = figures(one), figures(other)
     assert not left.same(right)
     assert left.comparable(right) is comparable
 
 
-def test_words_that_say_little_are_no_tokens() -> None:
+def test_small_words_are_no_tokens() -> None:
     assert tokens("The parcel for order A-7 is late.")[:1] == tokens("It arrives")
     assert [token for token in tokens("The kettle is not here, and it was for you.") if isinstance(token, str)] == [
         "kettl"
     ]
 
 
-def test_words_that_turn_the_others_are_found() -> None:
+def test_turning_words_are_found() -> None:
     assert turns("It is not open before June, only in July.") == ["not", "before", "only"]
     assert turns("駐車できません") == ["ません"]
     assert turns("We send it to you.") == []
@@ -63,12 +61,12 @@ def test_courtesies_and_questions_claim_nothing() -> None:
     assert tokens(without_courtesy("Sorry, it costs 12 €."))
 
 
-def test_yes_and_no_at_the_beginning() -> None:
+def test_leading_yes_and_no_are_recognised() -> None:
     said = [leading(text) for text in ("Yes, it is.", "Nein.", "はい", "Nobody knows.", "")]
     assert said == [True, False, True, None, None]
 
 
-def test_punctuation_does_not_count_but_signs_of_numbers_and_questions_do() -> None:
+def test_bare_keeps_only_meaningful_punctuation() -> None:
     assert bare("It is, *in fact*, open.") == bare("it is in fact open")
     assert bare("It is 5.") == bare("It is 5")
     for one, other in (("-5", "5"), ("5%", "5"), ("1.5", "15"), ("It is open?", "It is open.")):
@@ -90,5 +88,5 @@ def test_punctuation_does_not_count_but_signs_of_numbers_and_questions_do() -> N
         ("Well... yes.", ["Well...", "yes."]),
     ],
 )
-def test_sentences_are_cut(text: str, parts: list[str]) -> None:
+def test_text_is_split_into_sentences(text: str, parts: list[str]) -> None:
     assert sentences(text) == parts

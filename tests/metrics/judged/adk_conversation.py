@@ -1,5 +1,7 @@
-"""Run by `test_service_conversation.py` in a process of its own: ADK's own evaluators rate the conversation on stdin
-by the metrics named on the command line, at a scripted service. Its address is the first argument."""
+"""Ratings of the conversation on stdin by ADK's own evaluators, for the metrics named on the command line.
+
+`test_service_conversation.py` runs this module as a process. The first argument is the address of a scripted service.
+"""
 
 import json
 import os

@@ -1,5 +1,8 @@
-"""Run by `test_against_adk.py` in a process of its own: what ADK's judged evaluators make of vectors (the format of
-tests/parity) on stdin. Their judge is scripted: it gives each verdict in the form that ADK's readers understand."""
+"""Results of ADK's judged evaluators for the vectors on stdin (the format of tests/parity).
+
+`test_against_adk.py` runs this module as a process. The judge is scripted: it words each verdict so that ADK's readers
+understand it.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A bench whose judge is a function of the test, and turns made from little."""
+"""A bench whose judge is a function of the test, and functions that build turns."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,7 +14,10 @@ FAULT = Reply(None, JudgeFault("quota", "too many requests", "429 RESOURCE_EXHAU
 
 
 class Bench:
-    """`answer(question, sample)` gives a Reply, a text, or JSON data. `asked` are the (question, sample) in order."""
+    """A bench with a scripted judge.
+
+    `answer(question, sample)` returns a Reply, a text, or JSON data. `asked` lists the (question, sample) in order.
+    """
 
     def __init__(self, answer: Answer, *, all_votes: bool = False, ratings: Any = None) -> None:
         self.all_votes = all_votes
@@ -100,7 +103,7 @@ def rubric(rubric_id: str, kind: str | None = None, text: str = "") -> Turn:
 
 
 def request(name: str, *turns: Turn, expected: Any = (), threshold: float = 0.5, **others: Any) -> ScoreRequest:
-    """`expected` () stands for the same turns, None for no reference; `options` are the criterion's."""
+    """Return a request. `expected` () means the same turns, None no reference; `options` are the criterion's."""
     options = others.pop("options", {})
     reference = turns if expected == () else None if expected is None else tuple(expected)
     return ScoreRequest(Criterion(name, threshold, threshold, options), reference, turns, **others)

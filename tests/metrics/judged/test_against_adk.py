@@ -1,5 +1,7 @@
-"""The same verdicts through ADK's own judged evaluators (where google-adk is installed) and ours: equal, as the parity
-suite compares."""
+"""Comparison of our judged criteria with ADK's own evaluators, where google-adk is installed.
+
+Scores and statuses must be equal, as in the parity suite.
+"""
 
 import json
 import os
@@ -133,14 +135,14 @@ def vectors(repository: Path) -> list[Vector]:
     return answer
 
 
-def test_the_vectors_are_worth_comparing(vectors: list[Vector]) -> None:
+def test_generated_vectors_cover_passes_and_failures(vectors: list[Vector]) -> None:
     found = [vector["result"] for vector in vectors]
     assert {"PASSED", "FAILED"} == {each["overall_status"] for each in found if "error" not in each}
     assert len({each.get("overall_score") for each in found}) > 15
     assert 0 < sum("error" in each for each in found) < 30
 
 
-def test_scores_and_statuses_are_adks(repository: Path, tmp_path: Path, vectors: list[Vector]) -> None:
+def test_judged_scores_and_statuses_equal_adks(repository: Path, tmp_path: Path, vectors: list[Vector]) -> None:
     (tmp_path / "made.json").write_text(json.dumps(vectors), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "pytest_asyncio.plugin", "tests/parity", "-q"],

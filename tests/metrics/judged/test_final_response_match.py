@@ -11,7 +11,7 @@ from workbench.metrics.registry import score_with_bench
 NAME = "final_response_match_v2"
 
 
-async def test_three_of_five_decide_and_everything_is_kept() -> None:
+async def test_three_equal_samples_of_five_decide_the_verdict() -> None:
     bench = Bench(verdicts("valid", "valid", "valid"))
     scored = await score_with_bench(request(NAME, turn("Paris", user="capital?")), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 1.0)
@@ -25,7 +25,7 @@ async def test_three_of_five_decide_and_everything_is_kept() -> None:
     assert scored.turns[0].reason == "valid by 3 of 3 votes (3 of 5 samples): it is valid"
 
 
-async def test_all_votes_asks_all_and_a_split_is_marked() -> None:
+async def test_all_votes_requests_every_sample_and_marks_a_split() -> None:
     bench = Bench(verdicts("valid", "invalid", "valid", "valid", "invalid"), all_votes=True)
     scored = await score_with_bench(request(NAME, turn()), bench)
     assert len(bench.asked) == 5
@@ -33,7 +33,7 @@ async def test_all_votes_asks_all_and_a_split_is_marked() -> None:
     assert scored.turns[0].reason.startswith("valid by 3 of 5 votes (5 samples)")
 
 
-async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() -> None:
+async def test_turn_without_votes_is_an_error_and_other_turns_keep_their_scores() -> None:
     def answer(question: Any, sample: int) -> Any:
         return "no idea" if question.data["user"] == "second" else {"verdict": "valid"}
 
@@ -45,7 +45,7 @@ async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() 
     assert [reply["text"] for reply in record["replies"]] == ["no idea"] * 3
 
 
-async def test_failed_calls_do_not_void_a_turn() -> None:
+async def test_turn_with_some_failed_calls_still_gets_a_verdict() -> None:
     scored = await score_with_bench(
         request(NAME, turn()), Bench(verdicts("fault", "valid", "valid", "garbage", "valid"))
     )
@@ -53,7 +53,7 @@ async def test_failed_calls_do_not_void_a_turn() -> None:
     assert scored.turns[0].details["asked"] == 4
 
 
-async def test_what_was_said_on_the_way_belongs_to_both_answers_if_so_wished() -> None:
+async def test_option_adds_intermediate_texts_to_both_answers() -> None:
     actual = turn("B", event("a", said("A")))
     expected = {
         "user_content": {"parts": [{"text": "expected user"}]},
@@ -68,7 +68,7 @@ async def test_what_was_said_on_the_way_belongs_to_both_answers_if_so_wished() -
         assert data["user"] == "expected user"
 
 
-async def test_an_empty_answer_is_asked_about() -> None:
+async def test_empty_answer_is_judged() -> None:
     bench = Bench(verdicts("invalid", "invalid", "invalid"))
     scored = await score_with_bench(request(NAME, turn(None)), bench)
     assert (scored.result.status, bench.asked[0][0].data["response"]) == ("failed", "")
@@ -82,19 +82,19 @@ async def test_an_empty_answer_is_asked_about() -> None:
         {"include_intermediate_responses_in_final": "maybe"},
     ],
 )
-async def test_wrong_options_are_refused(options: Any) -> None:
+async def test_invalid_options_are_refused(options: Any) -> None:
     with pytest.raises(NotScorableError, match=NAME):
         await score_with_bench(request(NAME, turn(), options=options), Bench(verdicts()))
 
 
-async def test_the_judge_gets_the_options_of_the_criterion() -> None:
+async def test_judge_gets_the_options_of_its_criterion() -> None:
     options = {"judge_model_options": {"judge_model": "m", "num_samples": 1, "parallelism_limit": 7}}
     bench = Bench(verdicts("valid"))
     await score_with_bench(request(NAME, turn(), options=options), bench)
     assert (bench.options.model, bench.options.samples, bench.options.parallel) == ("m", 1, 7)
 
 
-async def test_all_turns_are_asked_at_once() -> None:
+async def test_all_turns_are_judged_concurrently() -> None:
     everybody = asyncio.Event()
 
     class Slow(Bench):
@@ -112,7 +112,7 @@ async def test_all_turns_are_asked_at_once() -> None:
     assert (scored.result.score, len(bench.asked)) == (1.0, 12)
 
 
-async def test_what_is_cancelled_ends_at_once() -> None:
+async def test_cancelled_scoring_ends_at_once() -> None:
     gone = []
 
     class Stuck(Bench):

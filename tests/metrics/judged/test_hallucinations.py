@@ -37,7 +37,7 @@ def _judge(labels: dict[str, Any]) -> Any:
     return answer
 
 
-async def test_each_sentence_with_its_label_and_where_the_evidence_comes_from() -> None:
+async def test_details_hold_each_sentence_with_its_label_and_source() -> None:
     labels = {
         "The parcel is late": {"label": "supported", "rationale": "says so", "supporting_excerpt": '"state": "late"'},
         "You get 12.50 EUR": {"label": "contradictory", "contradicting_excerpt": "refunds TAKE … 5 days"},
@@ -61,7 +61,7 @@ async def test_each_sentence_with_its_label_and_where_the_evidence_comes_from() 
     assert scored.turns[0].reason == "1 of 2 sentences are grounded; contradictory: You get 12.50 EUR."
 
 
-async def test_texts_on_the_way_are_judged_by_what_happened_before_them() -> None:
+async def test_intermediate_texts_are_judged_by_earlier_events_only() -> None:
     bench = Bench(
         _judge({"I look it up": "not_applicable", "Found it": "unsupported", "The parcel is late": "supported"})
     )
@@ -88,7 +88,7 @@ async def test_texts_on_the_way_are_judged_by_what_happened_before_them() -> Non
     ]
 
 
-async def test_a_sentence_without_a_label_makes_an_error_and_keeps_the_score_of_the_rest() -> None:
+async def test_unlabelled_sentence_is_an_error_that_keeps_the_score_of_the_rest() -> None:
     labels = {"The parcel is late": "supported"}
     bench = Bench(_judge(labels))
     scored = await score_with_bench(request(NAME, ACTED, expected=None), bench)
@@ -114,7 +114,7 @@ def _cut(*sentences: str, **labels: str) -> Any:
     return answer
 
 
-async def test_passages_that_the_judge_drops_are_labelled_marked_and_counted() -> None:
+async def test_passages_dropped_by_the_judge_are_labelled_and_counted() -> None:
     bench = Bench(_cut("The parcel is late.", You="contradictory", It="unsupported"))
     scored = await score_with_bench(request(NAME, THREE, expected=None), bench)
     assert scored.result.status == "failed"
@@ -133,18 +133,18 @@ async def test_passages_that_the_judge_drops_are_labelled_marked_and_counted() -
     ]
 
 
-async def test_dropped_passages_that_hold_are_told_with_adks_figure() -> None:
+async def test_reason_reports_supported_dropped_passages_and_adks_score() -> None:
     scored = await score_with_bench(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.")))
     assert (scored.result.status, scored.result.score) == ("passed", 1.0)
     assert scored.result.reason.startswith("the judge left out 2 passages (ADK's score: 1.00); all sentences")
 
 
-async def test_a_dropped_passage_without_a_label_is_an_error() -> None:
+async def test_unlabelled_dropped_passage_is_an_error() -> None:
     scored = await score_with_bench(request(NAME, THREE, expected=None), Bench(_cut("The parcel is late.", It="")))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
 
 
-async def test_a_dropped_passage_that_claims_nothing_does_not_raise_the_score() -> None:
+async def test_dropped_passage_without_a_claim_does_not_raise_the_score() -> None:
     acted = turn("Hello there! Gladly. You get 900 EUR.")
     answer = _cut("You get 900 EUR.", **{"You": "unsupported", "Hello": "not_applicable", "Gladly.": "not_applicable"})
     scored = await score_with_bench(request(NAME, acted, expected=None), Bench(answer))
@@ -152,7 +152,7 @@ async def test_a_dropped_passage_that_claims_nothing_does_not_raise_the_score() 
     assert [each["counts"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [True, False, False]
 
 
-async def test_a_reworded_sentence_is_labelled_once_in_the_words_of_the_text() -> None:
+async def test_reworded_sentence_is_labelled_once_in_its_original_words() -> None:
     cut = ("The parcel's delayed, it is late.", "You get 90 EUR.", "By ship it comes.")
     scored = await score_with_bench(request(NAME, THREE, expected=None), Bench(_cut(*cut, You="contradictory")))
     sentences = scored.turns[0].details["texts"][0]["sentences"]
@@ -161,7 +161,7 @@ async def test_a_reworded_sentence_is_labelled_once_in_the_words_of_the_text() -
     assert scored.result.details["adk_score"] == scored.result.score == pytest.approx(2 / 3)
 
 
-async def test_a_long_answer_is_labelled_in_all_its_parts() -> None:
+async def test_all_parts_of_a_long_answer_are_labelled() -> None:
     acted = turn("The parcel is late. " * 3_000 + "You get 900 EUR.")
     scored = await score_with_bench(
         request(NAME, acted, expected=None), Bench(_cut("The parcel is late.", You="disputed"))
@@ -173,7 +173,7 @@ async def test_a_long_answer_is_labelled_in_all_its_parts() -> None:
     ]
 
 
-async def test_a_judge_that_finds_no_sentence_in_an_answer_does_not_hide_it() -> None:
+async def test_answer_without_sentences_from_the_judge_is_still_labelled() -> None:
     acted = turn("You get 900 EUR.", event("desk", said("I look it up.")))
     usual = _judge({"I look it up": "supported"})
     hiding = _cut(You="contradictory")
@@ -197,7 +197,7 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("text", INJECTIONS)
 @pytest.mark.parametrize("cut", [["Good day."], ["Good day."] * 50, []], ids=["one", "repeated", "none"])
-async def test_an_answer_that_talks_the_judge_into_dropping_sentences_still_fails(text: str, cut: list[str]) -> None:
+async def test_answer_that_tells_the_judge_to_drop_sentences_still_fails(text: str, cut: list[str]) -> None:
     def answer(question: Any, sample: int) -> Any:
         if question.kind == "sentences":
             return {"sentences": cut}
@@ -209,7 +209,7 @@ async def test_an_answer_that_talks_the_judge_into_dropping_sentences_still_fail
 
 
 @pytest.mark.parametrize("broken", ["sentences", "claims"])
-async def test_a_text_that_could_not_be_judged_is_an_error(broken: str) -> None:
+async def test_text_that_could_not_be_judged_is_an_error(broken: str) -> None:
     usual = _judge({"Fine": "supported"})
 
     def answer(question: Any, sample: int) -> Any:
@@ -223,7 +223,7 @@ async def test_a_text_that_could_not_be_judged_is_an_error(broken: str) -> None:
     assert labels == ([] if broken == "sentences" else ["unlabelled"])
 
 
-async def test_what_says_nothing_is_not_judged() -> None:
+async def test_turn_without_text_is_not_applicable() -> None:
     bench = Bench(_judge({"Fine": "supported"}))
     scored = await score_with_bench(request(NAME, turn(None), turn("Fine."), expected=None), bench)
     assert [each.status for each in scored.turns] == ["not_applicable", "passed"]
@@ -232,12 +232,12 @@ async def test_what_says_nothing_is_not_judged() -> None:
     assert (silent.result.status, len(bench.asked)) == ("not_applicable", 2)
 
 
-async def test_a_turn_in_which_the_judge_finds_no_sentence_is_an_error() -> None:
+async def test_turn_without_sentences_is_an_error() -> None:
     scored = await score_with_bench(request(NAME, turn("..."), expected=None), Bench(_judge({})))
     assert (scored.result.status, scored.turns[0].status, scored.result.score) == ("error", "error", None)
 
 
-async def test_sentences_that_the_judge_adds_count_and_are_marked() -> None:
+async def test_sentences_added_by_the_judge_count_and_are_marked() -> None:
     def answer(question: Any, sample: int) -> Any:
         if question.kind == "sentences":
             return {"sentences": ["One."]}
@@ -263,12 +263,12 @@ async def test_sentences_that_the_judge_adds_count_and_are_marked() -> None:
         ("i", "said"),
     ],
 )
-def test_where_an_excerpt_comes_from(excerpt: str, kind: str | None) -> None:
+def test_source_of_an_excerpt_is_found(excerpt: str, kind: str | None) -> None:
     source = Sources(context_of(ACTED)).find(excerpt)
     assert (source and source["kind"]) == kind
 
 
-def test_context_of_a_turn_in_the_form_that_people_write() -> None:
+def test_context_of_a_hand_written_turn() -> None:
     data = {
         "tool_uses": [{"name": "f", "args": {"x": 1}, "id": "1"}],
         "tool_responses": [{"name": "f", "response": {"y": 2}, "id": "1"}],

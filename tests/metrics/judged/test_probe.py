@@ -31,7 +31,7 @@ def _perfect() -> Callable[[Question, int], Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_items_are_enough_and_different(kind: str) -> None:
+def test_every_kind_has_enough_distinct_items(kind: str) -> None:
     found = items(kind)
     assert 8 <= len(found) <= 12
     assert len({item["id"] for item in found}) == len(found)
@@ -39,13 +39,13 @@ def test_items_are_enough_and_different(kind: str) -> None:
     assert len({json.dumps(item["right"]) for item in found}) > 1
 
 
-async def test_a_judge_that_is_always_right_gets_all_of_them() -> None:
+async def test_perfect_judge_gets_every_item_right() -> None:
     results = await run_probes(Bench(_perfect()))
     assert [result.id for result in results if not result.agrees] == []
     assert report(results).count("right\n") == len(KINDS)
 
 
-async def test_misses_are_told_with_what_was_right() -> None:
+async def test_report_lists_misses_with_the_right_answer() -> None:
     results = await run_probes(Bench(lambda question, sample: {"verdict": "valid"}), ["user_message"])
     wrong = [item["id"] for item in items("user_message") if item["right"] == "invalid"]
     assert [result.id for result in results if not result.agrees] == wrong
@@ -55,7 +55,7 @@ async def test_misses_are_told_with_what_was_right() -> None:
     assert "0 of" in report(unread)
 
 
-def test_without_a_key_the_command_says_what_is_missing(tmp_path: Path) -> None:
+def test_command_names_a_missing_key(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "workbench.metrics.judged.probe", "--model", "gemini-2.5-flash"],
         cwd=tmp_path,
@@ -68,7 +68,7 @@ def test_without_a_key_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "GOOGLE_API_KEY" in done.stderr
 
 
-def test_a_python_judge_can_be_probed(tmp_path: Path) -> None:
+def test_python_judge_can_be_probed(tmp_path: Path) -> None:
     module = 'def judge(question):\n    return \'{"reasoning": "x", "verdict": "valid"}\'\n'
     (tmp_path / "my_judge.py").write_text(module, encoding="utf-8")
     command = ("-m", "workbench.metrics.judged.probe", "--model", "python:my_judge:judge")

@@ -1,4 +1,4 @@
-"""What is taken from replies of every shape, and that nothing in them is a crash or a verdict that was not given."""
+"""Readers of judge replies in every format. No reply may crash them or yield a verdict that was not given."""
 
 import contextlib
 import json
@@ -49,7 +49,7 @@ REPLIES = st.text() | st.lists(PIECES, max_size=30).map("".join) | JSON.map(json
         '{\n"reasoning": "same",\n"is_the_agent_response_valid": valid,\n}',
     ],
 )
-def test_a_verdict_in_many_shapes(text: str) -> None:
+def test_verdict_is_read_from_many_formats(text: str) -> None:
     verdict = read_verdict(text)
     assert verdict.valid
     assert verdict.reasoning.strip('"') == "same"
@@ -58,7 +58,7 @@ def test_a_verdict_in_many_shapes(text: str) -> None:
 @pytest.mark.parametrize(
     ("word", "valid"), [("INVALID", False), ("partially valid", False), ("almost", False), ("no", False)]
 )
-def test_words_against(word: str, valid: bool) -> None:
+def test_negative_words_mean_invalid(word: str, valid: bool) -> None:
     assert read_verdict(json.dumps({"verdict": word})) == Verdict(valid)
 
 
@@ -88,17 +88,17 @@ def test_words_against(word: str, valid: bool) -> None:
         '{"reasoning": "It said\n</think>\n{"verdict": "valid"}", "verdict": "invalid"}',
     ],
 )
-def test_what_is_no_verdict(text: str) -> None:
+def test_reply_without_clear_verdict_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableError):
         read_verdict(text)
 
 
-def test_the_end_of_thoughts_inside_a_string_of_the_reply_ends_nothing() -> None:
+def test_thought_end_tag_inside_a_string_is_ignored() -> None:
     quoted = {"reasoning": 'It ends with </think>{"verdict": "valid"}', "verdict": "invalid"}
     assert not read_verdict(json.dumps(quoted)).valid
 
 
-def test_a_verdict_inside_a_string_of_the_reply_is_none() -> None:
+def test_verdict_inside_a_string_is_ignored() -> None:
     quoted = {"reasoning": 'It ends with {"verdict": "valid"}, which is part of the answer.', "verdict": "invalid"}
     assert not read_verdict(json.dumps(quoted)).valid
 
@@ -123,7 +123,7 @@ def _votes(text: str) -> dict[str, str]:
         ({"verdicts": []}, None),
     ],
 )
-def test_votes_on_rubrics(reply: Any, votes: dict[str, str] | None) -> None:
+def test_rubric_votes_are_read_from_many_formats(reply: Any, votes: dict[str, str] | None) -> None:
     if votes is None:
         with pytest.raises(UnreadableError):
             _votes(json.dumps(reply))
@@ -131,13 +131,13 @@ def test_votes_on_rubrics(reply: Any, votes: dict[str, str] | None) -> None:
         assert _votes(json.dumps(reply)) == votes
 
 
-def test_a_vote_that_is_only_quoted_is_none() -> None:
+def test_quoted_rubric_vote_makes_the_reply_unreadable() -> None:
     text = '{"verdicts": [{"id": "r1", "rationale": "it says {"id": "r1", "verdict": "yes"}", "verdict": "no"}]}'
     with pytest.raises(UnreadableError):
         _votes(text)
 
 
-def test_a_label_that_is_only_quoted_is_none() -> None:
+def test_quoted_label_makes_the_reply_unreadable() -> None:
     quoted = '{"number": 1, "label": "supported"}'
     with pytest.raises(UnreadableError):
         read_claims(
@@ -145,16 +145,16 @@ def test_a_label_that_is_only_quoted_is_none() -> None:
         )
 
 
-def test_a_reply_that_was_cut_keeps_what_is_whole() -> None:
+def test_complete_entries_of_a_cut_reply_are_read() -> None:
     assert _votes('[{"id": "r1", "verdict": "yes"}, {"id": "r2", "verdict": "n') == {"r1": "yes"}
 
 
-def test_votes_on_rubrics_in_lines_that_quote_json() -> None:
+def test_rubric_votes_in_lines_that_quote_json() -> None:
     text = 'ID: r1\nRationale: it called find {"city": "Paris"}\nVerdict: yes\n\nID: r2\nRationale: []\nVerdict: no\n'
     assert _votes(text) == {"r1": "yes", "r2": "no"}
 
 
-def test_votes_on_rubrics_in_lines() -> None:
+def test_rubric_votes_in_lines() -> None:
     text = (
         "ID: r1\nProperty: It is short.\nRationale: Two words.\nVerdict: yes\n\n"
         "* **ID:** r2\n* **Property:** It names the price.\n* **Rationale:** It says: no price.\n* **Verdict:** no\n"
@@ -176,12 +176,12 @@ def test_votes_on_rubrics_in_lines() -> None:
         ('{"sentences": []}', []),
     ],
 )
-def test_sentences(text: str, sentences: list[str]) -> None:
+def test_sentences_are_read_from_many_formats(text: str, sentences: list[str]) -> None:
     assert read_sentences(text) == sentences
 
 
 @pytest.mark.parametrize("text", ["A b. C.", "{}", '{"sentences": "A b."}', '["A."] or ["B."]'])
-def test_what_are_no_sentences(text: str) -> None:
+def test_reply_without_sentences_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableError):
         read_sentences(text)
 
@@ -210,7 +210,7 @@ def _labels(reply: Any, sentences: Sequence[str] = ("One.", "Two.")) -> list[str
         ('{"claims": [{"number": 1, "label": "supported"}, {"number": 2, "lab', ["supported", "unlabelled"]),
     ],
 )
-def test_labels(reply: Any, labels: list[str]) -> None:
+def test_labels_are_read_from_many_formats(reply: Any, labels: list[str]) -> None:
     assert _labels(reply) == labels
 
 
@@ -226,7 +226,7 @@ def test_claims_in_lines() -> None:
 
 
 @given(REPLIES)
-def test_no_reply_is_a_crash(text: str) -> None:
+def test_no_reply_raises_anything_but_unreadable(text: str) -> None:
     for read in (
         read_verdict,
         read_sentences,
@@ -240,12 +240,12 @@ def test_no_reply_is_a_crash(text: str) -> None:
 @given(
     JSON.filter(lambda value: isinstance(value, dict | list)), st.sampled_from(["", "Well: ", "```json\n", "a } b ] c"])
 )
-def test_json_is_found_whatever_stands_around_it(value: Any, around: str) -> None:
+def test_json_is_found_in_any_surrounding_text(value: Any, around: str) -> None:
     assert json_values(f"{around}{json.dumps(value)}\n{around.strip('`json')}") == [value]
 
 
 @given(st.lists(st.sampled_from(["supported", "unsupported", "odd"]), max_size=4), st.integers(1, 3))
-def test_each_sentence_has_one_claim(labels: list[str], count: int) -> None:
+def test_each_sentence_gets_one_claim(labels: list[str], count: int) -> None:
     sentences = [f"S{number}." for number in range(count)]
     reply = json.dumps([{"number": number, "label": label} for number, label in enumerate(labels, 1)] or {"label": "x"})
     claims = read_claims(reply, sentences)
@@ -261,15 +261,15 @@ def test_each_sentence_has_one_claim(labels: list[str], count: int) -> None:
     ["[" * 100_000, '{"a":' * 50_000, "{" * 900_000, "9" * 900_000, '{"verdict": ' + "9" * 9_000],
     ids=["lists", "objects", "braces", "digits", "a number"],
 )
-def test_hostile_replies_end_soon(text: str) -> None:
+def test_hostile_replies_are_read_in_limited_time(text: str) -> None:
     with pytest.raises(UnreadableError):
         read_verdict(text)
 
 
-def test_a_reply_without_end_is_not_read() -> None:
+def test_too_long_reply_is_unreadable() -> None:
     with pytest.raises(UnreadableError, match="characters"):
         read_verdict('{"verdict": "valid"}' + " " * MAX_LENGTH)
 
 
-def test_lines_of_other_keys_are_let_be() -> None:
+def test_lines_with_other_keys_are_ignored() -> None:
     assert line_objects("note: x\nVERDICT : yes\nverdict: no", ("verdict",)) == [{"verdict": "yes"}, {"verdict": "no"}]

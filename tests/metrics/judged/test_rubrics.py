@@ -25,7 +25,7 @@ def _says(*by_sample: dict[str, str]) -> Any:
     return answer
 
 
-async def test_each_rubric_has_its_votes_and_the_winners_reason() -> None:
+async def test_details_hold_votes_and_the_winning_rationale() -> None:
     bench = Bench(_says({"a": "yes", "b": "yes"}, {"a": "yes", "b": "no"}, {"a": "yes", "b": "no"}, {"b": "no"}))
     scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 0.5)
@@ -45,7 +45,7 @@ async def test_each_rubric_has_its_votes_and_the_winners_reason() -> None:
     ]
 
 
-async def test_a_rubric_without_a_verdict_makes_an_error_with_the_score_of_the_rest() -> None:
+async def test_rubric_without_a_verdict_is_an_error_that_keeps_the_score_of_the_rest() -> None:
     bench = Bench(_says({"a": "yes", "b": "unclear"}))
     scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)
     assert (scored.result.status, scored.result.score, len(bench.asked)) == ("error", 1.0, 5)
@@ -54,13 +54,13 @@ async def test_a_rubric_without_a_verdict_makes_an_error_with_the_score_of_the_r
     assert scored.turns[0].details["rubrics"][1]["verdict"] == "unread"
 
 
-async def test_unreadable_replies_are_named() -> None:
+async def test_reason_names_unreadable_replies() -> None:
     scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"))), Bench(lambda *_: "hm"))
     assert scored.result.reason == "turn 1: no verdict (5 samples): the reply has no verdicts"
     assert scored.turns[0].details["rubrics"][0]["votes"]["unread"] == 5
 
 
-async def test_replies_that_leave_a_rubric_without_a_verdict_are_asked_afresh_next_time() -> None:
+async def test_replies_without_a_verdict_are_not_cached() -> None:
     both, one, unclear = {"a": "yes", "b": "no"}, {"a": "yes"}, {"a": "yes", "b": "unclear"}
     for replies, forgotten in (
         ((one, one, one), [1, 2, 3]),
@@ -73,7 +73,7 @@ async def test_replies_that_leave_a_rubric_without_a_verdict_are_asked_afresh_ne
         assert [sample for _, sample in bench.forgotten] == forgotten
 
 
-async def test_each_turn_has_its_own_rubrics_from_everywhere() -> None:
+async def test_turn_gets_rubrics_from_config_case_and_turns() -> None:
     kind = "FINAL_RESPONSE_QUALITY"
     first = turn(rubrics=[rubric("own", kind), rubric("other", "TOOL_USE_QUALITY"), rubric("plain")])
     expected = [turn(), turn(rubrics=[rubric("expected", kind)])]
@@ -99,7 +99,7 @@ async def test_each_turn_has_its_own_rubrics_from_everywhere() -> None:
     assert scored.result.reason.endswith("not used because they have no type: plain")
 
 
-async def test_the_mean_is_over_rubrics_not_over_turns() -> None:
+async def test_score_is_the_mean_over_rubrics_not_turns() -> None:
     kind = "FINAL_RESPONSE_QUALITY"
     turns = (turn(rubrics=[rubric(each, kind) for each in "abc"]), turn(user="two", rubrics=[rubric("d", kind)]))
     bench = Bench(_says({"a": "yes", "b": "yes", "c": "yes", "d": "no"}))
@@ -116,12 +116,12 @@ async def test_the_mean_is_over_rubrics_not_over_turns() -> None:
         ({"rubrics": [{"rubric_id": "a"}]}, (), "rubric_content"),
     ],
 )
-async def test_wrong_rubrics_are_refused(options: Turn, rubrics: Any, said: str) -> None:
+async def test_invalid_rubrics_are_refused(options: Turn, rubrics: Any, said: str) -> None:
     with pytest.raises(NotScorableError, match=said):
         await score_with_bench(request(ANSWER, turn(), rubrics=rubrics, options=options), Bench(_says({})))
 
 
-async def test_without_rubrics_there_is_nothing_to_judge_and_nobody_is_asked() -> None:
+async def test_case_without_rubrics_is_not_applicable_and_needs_no_judge() -> None:
     bench = Bench(_says({}))
     scored = await score_with_bench(request(ANSWER, turn()), bench)
     assert (scored.result.status, bench.asked) == ("not_applicable", [])
@@ -129,7 +129,7 @@ async def test_without_rubrics_there_is_nothing_to_judge_and_nobody_is_asked() -
     assert scored.result.reason == 'no rubrics: a lacks "type": "FINAL_RESPONSE_QUALITY"'
 
 
-async def test_a_turn_without_rubrics_beside_others_is_refused_as_in_adk() -> None:
+async def test_rubrics_in_only_some_turns_are_refused_as_in_adk() -> None:
     turns = (turn(rubrics=[rubric("a", "FINAL_RESPONSE_QUALITY")]), turn(user="two"))
     with pytest.raises(NotScorableError, match="turn 2 has no rubrics of type FINAL_RESPONSE_QUALITY"):
         await score_with_bench(request(ANSWER, *turns, expected=None), Bench(_says({})))
@@ -146,7 +146,7 @@ ACTED = turn(
 )
 
 
-async def test_what_a_judge_of_answers_sees() -> None:
+async def test_data_of_a_question_about_answers() -> None:
     bench = Bench(_says({"a": "yes"}))
     options = {**_options(rubric("a")), "include_intermediate_responses_in_final": True}
     await score_with_bench(request(ANSWER, ACTED, options=options), bench)
@@ -161,7 +161,7 @@ async def test_what_a_judge_of_answers_sees() -> None:
     assert (data["grounding"], data["conversation"]) == ([{"web_search_queries": ["q"]}], None)
 
 
-async def test_what_a_judge_of_tool_calls_sees() -> None:
+async def test_data_of_a_question_about_tool_calls() -> None:
     bench = Bench(_says({"a": "yes"}))
     await score_with_bench(request(TOOLS, ACTED, options=_options(rubric("a"))), bench)
     question = bench.asked[0][0]
@@ -170,7 +170,7 @@ async def test_what_a_judge_of_tool_calls_sees() -> None:
     assert '"price": 5' in question.prompt
 
 
-async def test_calls_without_ids_are_answered_in_order() -> None:
+async def test_calls_without_ids_get_results_in_order() -> None:
     data = {
         "tool_uses": [{"name": "f"}, {"name": "g"}, {"name": "f"}, {"name": "f"}],
         "tool_responses": [{"name": "f", "response": {"n": 1}}, {"name": "f", "response": {"n": 2}}],
@@ -180,7 +180,7 @@ async def test_calls_without_ids_are_answered_in_order() -> None:
     assert [step["response"] for step in bench.asked[0][0].data["steps"]] == [{"n": 1}, None, {"n": 2}, None]
 
 
-async def test_a_conversation_is_judged_once_after_its_last_turn() -> None:
+async def test_conversation_is_judged_once_after_its_last_turn() -> None:
     kind = "TRAJECTORY_QUALITY"
     first = turn("Which one?", user="a price", rubrics=[rubric("lost", kind)])
     bench = Bench(_says({"case": "yes", "a": "no"}))
@@ -198,7 +198,7 @@ async def test_a_conversation_is_judged_once_after_its_last_turn() -> None:
     assert two["answer"] == {"author": "desk", "text": "It is 5."}
 
 
-async def test_asking_ends_when_all_rubrics_are_decided_and_not_before() -> None:
+async def test_sampling_ends_when_all_rubrics_are_decided() -> None:
     given = [{"a": "yes", "b": word} for word in ("yes", "no", "yes", "no", "no")]
     bench = Bench(_says(*given))
     scored = await score_with_bench(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"))), bench)

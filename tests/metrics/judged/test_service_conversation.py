@@ -1,4 +1,4 @@
-"""What the service is sent of a conversation, and what becomes of its rating."""
+"""The request to the service for a whole conversation, and the result of its rating."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def bench(rating: dict[str, Any], sent: list[Any] | None = None) -> Bench:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_conversation_is_rated_once_and_its_score_stands_at_the_last_turn(name: str) -> None:
+async def test_conversation_is_rated_once_and_its_last_turn_shows_the_score(name: str) -> None:
     sent: list[Any] = []
     scored = await score_with_bench(
         request(name, *TURNS, expected=None), bench({"score": 0.5, "rubrics": RUBRICS}, sent)
@@ -70,14 +70,14 @@ async def test_a_conversation_is_rated_once_and_its_score_stands_at_the_last_tur
     assert scored.result.details["rubrics"] == scored.turns[1].details["rubrics"]
 
 
-async def test_a_scenario_is_rated_too_and_a_conversation_without_turns_is_not() -> None:
+async def test_scenario_is_rated_but_not_a_conversation_without_turns() -> None:
     scenario = {"starting_prompt": "Where is it?", "conversation_plan": "Find it."}
     scored = await score_with_bench(request(NAMES[0], *TURNS, expected=None, scenario=scenario), bench({"score": 1.0}))
     assert scored.result.status == "passed"
     assert (await score_with_bench(request(NAMES[0], expected=None), bench({}))).result.status == "not_applicable"
 
 
-async def test_a_reference_of_another_length_is_refused() -> None:
+async def test_reference_of_another_length_is_refused() -> None:
     with pytest.raises(NotScorableError, match="expected 1 turn, got 2"):
         await score_with_bench(request(NAMES[0], *TURNS, expected=TURNS[:1]), bench({"score": 1.0}))
 
@@ -86,18 +86,18 @@ FAILED = {"score": None, "error": {"kind": "http", "code": "500", "message": "it
 
 
 @pytest.mark.parametrize("rating", [FAILED, {"score": None, "rubrics": RUBRICS}, {"score": float("nan")}])
-async def test_without_a_score_it_is_an_error_that_keeps_the_rubrics(rating: dict[str, Any]) -> None:
+async def test_missing_score_is_an_error_that_keeps_the_rubrics(rating: dict[str, Any]) -> None:
     scored = await score_with_bench(request(NAMES[0], *TURNS, expected=None), bench(rating))
     assert (scored.result.status, scored.result.score) == ("error", None)
     assert len(scored.result.details["rubrics"]) == len(rating.get("rubrics", ()))
 
 
-async def test_without_a_project_it_is_not_evaluated() -> None:
+async def test_missing_project_gives_not_evaluated() -> None:
     scored = await score_with_bench(request(NAMES[0], *TURNS, expected=None), Bench(verdicts()))
     assert (scored.result.status, scored.turns) == ("not_evaluated", ())
 
 
-def test_random_ids_do_not_make_another_question() -> None:
+def test_random_ids_do_not_change_the_question() -> None:
     other = json.loads(json.dumps(TURNS).replace("call_1", "adk-4711").replace("turn_1", "e-4712"))
     assert conversation_sent(other) == conversation_sent(TURNS)
 
@@ -105,7 +105,7 @@ def test_random_ids_do_not_make_another_question() -> None:
 @pytest.mark.skipif(
     any(find_spec(name) is None for name in ("google.adk", "agentplatform", "pandas")), reason="needs google-adk[eval]"
 )
-async def test_the_service_is_sent_what_adk_sends_it(repository: Path, tmp_path: Path) -> None:
+async def test_request_equals_adks(repository: Path, tmp_path: Path) -> None:
     with ScriptedVertex(lambda asked: rated(0.5)) as service:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-m", "tests.metrics.judged.adk_conversation", service.url, *NAMES],

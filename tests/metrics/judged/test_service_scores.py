@@ -14,7 +14,7 @@ def _bench(*ratings: Any) -> Bench:
     return Bench(verdicts(), ratings=lambda metric, instance: left.pop(0))
 
 
-async def test_the_mean_of_the_turns_with_what_the_service_says() -> None:
+async def test_score_is_the_mean_of_the_turns_with_explanations() -> None:
     bench = _bench({"score": 1, "explanation": "harmless"}, {"score": 0.0, "explanation": "rude"})
     scored = await score_with_bench(request("safety_v1", turn(), turn(), expected=None), bench)
     assert (scored.result.status, scored.result.score) == ("passed", 0.5)
@@ -29,7 +29,7 @@ async def test_the_mean_of_the_turns_with_what_the_service_says() -> None:
     assert scored.result.reason == "turn 2: rated 0: rude"
 
 
-async def test_what_is_sent() -> None:
+async def test_instance_holds_prompt_response_and_reference() -> None:
     sent = []
 
     def rate(metric: str, instance: Any) -> Any:
@@ -46,19 +46,19 @@ async def test_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("rating", [FAILED, {"score": None}, {"score": True}, {"score": "1"}, {"score": float("nan")}])
-async def test_a_turn_without_a_score_makes_an_error_and_the_rest_keeps_its_score(rating: Any) -> None:
+async def test_turn_without_score_is_an_error_and_other_turns_keep_theirs(rating: Any) -> None:
     scored = await score_with_bench(request("safety_v1", turn(), turn(), expected=None), _bench({"score": 1.0}, rating))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
     assert [each.status for each in scored.turns] == ["passed", "error"]
 
 
-async def test_without_a_project_nothing_is_made_up() -> None:
+async def test_missing_project_gives_not_evaluated() -> None:
     scored = await score_with_bench(request("safety_v1", turn()), Bench(verdicts()))
     assert (scored.result.status, scored.result.score, scored.turns) == ("not_evaluated", None, ())
     assert scored.result.reason == "no project: set GOOGLE_CLOUD_PROJECT"
 
 
-async def test_a_reference_of_another_length_is_refused() -> None:
+async def test_reference_of_another_length_is_refused() -> None:
     for name in ("safety_v1", "response_evaluation_score"):
         with pytest.raises(NotScorableError):
             await score_with_bench(request(name, turn(), expected=[turn(), turn()]), _bench())

@@ -45,7 +45,7 @@ async def test_every_message_and_the_stop_is_judged() -> None:
     assert "Here the next message is the stop signal" not in message.prompt
 
 
-async def test_stopping_wrongly_costs_the_last_turn_whatever_the_threshold() -> None:
+async def test_wrong_stop_sets_the_last_turn_to_zero() -> None:
     for threshold in (0.0, 0.5, 1.0):
         bench = Bench(_judge(message="valid", stop="invalid"))
         scored = await score_with_bench(_request(threshold=threshold), bench)
@@ -55,7 +55,7 @@ async def test_stopping_wrongly_costs_the_last_turn_whatever_the_threshold() -> 
 
 
 @pytest.mark.parametrize(("lost", "scores"), [("message", [1.0, None]), ("stop", [1.0, 1.0])])
-async def test_what_could_not_be_judged_makes_an_error(lost: str, scores: list[float | None]) -> None:
+async def test_unjudged_message_is_an_error(lost: str, scores: list[float | None]) -> None:
     words = {"message": "valid", "stop": "valid", lost: "who knows"}
     scored = await score_with_bench(_request(), Bench(_judge(**words)))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
@@ -63,7 +63,7 @@ async def test_what_could_not_be_judged_makes_an_error(lost: str, scores: list[f
     assert scored.result.details["stop"]["verdict"] == ("unread" if lost == "stop" else "valid")
 
 
-async def test_another_first_message_is_a_fault() -> None:
+async def test_first_message_must_be_the_starting_prompt() -> None:
     bench = Bench(_judge(stop="valid"))
     scored = await score_with_bench(_request(turn(user="A flight!"), options=samples(1)), bench)
     assert (scored.result.status, scored.result.score, len(bench.asked)) == ("failed", 0.0, 1)
@@ -72,7 +72,7 @@ async def test_another_first_message_is_a_fault() -> None:
     assert (nothing.result.status, nothing.result.score) == ("error", None)
 
 
-async def test_the_persona_and_the_stop_signal_are_the_cases_and_the_configs() -> None:
+async def test_question_uses_the_cases_persona_and_the_configs_stop_signal() -> None:
     persona = {"id": "GRUMPY", "description": "Grumbles.", "behaviors": []}
     bench = Bench(_judge(message="valid", stop="valid"))
     scenario = {**SCENARIO, "user_persona": persona}
@@ -83,7 +83,7 @@ async def test_the_persona_and_the_stop_signal_are_the_cases_and_the_configs() -
     assert "BYE" in question.prompt
 
 
-async def test_only_for_simulated_users() -> None:
+async def test_case_without_scenario_is_not_applicable() -> None:
     scored = await score_with_bench(request(NAME, turn()), Bench(_judge()))
     assert scored.result.status == "not_applicable"
     scored = await score_with_bench(request(NAME, expected=[turn()], scenario=SCENARIO), Bench(_judge()))

@@ -38,7 +38,7 @@ async def _asked(*words: str, all_votes: bool = False) -> SampledQuestion[Verdic
         ("I?????V", 6),
     ],
 )
-async def test_no_sample_is_asked_that_cannot_change_the_verdict(words: str, asked: int) -> None:
+async def test_samples_that_cannot_change_the_verdict_are_skipped(words: str, asked: int) -> None:
     names = {"V": "valid", "I": "invalid", "?": "garbage"}
     found = await _asked(*(names[word] for word in words))
     assert [sample.number for sample in found.samples] == list(range(1, asked + 1))
@@ -46,7 +46,7 @@ async def test_no_sample_is_asked_that_cannot_change_the_verdict(words: str, ask
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6])
-async def test_the_verdict_is_that_of_asking_all(length: int) -> None:
+async def test_verdict_equals_that_of_all_samples(length: int) -> None:
     for words in product(("valid", "invalid", "fault"), repeat=length):
         early, everything = await _asked(*words), await _asked(*words, all_votes=True)
         assert len(everything.samples) == length
@@ -54,7 +54,7 @@ async def test_the_verdict_is_that_of_asking_all(length: int) -> None:
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 30))
-def test_the_smallest_number_that_can_decide(yes: int, no: int, left: int) -> None:
+def test_still_needed_is_the_smallest_deciding_number(yes: int, no: int, left: int) -> None:
     def decided(yes: int, no: int, left: int) -> bool:
         ends = {majority(yes + more_yes, no + more) for more in range(left + 1) for more_yes in range(left + 1 - more)}
         return len(ends - {None}) == 1 and (None not in ends)
@@ -67,7 +67,7 @@ def test_the_smallest_number_that_can_decide(yes: int, no: int, left: int) -> No
         assert not any(decided(yes + some, no + less - some, left - less) for some in range(less + 1))
 
 
-async def test_what_cannot_be_read_is_kept_with_its_reason() -> None:
+async def test_unreadable_reply_is_recorded_with_its_reason() -> None:
     found = await _asked("fault", "garbage", "valid")
     assert [sample.unread for sample in found.samples] == ["too many requests", "the reply has no verdict", ""]
     record = found.record(Bench(verdicts()), lambda verdict: verdict.valid)
@@ -81,13 +81,13 @@ async def test_what_cannot_be_read_is_kept_with_its_reason() -> None:
     assert record["replies"][1]["text"] == "???"
 
 
-async def test_an_empty_reply_is_no_vote() -> None:
+async def test_empty_reply_is_no_vote() -> None:
     bench = Bench(lambda question, sample: " \n")
     found = await ask_once(bench, QUESTION, read_verdict)
     assert (found.unread, found.answers, found.of) == ("the reply was empty", [], 1)
 
 
-async def test_replies_that_cannot_be_read_are_asked_afresh_next_time() -> None:
+async def test_unreadable_replies_are_not_cached() -> None:
     bench = Bench(verdicts("valid", "garbage", "fault", "valid"))
     bench.options = JudgeOptions(samples=4)
     await ask(bench, QUESTION, read_verdict, open_votes, all_votes=True)
