@@ -153,8 +153,8 @@ def _price(model: str, prices: Prices) -> Price | None:
 def _question_cost(question: Mapping[str, Any], prices: Prices) -> float | None:
     """Return the cost of all calls for one question, given in the shape of `workbench.judge.base.record`."""
     model = str(mapping(question.get("judge")).get("model", ""))
-    asked = objects(question.get("replies"))
-    return total(judge_cost(model, {**reply, "calls": 1}, prices) for reply in asked if not reply.get("cached"))
+    replies = objects(question.get("replies"))
+    return total(judge_cost(model, {**reply, "calls": 1}, prices) for reply in replies if not reply.get("cached"))
 
 
 def _count(value: Any) -> int:

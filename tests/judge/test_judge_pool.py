@@ -322,7 +322,7 @@ async def test_answer_with_a_secret_is_not_cached(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, tmp_path: Path
 ) -> None:
     pool = JudgePool(waits)
-    pool.begin_run(RunLimits(cache_dir=tmp_path, keep=lambda text: "s3cret" not in text))
+    pool.begin_run(RunLimits(cache_dir=tmp_path, may_cache=lambda text: "s3cret" not in text))
     server.answer = lambda asked: said("the password is s3cret")
     await ask(pool.bench(environment, 1, False))
     await pool.close()

@@ -72,54 +72,56 @@ class CallLimits:
 
 async def ask_until_answered(
     attempt: Callable[[], Awaitable[T]],
-    nothing: Callable[[T], bool],
+    is_empty: Callable[[T], bool],
     limits: CallLimits,
     begin: Callable[[], JudgeFault | None],
 ) -> Outcome[T]:
     """Make attempts until one succeeds or no further one makes sense. Only cancellation raises.
 
-    `nothing` says whether a value is an empty reply. `begin` is called right before the first attempt and may forbid
+    `is_empty` says whether a value is an empty reply. `begin` is called right before the first attempt and may forbid
     it.
     """
-    made = failed = empty = 0
+    count = failed = empty = 0
     while True:
         try:
             async with limits.slot():
-                if not made and (forbidden := begin()) is not None:
+                if not count and (forbidden := begin()) is not None:
                     return Outcome(None, forbidden)
-                made += 1
+                count += 1
                 since = limits.retry_policy.now()
-                came = await _one(attempt, limits)
+                result = await _one(attempt, limits)
                 seconds = limits.retry_policy.now() - since
-                again = _again(came, since, limits)
+                again = _again(result, since, limits)
         except JudgeCallError as refusal:
-            return Outcome(None, _fault(refusal, made), made)
-        if not isinstance(came, JudgeCallError):
-            if not nothing(came) or empty >= _NOTHING_AGAIN:
-                return Outcome(came, None, made, seconds)
+            return Outcome(None, _fault(refusal, count), count)
+        if not isinstance(result, JudgeCallError):
+            if not is_empty(result) or empty >= _NOTHING_AGAIN:
+                return Outcome(result, None, count, seconds)
             empty += 1
             continue
-        failed += came.kind != "quota"
-        wait = max(limits.retry_policy.before_next(failed), came.retry_after or 0.0) if came.kind != "quota" else 0.0
+        failed += result.kind != "quota"
+        wait = (
+            max(limits.retry_policy.before_next(failed), result.retry_after or 0.0) if result.kind != "quota" else 0.0
+        )
         if not again or failed >= limits.retry_policy.attempts or wait > limits.retry_policy.longest_pause:
-            return Outcome(None, _fault(came, made), made, seconds)
-        del came  # An exception keeps its frames alive.
+            return Outcome(None, _fault(result, count), count, seconds)
+        del result  # An exception keeps its frames alive.
         await limits.retry_policy.sleep(wait)
 
 
-def _again(came: object, since: float, limits: CallLimits) -> bool:
+def _again(result: object, since: float, limits: CallLimits) -> bool:
     """Report the attempt to the queue, and return whether it may be repeated."""
-    if not isinstance(came, JudgeCallError):
+    if not isinstance(result, JudgeCallError):
         limits.queue.tried()
         limits.queue.answered()
         return True
-    if came.final:
-        limits.queue.shut(came)
+    if result.final:
+        limits.queue.shut(result)
         return False
     limits.queue.tried()
-    if came.kind == "quota" and came.retryable:
-        return limits.queue.refused(since, came)
-    return came.retryable
+    if result.kind == "quota" and result.retryable:
+        return limits.queue.refused(since, result)
+    return result.retryable
 
 
 async def _one(attempt: Callable[[], Awaitable[T]], limits: CallLimits) -> T | JudgeCallError:
@@ -137,6 +139,6 @@ async def _one(attempt: Callable[[], Awaitable[T]], limits: CallLimits) -> T | J
         return JudgeCallError("unreadable", limits.scrub(f"{type(error).__name__}: {error}"))
 
 
-def _fault(error: JudgeCallError, made: int) -> JudgeFault:
-    message = f"{error.message} ({counted(made, 'attempt')})" if made > 1 else error.message
+def _fault(error: JudgeCallError, count: int) -> JudgeFault:
+    message = f"{error.message} ({counted(count, 'attempt')})" if count > 1 else error.message
     return JudgeFault(error.kind, message, error.code)

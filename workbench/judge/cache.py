@@ -44,7 +44,7 @@ class Cache:
         """Keys whose files are about to be removed."""
         self._timer: asyncio.TimerHandle | None = None
         self._writer = ThreadPoolExecutor(1, "judge-cache")
-        self._told = False
+        self._reported = False
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the answer under `key`; None if there is no readable one."""
@@ -54,11 +54,11 @@ class Cache:
             return None
         try:
             with self._file(key).open("rb") as file:
-                kept = json.loads(file.read(_LARGEST))
+                entry = json.loads(file.read(_LARGEST))
         except (OSError, ValueError, RecursionError):
             return None
-        whole = isinstance(kept, dict) and kept.get("version") == VERSION and kept.get("key") == key
-        return kept["answer"] if whole and isinstance(kept.get("answer"), dict) else None
+        whole = isinstance(entry, dict) and entry.get("version") == VERSION and entry.get("key") == key
+        return entry["answer"] if whole and isinstance(entry.get("answer"), dict) else None
 
     def get_since(self, key: str, since: float) -> dict[str, Any] | None:
         """Return the answer under `key` if its file is not older than `since`, in seconds since the epoch."""
@@ -125,8 +125,8 @@ class Cache:
         for key, answer in answers.items():
             if key not in faults and self._held.get(key) is answer:
                 del self._held[key]
-        if faults and not self._told:
-            self._told = True
+        if faults and not self._reported:
+            self._reported = True
             fault = next(iter(faults.values()))
             self._on_fault(
                 f"judges' answers cannot be cached in {self._folder}: {fault}; they last until the workbench ends"

@@ -127,7 +127,7 @@ class CaseBench:
     async def cached_or_new(
         self,
         key: str,
-        flights: SharedCalls[T],
+        calls: SharedCalls[T],
         ask: Callable[[], Coroutine[Any, Any, T]],
         to_cache: Callable[[T], tuple[str, dict[str, Any]] | None],
         read: Callable[[Mapping[str, Any] | None], T | None],
@@ -143,13 +143,13 @@ class CaseBench:
         """
         cached = read(self.run.cached(key))
         if cached is None:
-            came, first = await flights.share(key, ask)
-            answer = to_cache(came)
+            result, first = await calls.share(key, ask)
+            answer = to_cache(result)
             if first and answer is not None:
                 self.run.store(key, *answer)
             cached = None if first or answer is None else read(answer[1])
             if cached is None:
-                return came
+                return result
         self.tally.cached += not free
         return cached
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-def _keep_all(text: str) -> bool:
+def _cache_all(text: str) -> bool:
     return True
 
 
@@ -17,7 +17,7 @@ class RunLimits:
     - `max_calls`: calls in the whole run (None: no limit)
     - `use_cache`: if false, cached answers are ignored, except those from `since` on (seconds since the epoch), which a
       resumed run got itself. New answers replace them.
-    - `keep`: an answer is cached only if `keep(its text)`
+    - `may_cache`: an answer is cached only if `may_cache(its text)`
     - `cache_dir`: None caches answers in memory only
     """
 
@@ -25,7 +25,7 @@ class RunLimits:
     max_calls: int | None = None
     use_cache: bool = True
     since: float | None = None
-    keep: Callable[[str], bool] = _keep_all
+    may_cache: Callable[[str], bool] = _cache_all
     cache_dir: Path | None = None
 
 

@@ -93,7 +93,7 @@ class RunState:
 
     def store(self, key: str, text: str, answer: dict[str, Any]) -> None:
         """Cache `answer`, unless `text`, its content, must not be stored."""
-        if self.limits.keep(text):
+        if self.limits.may_cache(text):
             self._cache.put(key, answer)
 
     def forget(self, key: str) -> None:

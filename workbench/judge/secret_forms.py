@@ -135,17 +135,17 @@ def quoted_forms(secret: str) -> set[str]:
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
-    told = SECRET_NAME.search(name) is not None
-    if told and len(value) >= _SHORTEST:
+    secret_by_name = SECRET_NAME.search(name) is not None
+    if secret_by_name and len(value) >= _SHORTEST:
         yield value
-    if told:
+    if secret_by_name:
         yield from (line for each in value.splitlines() if _is_long(line := each.strip()) and line != value)
     if value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
         for key, text in _texts_in(value):
             by_key = SECRET_NAME.search(key) is not None and len(text) >= _SHORTEST
-            if (by_key and not text.startswith(_ADDRESSES)) or (told and _is_long(text)):
+            if (by_key and not text.startswith(_ADDRESSES)) or (secret_by_name and _is_long(text)):
                 yield text
-            if told or SECRET_NAME.search(key):
+            if secret_by_name or SECRET_NAME.search(key):
                 yield from (line for each in text.splitlines() if _is_long(line := each.strip()))
     for match in URL_PASSWORD.finditer(value):
         password = match[2]

@@ -126,5 +126,5 @@ def _default(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    asked_for_schema = sys.argv[1:] == ["schema"]
-    sys.stdout.write(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n" if asked_for_schema else page())
+    schema_wanted = sys.argv[1:] == ["schema"]
+    sys.stdout.write(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n" if schema_wanted else page())

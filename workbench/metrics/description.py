@@ -28,7 +28,7 @@ Effect: TypeAlias = Literal["decide", "score"]
 Part: TypeAlias = Literal["message", "answer", "calls"]
 """A part of a turn that a criterion examines: the user's message, the final answer, the tool calls."""
 Shown: TypeAlias = Literal["calls", "words", "claims", "rubrics", "simulator"]
-"""Where details are shown: beside the calls or the answer of a turn, or in the pane of that name."""
+"""Place where details are shown: beside the calls or the answer of a turn, or in the pane of that name."""
 
 JUDGE, RUBRICS = "judge_model_options", "rubrics"
 INTERMEDIATE = "include_intermediate_responses_in_final"

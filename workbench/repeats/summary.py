@@ -239,7 +239,7 @@ def _evidence(record: CaseRecord, criterion: str) -> Evidence:
         # Unchanged: for this criterion missing arguments differ from {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
     if info is not None and info.compares_answers:
-        return _json([[_said(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
+        return _json([[_user_text(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
     return _json([_whole(turn) for turn in _actual(record)])
 
 
@@ -260,11 +260,11 @@ def trajectory(invocation: dict[str, Any]) -> tuple[Call, ...]:
 
 def _whole(invocation: dict[str, Any]) -> list[Any]:
     returned = [(result.get("name"), result.get("response")) for result in tool_responses(invocation)]
-    said = [_said(invocation), intermediate_texts(invocation), content_text(invocation.get("final_response"))]
-    return [*said, trajectory(invocation), returned]
+    texts = [_user_text(invocation), intermediate_texts(invocation), content_text(invocation.get("final_response"))]
+    return [*texts, trajectory(invocation), returned]
 
 
-def _said(invocation: dict[str, Any]) -> str:
+def _user_text(invocation: dict[str, Any]) -> str:
     return content_text(invocation.get("user_content"))
 
 

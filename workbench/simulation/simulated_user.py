@@ -48,14 +48,14 @@ class Failed:
 Step: TypeAlias = SimulatedMessage | Ended | Failed
 
 
-def step_without_judge(scenario: Scenario, config: SimulatorConfig, made: int) -> Step | None:
-    """Return the step after `made` turns if no judge is needed for it; None otherwise.
+def step_without_judge(scenario: Scenario, config: SimulatorConfig, turn_count: int) -> Step | None:
+    """Return the step after `turn_count` turns if no judge is needed for it; None otherwise.
 
     That is so for the first message and at the limit of turns.
     """
-    if config.turn_limit is not None and made >= config.turn_limit:
+    if config.turn_limit is not None and turn_count >= config.turn_limit:
         return Ended("turn_limit")
-    if made == 0:
+    if turn_count == 0:
         return Ended("stop_signal") if stops(scenario.starting_prompt) else SimulatedMessage(scenario.starting_prompt)
     return None
 
@@ -68,16 +68,16 @@ class SimulatedUser:
         self._config = config
         self._judge = judge
         self._lines: list[Line] = []
-        self._made = 0
+        self._turn_count = 0
 
     def add_turn(self, turn: Mapping[str, Any]) -> None:
         """Add the turn that followed the last message, an ADK invocation."""
         self._lines += history([turn], function_calls=self._config.include_function_calls)
-        self._made += 1
+        self._turn_count += 1
 
     async def next(self) -> Step:
         """Return the user's next step after the turns so far. Only cancellation raises."""
-        known = step_without_judge(self._scenario, self._config, self._made)
+        known = step_without_judge(self._scenario, self._config, self._turn_count)
         if known is not None:
             return known
         try:

@@ -149,7 +149,7 @@ class AsyncScorer:
             max_calls=message["max_calls"],
             use_cache=message["use_cache"],
             since=message["since"],
-            keep=self._may_be_kept,
+            may_cache=self._may_be_kept,
             cache_dir=None if folder is None else Path(folder),
         )
 

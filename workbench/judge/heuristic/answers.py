@@ -44,27 +44,27 @@ def compare(user: str, response: str, reference: str) -> Finding:
     first_words = (leading(response), leading(reference))
     if None not in first_words and first_words[0] != first_words[1]:
         return Finding(False, "one begins with yes and the other with no")
-    asked = Known(tokens(user))
-    return _by_figures(asked, figures(response), figures(reference)) or _by_words(asked, response, reference)
+    question = Known(tokens(user))
+    return _by_figures(question, figures(response), figures(reference)) or _by_words(question, response, reference)
 
 
-def _by_figures(asked: Known, had: list[Figure], wanted: list[Figure]) -> Finding | None:
+def _by_figures(question: Known, had: list[Figure], wanted: list[Figure]) -> Finding | None:
     given, expected = Known(had), Known(wanted)
     for figure in wanted:
-        if figure in given or figure in asked:
+        if figure in given or figure in question:
             continue
-        others = [other for other in had if other.comparable(figure) and other not in asked]
+        others = [other for other in had if other.comparable(figure) and other not in question]
         measured = figure.kind != "amount" or figure.unit
         alone = measured and sum(other.comparable(figure) for other in wanted) == 1 == len(others)
         if alone and others[0] not in expected:
             return Finding(False, f"the answer has {others[0].text!r}, the reference {figure.text!r}")
         return Finding(None, f"the answer lacks {figure.text!r}")
-    more = next((figure for figure in had if figure not in expected and figure not in asked), None)
+    more = next((figure for figure in had if figure not in expected and figure not in question), None)
     return Finding(None, f"the reference does not have {more.text!r}") if more else None
 
 
-def _by_words(asked: Known, response: str, reference: str) -> Finding:
-    wanted = [token for token in tokens(reference) if token not in asked]
+def _by_words(question: Known, response: str, reference: str) -> Finding:
+    wanted = [token for token in tokens(reference) if token not in question]
     if not wanted:
         return Finding(None, "the reference says nothing that the question does not")
     known, matched, at = Known(wanted), list[str](), 0
@@ -73,13 +73,13 @@ def _by_words(asked: Known, response: str, reference: str) -> Finding:
         if any(token in known for token in own):
             matched.append(sentence)
             at = _after(wanted, at, own)
-        elif turns(sentence) or any(token not in asked for token in own):
+        elif turns(sentence) or any(token not in question for token in own):
             return Finding(None, f"it also says {sentence!r}")
     if at < len(wanted):
         first = shown(wanted[at])
         return Finding(None, f"{first!r} is not in the answer, or in another place")
     more = [token for sentence in matched for token in tokens(without_courtesy(sentence))]
-    more = [token for token in more if token not in asked and token not in known]
+    more = [token for token in more if token not in question and token not in known]
     if more:
         return Finding(None, f"the reference does not have {shown(more[0])!r}")
     if [turn for sentence in matched for turn in turns(sentence)] != turns(reference):

@@ -42,8 +42,8 @@ def consistent(data: Mapping[str, Any]) -> Finding:
 
 
 def _stopping(plan: str, history: list[tuple[str, str]]) -> Finding:
-    came_up = Known(figures("\n".join(message for _, message in history)))
-    missing = next((figure for figure in figures(plan) if figure not in came_up), None)
+    mentioned = Known(figures("\n".join(message for _, message in history)))
+    missing = next((figure for figure in figures(plan) if figure not in mentioned), None)
     if missing:
         return Finding(False, f"{missing.text!r} of the plan did not come up yet")
     done = _DONE.search(plain(plan))

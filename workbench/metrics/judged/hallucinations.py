@@ -43,7 +43,7 @@ from workbench.metrics.judged.prompts import claims as claims_prompt
 from workbench.metrics.judged.prompts import sentences as sentences_prompt
 from workbench.metrics.judged.turn_evidence import speaker
 from workbench.metrics.judged.turn_texts import answer_text
-from workbench.metrics.judged.voting import MAX_KEPT, ask_once
+from workbench.metrics.judged.voting import MAX_TEXT, ask_once
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation, recorded_events
 from workbench.scores import cut_score
@@ -235,9 +235,9 @@ def _sentence_details(claim: Claim, sources: Sources) -> dict[str, Any]:
     return {
         "text": claim.sentence,
         "label": claim.label,
-        "rationale": claim.rationale[:MAX_KEPT],
-        "supporting": claim.supporting[:MAX_KEPT],
-        "contradicting": claim.contradicting[:MAX_KEPT],
+        "rationale": claim.rationale[:MAX_TEXT],
+        "supporting": claim.supporting[:MAX_TEXT],
+        "contradicting": claim.contradicting[:MAX_TEXT],
         "source": next((source for source in found if source), None),
         "added": claim.own,
         "origin": claim.origin,

@@ -67,9 +67,9 @@ def first_failure(turns: Sequence[MetricResult], otherwise: str) -> str:
     )
 
 
-def samples_text(asked: int, of: int) -> str:
+def samples_text(count: int, of: int) -> str:
     """Return `3 of 5 samples`, or `5 samples` if all were requested."""
-    return counted(of, "sample") if asked == of else f"{asked} of {counted(of, 'sample')}"
+    return counted(of, "sample") if count == of else f"{count} of {counted(of, 'sample')}"
 
 
 def short(reason: str) -> str:

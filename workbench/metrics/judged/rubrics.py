@@ -38,7 +38,7 @@ from workbench.metrics.judged.rubric_reply import RubricVote, read_votes
 from workbench.metrics.judged.rubric_sources import Rubric, rubrics_by_turn, untyped_ids
 from workbench.metrics.judged.turn_evidence import conversation, grounding, instructions, steps, tools
 from workbench.metrics.judged.turn_texts import answer_text, user_text
-from workbench.metrics.judged.voting import MAX_KEPT, SampledQuestion, ask, majority, still_needed
+from workbench.metrics.judged.voting import MAX_TEXT, SampledQuestion, ask, majority, still_needed
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
 
@@ -181,7 +181,7 @@ def _row(sampled: SampledQuestion[Votes], rubric: Rubric) -> dict[str, Any]:
             "missing": len(sampled.answers) - len(given),
             "unread": len(sampled.samples) - len(sampled.answers),
         },
-        "rationale": rationale[:MAX_KEPT],
+        "rationale": rationale[:MAX_TEXT],
         "asked": len(sampled.samples),
         "of": sampled.of,
     }
@@ -226,4 +226,4 @@ def _case(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) ->
 
 
 def _shown(votes: Votes) -> dict[str, dict[str, str]]:
-    return {each: {"verdict": vote.verdict, "rationale": vote.rationale[:MAX_KEPT]} for each, vote in votes.items()}
+    return {each: {"verdict": vote.verdict, "rationale": vote.rationale[:MAX_TEXT]} for each, vote in votes.items()}

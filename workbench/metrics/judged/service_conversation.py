@@ -17,7 +17,7 @@ from workbench.metrics.base import Bench, Scored, ScoreRequest, same_length
 from workbench.metrics.judged.outcome import case_result, not_applicable_turn
 from workbench.metrics.judged.service_scores import SERVICE, rated_turn
 from workbench.metrics.judged.turn_evidence import agents
-from workbench.metrics.judged.voting import MAX_KEPT
+from workbench.metrics.judged.voting import MAX_TEXT
 from workbench.model.invocation import Invocation, recorded_events
 
 
@@ -85,14 +85,14 @@ def _part(part: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
 
 def _rubrics(given: Any) -> Iterator[dict[str, Any]]:
     for number, rubric in enumerate(given if isinstance(given, list) else ()):
-        name = str(rubric.get("text") or rubric.get("id") or f"rubric_{number}")[:MAX_KEPT]
+        name = str(rubric.get("text") or rubric.get("id") or f"rubric_{number}")[:MAX_TEXT]
         yield {
             "rubric_id": name,
             "text": name,
             "origin": "service",
             "score": 1.0 if rubric.get("met") else 0.0,
             "verdict": "yes" if rubric.get("met") else "no",
-            "rationale": str(rubric.get("reasoning") or "")[:MAX_KEPT],
+            "rationale": str(rubric.get("reasoning") or "")[:MAX_TEXT],
         }
 
 

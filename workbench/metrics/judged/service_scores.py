@@ -17,7 +17,7 @@ from workbench.events import MetricResult
 from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, same_length, turn_pairs
 from workbench.metrics.judged.outcome import case_result, turn_result
 from workbench.metrics.judged.turn_texts import answer_text, user_text
-from workbench.metrics.judged.voting import MAX_KEPT
+from workbench.metrics.judged.voting import MAX_TEXT
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
 from workbench.scores import amount
@@ -68,7 +68,7 @@ def rated_turn(
     """
     error = rating.get("error")
     value = None if error else _number(rating.get("score"))
-    explanation = str(rating.get("explanation") or "")[:MAX_KEPT]
+    explanation = str(rating.get("explanation") or "")[:MAX_TEXT]
     details = {
         "explanation": explanation,
         "error": error,

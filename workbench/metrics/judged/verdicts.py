@@ -15,7 +15,7 @@ from workbench.metrics.judged.reply_text import (
     line_objects,
     values_outside_json,
 )
-from workbench.metrics.judged.voting import MAX_KEPT, SampledQuestion, majority, still_needed
+from workbench.metrics.judged.voting import MAX_TEXT, SampledQuestion, majority, still_needed
 
 _VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
 _REASONS = ("reasoning", "rationale", "explanation", "reason")
@@ -100,4 +100,4 @@ def verdict_reason(sampled: SampledQuestion[Verdict], verdict: bool | None) -> s
 
 
 def _shown(verdict: Verdict) -> dict[str, str]:
-    return {"verdict": "valid" if verdict.valid else "invalid", "rationale": verdict.reasoning[:MAX_KEPT]}
+    return {"verdict": "valid" if verdict.valid else "invalid", "rationale": verdict.reasoning[:MAX_TEXT]}

@@ -14,7 +14,7 @@ from workbench.judge.base import Judge, Question, Reply, record, reply_record
 from workbench.metrics.judged.reply_text import UnreadableError
 
 T = TypeVar("T")
-MAX_KEPT = 4_000
+MAX_TEXT = 4_000
 """Maximum characters of a rationale or an excerpt in details."""
 
 
