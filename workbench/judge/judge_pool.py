@@ -156,7 +156,7 @@ class CaseBench:
     def start_call(self) -> JudgeFault | None:
         """Count a call right before it is made. Return a fault if it must not be made."""
         if not self.run.take_call():
-            return JudgeFault("limit", f"not asked: --max-judge-calls {self.run.limits.max_calls} is reached")
+            return JudgeFault("limit", f"not sent: --max-judge-calls {self.run.limits.max_calls} is reached")
         self.tally.calls += 1
         return None
 

@@ -51,7 +51,7 @@ def fault_of(error: Exception, model: str) -> JudgeCallError:
     if status is not None:
         how = {"retryable": status in _AGAIN, "final": status in _FINAL}
         return JudgeCallError("http", _refusal(status, model, detail), str(status), _wait(error), **how)
-    return JudgeCallError("http", f"{model} could not be asked: {type(error).__name__}: {detail}")
+    return JudgeCallError("http", f"{model} could not be called: {type(error).__name__}: {detail}")
 
 
 def is_schema_refused(error: Exception) -> bool:
