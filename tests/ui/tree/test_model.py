@@ -232,7 +232,7 @@ def test_many_cases_start_closed(store: Store, make_workspace: MakeWorkspace) ->
 def test_evalsets_without_agent_stand_last(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"": {"stray": ["x"]}, "zebra": {}, "agent": {"one": ["y"]}}))
-    assert tree.groups == ["zebra", "agent", "(belongs to no agent)"]
+    assert tree.groups == ["zebra", "agent", "(no agent)"]
     assert lines(tree)[1] == "  zebra  |  no evalsets"
 
 

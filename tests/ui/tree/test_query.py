@@ -30,7 +30,7 @@ def test_a_status_may_be_cut_short(text: str, statuses: set[str]) -> None:
 
 
 def test_an_unknown_status_is_named_with_the_nearest() -> None:
-    assert parse_query(":failed x").faults == ("no :failed; did you mean :fail?",)
+    assert parse_query(":failed x").faults == ("unknown filter :failed; did you mean :fail?",)
     assert "known are :pass" in parse_query(":zzz").faults[0]
 
 

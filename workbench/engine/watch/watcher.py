@@ -198,7 +198,7 @@ class Watcher:
         listed: dict[str, list[tuple[Path, str]]] = {}
         touched = self._touched()
         for entry in self._snapshot.workspace.evalsets:
-            name = entry.agent.name if entry.agent is not None else "(belongs to no agent)"
+            name = entry.agent.name if entry.agent is not None else "(no agent)"
             mine = listed.setdefault(name, [])
             begun = bool(mine)
             mine.append((entry.file, "evalset"))

@@ -1,4 +1,4 @@
-"""Which cases are visible, in which order."""
+"""Filtering and sorting of cases."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -24,10 +24,11 @@ def arrange(
     marked: Collection[tuple[int, int]] = (),
     keep: tuple[int, int] | None = None,
 ) -> dict[int, Sequence[int]] | None:
-    """For each evalset its visible cases in order, as `Outline.orders` wants it; None where nothing is hidden or moved.
+    """Return the visible cases of each evalset in order, for `Outline.orders`. None: all, in file order.
 
-    `keep` is a case that stays visible whatever the filter says (the one under the cursor, when the filter is applied
-    again by itself). Status: worst first; score: lowest first; time: slowest first; cases that never ran come last.
+    `keep` is a case that stays visible whatever the filter says. It is under the cursor while the filter is applied
+    again by itself. Sort order: status worst first, score lowest first, time slowest first. Cases that never ran come
+    last.
     """
     if query.empty and sort == "file":
         return None
@@ -68,8 +69,8 @@ def _matching(
 
 
 def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:
-    said = verdicts.triage_state(evalset, case)
-    return said is not None and not said.earlier
+    triage = verdicts.triage_state(evalset, case)
+    return triage is not None and not triage.earlier
 
 
 def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], Any]:
@@ -82,7 +83,7 @@ def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], A
             return slowest(list(verdicts.records(evalset, case)))
         if sort == "score":
             return _LAST if view is None or view.score is None else view.score
-        # What always fails before what sometimes does.
+        # Cases that always fail come before flaky ones.
         return FACES[view.state if view else "not_run"].rank + (0.5 if verdicts.flaky(evalset, case) else 0.0)
 
     return key

@@ -1,4 +1,4 @@
-"""The tree agent → evalset → case on the screen."""
+"""The widget for the tree agent → evalset → case."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 
 class CaseTree(RowView):
-    """Draws a `Tree`. Its rows change only by the user's own keys, by `load` and by `arrange_again`; what runs
-    repaints labels and nothing else. `now` is the time since the run began, in seconds."""
+    """Draws a `Tree`.
+
+    Rows change only by the user's keys, by `load` and by `arrange_again`. A run only repaints labels. `now` is the time
+    since the run began, in seconds.
+    """
 
     def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
         super().__init__()
@@ -26,40 +29,40 @@ class CaseTree(RowView):
         self._labels = Labels((), [], verdicts, now)
 
     def load(self, workspace: "Workspace") -> None:
-        """Takes a workspace, read for the first time or again."""
+        """Load a workspace, read for the first time or again."""
         self.model.load(workspace)
         self._labels = Labels(self.model.entries, self.model.groups, self.model.verdicts, self._now)
         self._lay_out()
 
     @property
     def row(self) -> Row | None:
-        """The row under the cursor; None in an empty tree."""
+        """The row under the cursor, or None in an empty tree."""
         return self.model.cursor
 
     def set_query(self, query: Query) -> None:
-        """Filters."""
+        """Filter the cases."""
         self.model.set_query(query)
         self._lay_out()
 
     def next_sort(self) -> Sort:
-        """Sorts by the next of file, status, score, time."""
+        """Sort by the next of file, status, score and time."""
         sort = self.model.next_sort()
         self._lay_out()
         return sort
 
     def arrange_again(self) -> None:
-        """Filters and sorts by what is true now; the cursor stays on its case and on its line of the screen."""
+        """Filter and sort by the current verdicts. The cursor stays on its case and on its screen line."""
         if self.model.arranged:
             self.model.arrange_again()
             self._lay_out()
 
     def repeats_changed(self) -> None:
-        """Cases may have more or fewer repeats than they had; the cursor stays where it is, if that is still there."""
+        """Update the rows after the number of repeats changed. The cursor stays on its row, if that still exists."""
         if self.model.repeats_changed():
             self._lay_out()
 
     def go_to(self, row: Row) -> None:
-        """Puts the cursor on a row, opening what hides it."""
+        """Put the cursor on a row and open its parents."""
         before = self.cursor
         if self.model.show(row):
             self.rows_changed()
@@ -68,7 +71,7 @@ class CaseTree(RowView):
         self.move_to(position)
 
     def open_row(self) -> None:
-        """Opens the row; if it is open, goes to its first child."""
+        """Expand the row, or if it is expanded, go to its first child."""
         row = self.model.cursor
         if row is not None and self.model.outline.has_children(row):
             if self.model.outline.is_open(row):
@@ -77,7 +80,7 @@ class CaseTree(RowView):
                 self.toggle_row()
 
     def close_row(self) -> None:
-        """Closes the row; if there is nothing to close, goes to its parent."""
+        """Collapse the row, or if it is collapsed, go to its parent."""
         row = self.model.cursor
         if row is None:
             return
@@ -87,15 +90,14 @@ class CaseTree(RowView):
             self.go_to(row.parent)
 
     def toggle_row(self) -> bool:
-        """Opens or closes the row; False if it has no children."""
+        """Expand or collapse the row. Return False if it has no children."""
         toggled = self.model.toggle()
         if toggled:
             self._lay_out()
         return toggled
 
     def next_problem(self, step: int) -> bool | None:
-        """To the next (1) or previous (-1) problem. True if the search began anew at the other end, None if there is
-        none."""
+        """Go to the next (1) or previous (-1) problem. Return whether the search wrapped, or None if there is none."""
         found = self.model.problem(step)
         if found is None:
             return None
@@ -103,7 +105,7 @@ class CaseTree(RowView):
         return found[1]
 
     def mark(self) -> None:
-        """Marks the row, or ends a range, and goes one down."""
+        """Mark the row or end a range, and go one row down."""
         in_range = self.model.anchor is not None
         self.model.mark()
         self.refresh()
@@ -111,17 +113,17 @@ class CaseTree(RowView):
             self.move("down")
 
     def mark_range(self) -> None:
-        """Starts a range of marks, or ends it."""
+        """Start a range of marks, or end it."""
         self.model.mark_range()
         self.refresh()
 
     def mark_all(self) -> None:
-        """Marks every case that the filter lets through; where all are, unmarks them."""
+        """Mark all filtered cases, or unmark them if all are marked."""
         self.model.marks.toggle(self.model.outline.all_cases())
         self.refresh()
 
     def drop_marks(self) -> bool:
-        """Gives up a range, else takes back the marks; False if there were none."""
+        """Drop the range, or else all marks. Return False if there were none."""
         dropped = self.model.drop_marks()
         if dropped:
             self.refresh()
@@ -134,7 +136,7 @@ class CaseTree(RowView):
         return self.refresh_rows(self.model.touched(changed, self._visible()))
 
     def tick(self) -> int:
-        """Paints the rows that show how long they have been running; returns how many."""
+        """Paint the rows that show a running time. Return how many."""
         rows = ((position, self.model.outline.row(position)) for position in self._visible())
         state = self.model.verdicts.state
         return self.refresh_rows(
@@ -144,15 +146,19 @@ class CaseTree(RowView):
     # RowView
 
     def row_count(self) -> int:
+        """Return the number of visible rows."""
         return len(self.model.outline)
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the two sides of a row."""
         return self._labels.pieces(self.model.outline, self.model.outline.row(position), width)
 
     def is_marked(self, position: int) -> bool:
+        """Return whether the row is marked."""
         return self.model.is_marked(position)
 
     def moved(self) -> None:
+        """Pass the cursor to the model, and paint a range that grew or shrank."""
         self.model.stand_on(self._cursor)
         if self.model.anchor is not None:
             self.refresh()
@@ -163,7 +169,7 @@ class CaseTree(RowView):
         return range(top, min(top + self.size.height, len(self.model.outline)))
 
     def _lay_out(self) -> None:
-        """Takes over the rows of the model, with the cursor on the same line of the screen as before."""
+        """Show the model's rows again, with the cursor on the same screen line."""
         line = max(0, self._cursor - self.scroll_offset.y)
         self._cursor = self.model.position
         self.rows_changed()

@@ -1,4 +1,4 @@
-"""What stands in the rows of the tree, as pieces of safe text with the names of their styles."""
+"""Texts of the tree's rows, as pieces of safe text with the names of their styles."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -39,26 +39,29 @@ _WORDS_FROM = 34
 _CAUSE_FROM = 40
 _RATE_FROM = 52
 _NAME = 2
-"""Which piece of a case's row its name is, behind the indent and the sign of its verdict."""
+"""Index of the name in a case's row, after the indent and the verdict's sign."""
 _GAP = 1
 _SHORTEST = 6
 _READABLE = 24
-"""Cells of a name that no reason takes."""
+"""Cells of a name that are never cut for a reason."""
 _SHORT_REASON = 14
 
 
 def label(text: str) -> str:
-    """Foreign text as a name in a list: one safe line without the joiners that make emoji of unclear width."""
+    """Return a name as one safe line, without the joiners that make the width of emoji unclear."""
     return one_line(text, limit=200).translate(_NO_JOINERS)
 
 
 def style_of(status: Status) -> str:
-    """The name of the component class of a status."""
+    """Return the component class of a status."""
     return FACES[status].variable.removeprefix("status-")
 
 
 class Labels:
-    """Makes the two sides of a row. `names` are the groups' names; `now` is the time since the run began, seconds."""
+    """Makes the two sides of a row.
+
+    `names` are those of the groups. `now` is the time since the run began, in seconds.
+    """
 
     def __init__(
         self, entries: "tuple[EvalsetEntry, ...]", names: list[str], verdicts: Verdicts, now: Callable[[], float]
@@ -68,7 +71,7 @@ class Labels:
         self._names = [label(name) for name in names]
 
     def pieces(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
-        """The left and right side of `row`."""
+        """Return the left and right side of `row`."""
         match row.kind:
             case "all":
                 counts = self._verdicts.total(range(len(self._entries)))
@@ -78,7 +81,7 @@ class Labels:
             case "evalset":
                 return self._evalset(outline, row, width)
             case "case":
-                return _marks_in_sight(*self._case(outline, row, width), width)
+                return _keep_signs_visible(*self._case(outline, row, width), width)
         return self._repeat(row)
 
     def _agent(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
@@ -93,7 +96,7 @@ class Labels:
     def _evalset(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
         left = [("  " + _arrow(outline, row), "muted"), (label(entry.document.eval_set_id or entry.file.name), "")]
-        left += self._found((row.evalset, WHOLE_FILE), width)
+        left += self._check_sign((row.evalset, WHOLE_FILE), width)
         counts = self._verdicts.counts[row.evalset]
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
@@ -119,7 +122,7 @@ class Labels:
             left.append(
                 (" ↓" if self._verdicts.flips[pair] else " ↑", "failed" if self._verdicts.flips[pair] else "passed")
             )
-        left += self._found(pair, width)
+        left += self._check_sign(pair, width)
         right: Pieces = []
         if view is not None and len(view.refs) > 1:
             left[0] = ("  " + _arrow(outline, row), "muted")
@@ -128,12 +131,14 @@ class Labels:
             right = [*_other_criteria(self._verdicts.store.records[view.worst]), *self._repeated(pair, view, width)]
         elif view is not None:
             right = self._outcome(view, self._verdicts.store.records[view.worst], width)
-        right = self._said(pair, left, right, width)
-        return self._stale(pair, left, right, width), right
+        right = self._with_triage(pair, left, right, width)
+        return self._with_stale(pair, left, right, width), right
 
     def _repeated(self, pair: tuple[int, int], view: View, width: int) -> Pieces:
-        """`3/5 60 % flaky agent`, of a case with several executions; as long as some are to come, how many of how
-        many have a verdict."""
+        """Return the rate of a case with several executions, such as `3/5 60 % flaky agent`.
+
+        While some are still to come, it says how many have a verdict.
+        """
         rate, style = view.rate, style_of(view.state)
         if view.state in ("running", "queued"):
             so_far = f"{rate.passed}/{rate.total} " if rate.total else ""
@@ -153,17 +158,19 @@ class Labels:
             pieces.append((f" {CAUSES[case.kind]}", "muted"))
         return pieces
 
-    def _found(self, pair: tuple[int, int], width: int) -> Pieces:
-        """The sign that `check` found something wrong, and where there is room, how bad."""
+    def _check_sign(self, pair: tuple[int, int], width: int) -> Pieces:
+        """Return the sign for problems found by `check`, with the severity if there is room."""
         worst = self._verdicts.check_results.get(pair)
         if worst is None:
             return []
         face = CHECKED[worst]
         return [(f" {face.glyph}{face.word if width >= _WORDS_FROM else ''}", face.variable.removeprefix("status-"))]
 
-    def _stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
-        """Return the left side with the sign that the verdict is stale, and where there is room, why. A long name is
-        cut for a short reason, as long as enough of it is left."""
+    def _with_stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
+        """Return the left side with the sign for a stale verdict, and the reason if there is room.
+
+        A long name is cut for a short reason, as long as enough of the name is left.
+        """
         changes = self._verdicts.stale.get(pair)
         if not changes:
             return left
@@ -172,17 +179,16 @@ class Labels:
         room = max(room, min(spare, _SHORT_REASON))
         return [*left, (f" {stale_mark(changes, room)}", STALE.variable.removeprefix("status-"))]
 
-    def _said(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
-        """Return the right side with the sign that the user said what the verdict is worth, and where there is room,
-        what."""
-        said = self._verdicts.triage_state(*pair)
-        if said is None:
+    def _with_triage(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
+        """Return the right side with the sign for a triaged verdict, and the triage if there is room."""
+        triage = self._verdicts.triage_state(*pair)
+        if triage is None:
             return right
-        face = TRIAGED_EARLIER if said.earlier else TRIAGED
-        word = f"{one_line(said.word, limit=24)} "
+        face = TRIAGED_EARLIER if triage.earlier else TRIAGED
+        word = f"{one_line(triage.word, limit=24)} "
         taken = sum(cell_len(text) for text, _ in (*left, *right)) + cell_len(word) + 4
         taken += cell_len(f" {STALE.glyph}") if self._verdicts.stale.get(pair) else 0
-        # On the right, where a long name cannot push it out of sight.
+        # On the right, so that a long name cannot push it off the row.
         return [(f"{face.glyph} {word if taken <= width else ''}", "accent"), *right]
 
     def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
@@ -215,9 +221,11 @@ class Labels:
         return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
 
 
-def _marks_in_sight(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
-    """The row of a case with its name cut, so that the signs behind the name are not: that a verdict changed is worth
-    more than the end of a name."""
+def _keep_signs_visible(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
+    """Cut the name of a case, so that the signs after it are visible.
+
+    A sign for a changed verdict is more important than the end of a name.
+    """
     name, style = left[_NAME]
     over = sum(cell_len(text) for text, _ in (*left, *right)) + _GAP - width
     if over > 0 and len(left) > _NAME + 1:
@@ -226,7 +234,7 @@ def _marks_in_sight(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pi
 
 
 def _marks(record: CaseRecord) -> Pieces:
-    """Return the signs for criteria that are not in the file, for rules that judged, and for votes that disagree."""
+    """Return the signs for criteria that are not in the file, rules that judged, and split votes."""
     marks = _other_criteria(record)
     if any(map(is_heuristic, record.scores.values())):
         marks.append((f"{HEURISTIC.glyph} ", "not-evaluated"))

@@ -1,6 +1,6 @@
-"""What the tree of cases is, without drawing it: rows, cursor, what is open, filtered, sorted and marked.
+"""The tree of cases without its drawing: rows, cursor, open rows, filter, order and marks.
 
-The cursor is a row, not a number: it stays on its case whatever happens around it.
+The cursor is a row, not a number, so it stays on its case whatever happens around it.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Marks:
-    """A set of (evalset, case)."""
+    """The marked cases, as (evalset, case)."""
 
     def __init__(self) -> None:
         self._cases: set[tuple[int, int]] = set()
@@ -33,11 +33,11 @@ class Marks:
         return pair in self._cases
 
     def count(self, evalset: int) -> int:
-        """How many cases of an evalset are marked."""
+        """Return the number of marked cases of an evalset."""
         return self._counts[evalset]
 
     def toggle(self, cases: Iterable[tuple[int, int]]) -> None:
-        """Marks all of them; where all are marked already, unmarks them."""
+        """Mark these cases, or unmark them if all are marked already."""
         wanted = set(cases)
         if wanted <= self._cases:
             self._cases -= wanted
@@ -46,12 +46,12 @@ class Marks:
         self._recount()
 
     def add(self, cases: Iterable[tuple[int, int]]) -> None:
-        """Marks all of them."""
+        """Mark these cases."""
         self._cases.update(cases)
         self._recount()
 
     def clear(self) -> None:
-        """Marks nothing."""
+        """Unmark all cases."""
         self._cases.clear()
         self._counts.clear()
 
@@ -60,8 +60,8 @@ class Marks:
 
 
 OPEN_AT_FIRST = 100
-"""Up to so many cases all evalsets start open."""
-NO_AGENT = "(belongs to no agent)"
+"""Most cases with which all evalsets start open."""
+NO_AGENT = "(no agent)"
 
 
 class Tree:
@@ -74,14 +74,14 @@ class Tree:
         self.sort: Sort = "file"
         self.entries: tuple[EvalsetEntry, ...] = ()
         self.groups: list[str] = []
-        """The names of the rows of level one: agents, and at the end what belongs to none."""
+        """The names of the top rows: agents, and last the evalsets without an agent."""
         self.outline = Outline((), (), verdicts.repeats)
         self.cursor: Row | None = None
         self.anchor: Row | None = None
-        """Where a range of marks began."""
+        """The row where a range of marks began."""
 
     def load(self, workspace: "Workspace") -> None:
-        """Takes a workspace, read for the first time or again; cursor, marks and what is open stay, by name."""
+        """Load a workspace, read for the first time or again. Cursor, marks and open rows are kept by name."""
         names = Names(self.entries, self.groups)
         marked, cursor = names.cases(self.marks), names.of(self.cursor or ALL)
         closed = {names.of(row) for row in self.outline.closed}
@@ -105,11 +105,11 @@ class Tree:
 
     @property
     def position(self) -> int:
-        """Where the cursor's row stands."""
+        """The position of the cursor's row."""
         return self.outline.nearest(self.cursor) if self.cursor else 0
 
     def stand_on(self, position: int) -> None:
-        """Puts the cursor on the row at a position."""
+        """Put the cursor on the row at a position."""
         self.cursor = self.outline.row(position) if position < len(self.outline) else None
 
     def row_of(self, evalset: int, case: int = -1) -> Row:
@@ -117,19 +117,23 @@ class Tree:
         return Row("case" if case >= 0 else "evalset", self.outline.group_of[evalset], evalset, case)
 
     def targets(self) -> list[tuple[int, int]]:
-        """What an action is about, as (evalset, case): the marked cases in the order of the files, else all that the
-        filter lets through at and below the cursor."""
+        """Return the cases that an action applies to, as (evalset, case).
+
+        These are the marked cases in file order, else all filtered cases at and below the cursor.
+        """
         if len(self.marks):
             return sorted(self.marks)
         return self.outline.cases(self.cursor) if self.cursor else []
 
     def names(self) -> Names:
-        """By what rows are called now: `found_again` finds them by it after the folder was read again."""
+        """Return the current names of the rows, for `found_again` after the folder was read again."""
         return Names(self.entries, self.groups)
 
     def found_again(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The cases that `pairs` were when `names` was taken, as far as they are still there, in the order of the
-        files."""
+        """Return the current numbers of cases that were `pairs` when `names` was taken.
+
+        Cases that are gone are left out. The order is that of the files.
+        """
         if names.entries is self.entries:
             return sorted(pairs)
         rows = self.names().rows(names.cases(pairs), self.outline)
@@ -138,31 +142,31 @@ class Tree:
     # Filter and order
 
     def set_query(self, query: Query) -> None:
-        """Filters; what is closed opens, so that what matches is seen."""
+        """Filter the cases. Closed rows open, so that matches are visible."""
         self.query = query
         if not query.empty:
             self.outline.closed.clear()
         self._arrange(None)
 
     def next_sort(self) -> Sort:
-        """Sorts by the next of file, status, score, time."""
+        """Sort by the next of file, status, score and time."""
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
         self._arrange(None)
         return self.sort
 
     @property
     def arranged(self) -> bool:
-        """Whether anything is hidden or moved by a filter or an order."""
+        """Whether a filter or an order hides or moves anything."""
         return not (self.query.empty and self.sort == "file")
 
     def arrange_again(self) -> None:
-        """Filters and sorts by what is true now; the case under the cursor stays, whatever the filter says."""
+        """Filter and sort by the current verdicts. The case under the cursor stays visible."""
         if self.arranged:
             row = self.cursor
             self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
 
     def repeats_changed(self) -> bool:
-        """Cases may have more or fewer repeats than they had; whether that changed the rows."""
+        """Update the rows after the number of repeats changed. Return whether the rows changed."""
         if not self.outline.opened:
             return False
         self.outline.rebuild()
@@ -172,16 +176,16 @@ class Tree:
     # Opening
 
     def show(self, row: Row) -> bool:
-        """Puts the cursor on a row, opening what hides it; whether that changed the rows."""
-        hidden = self.outline.find(row) is None
-        if hidden:
+        """Put the cursor on a row and open its parents. Return whether the rows changed."""
+        was_closed = self.outline.find(row) is None
+        if was_closed:
             self.outline.reveal(row)
             self.outline.rebuild()
         self.stand_on(self.outline.nearest(row))
-        return hidden
+        return was_closed
 
     def toggle(self) -> bool:
-        """Opens or closes the row under the cursor; False if it has no children."""
+        """Expand or collapse the row under the cursor. Return False if it has no children."""
         row = self.cursor
         if row is None or row == ALL or not self.outline.has_children(row):
             return False
@@ -191,8 +195,10 @@ class Tree:
         return True
 
     def problem(self, step: int) -> tuple[Row, bool] | None:
-        """The next (1) or previous (-1) case that failed or ended in an error, and whether the search began anew at
-        the other end. None if there is none."""
+        """Return the next (1) or previous (-1) case that failed or ended in an error, and whether the search wrapped.
+
+        Return None if there is none.
+        """
         everything = self.outline.all_cases()
         here = self.outline.cases(self.cursor)[:1] if self.cursor else []
         start = everything.index(here[0]) if here else 0
@@ -207,14 +213,14 @@ class Tree:
     # Marks
 
     def mark(self) -> None:
-        """Marks the cases of the row under the cursor, or unmarks them; ends a range."""
+        """Mark or unmark the cases of the row under the cursor, or end a range."""
         if self.anchor is not None:
             self.mark_range()
         elif self.cursor is not None:
             self.marks.toggle(self.outline.cases(self.cursor))
 
     def mark_range(self) -> None:
-        """Starts a range at the cursor; the second time marks all cases from there to the cursor."""
+        """Start a range at the cursor. The second call marks all cases from there to the cursor."""
         if self.anchor is None:
             self.anchor = self.cursor
             return
@@ -223,14 +229,14 @@ class Tree:
         self.anchor = None
 
     def range(self) -> range:
-        """The positions from the anchor to the cursor; none without an anchor."""
+        """Return the positions from the anchor to the cursor, or none without an anchor."""
         if self.anchor is None:
             return range(0)
         ends = self.outline.nearest(self.anchor), self.position
         return range(min(ends), max(ends) + 1)
 
     def drop_marks(self) -> bool:
-        """Gives up a range, else takes back all marks; False if there were none."""
+        """Drop the range, or else all marks. Return False if there were none."""
         if self.anchor is not None:
             self.anchor = None
             return True
@@ -239,7 +245,7 @@ class Tree:
         return marked
 
     def is_marked(self, position: int) -> bool:
-        """Whether the row is marked: for a heading, whether all below it is."""
+        """Return whether the row is marked. For a heading, whether all cases below it are."""
         if position in self.range():
             return True
         if not len(self.marks):
@@ -252,13 +258,13 @@ class Tree:
         return 0 < total == sum(self.marks.count(evalset) for evalset in members)
 
     def members(self, row: Row) -> Sequence[int]:
-        """The evalsets at or below a row."""
+        """Return the evalsets at or below a row."""
         if row.kind == "all":
             return range(len(self.entries))
         return self.outline.evalsets[row.agent] if row.kind == "agent" else (row.evalset,)
 
     def touched(self, changed: Iterable[tuple[int, int]], visible: Iterable[int]) -> list[int]:
-        """Of the visible positions, those whose row shows something of the changed cases."""
+        """Return those of the visible positions whose row shows something of the changed cases."""
         changed = set(changed)
         evalsets = {evalset for evalset, _ in changed}
         groups = {self.outline.group_of[evalset] for evalset in evalsets}
@@ -279,7 +285,10 @@ class Tree:
 
 
 def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:
-    """The names of level one and the evalsets of each: the agents of the target and those that evalsets belong to."""
+    """Return the names of the top rows and the evalsets of each.
+
+    Top rows are the agents of the target, and those that own its evalsets.
+    """
     mine: dict[str, list[int]] = {}
     for number, entry in enumerate(workspace.evalsets):
         mine.setdefault(entry.agent.name if entry.agent else NO_AGENT, []).append(number)

@@ -1,7 +1,7 @@
-"""Agents, evalsets and cases as rows: which row stands where, for 50 000 cases without an object for each.
+"""Agents, evalsets and cases as rows, for 50,000 cases without an object for each.
 
-What is visible is kept as a few blocks (a heading, or a stretch of cases of one evalset); a row is made when it is
-asked for.
+Visible rows are stored as a few blocks: a heading, or a sequence of cases of one evalset. A row is made when it is
+needed.
 """
 
 from bisect import bisect_right
@@ -17,8 +17,11 @@ Kind: TypeAlias = Literal["all", "agent", "evalset", "case", "repeat"]
 
 
 class Row(NamedTuple):
-    """One row. `agent` counts the outline's groups, `evalset` the workspace's evalsets, `case` the cases of its file,
-    all from 0; `repeat` from 1. What does not apply is -1."""
+    """One row of the tree.
+
+    `agent` is an index into the outline's groups, `evalset` into the workspace's evalsets, `case` into the cases of its
+    file, all from 0. `repeat` counts from 1. -1 means not applicable.
+    """
 
     kind: Kind
     agent: int = -1
@@ -28,6 +31,7 @@ class Row(NamedTuple):
 
     @property
     def parent(self) -> "Row | None":
+        """The row above this one in the tree, or None for the first row."""
         match self.kind:
             case "repeat":
                 return Row("case", self.agent, self.evalset, self.case)
@@ -41,7 +45,7 @@ class Row(NamedTuple):
 
 
 ALL = Row("all")
-"""The first row: everything. It cannot be closed."""
+"""The first row, for everything. It cannot be closed."""
 
 
 class _Block(NamedTuple):
@@ -53,8 +57,11 @@ class _Block(NamedTuple):
 
 @dataclass
 class Outline:
-    """`evalsets[g]` are the evalsets of group g, `sizes[e]` the number of cases of evalset e. `repeats(e, c)` is how
-    often a case ran in its last run. After a change of `orders` or of what is open, `rebuild` must be called."""
+    """The rows of a tree and their positions.
+
+    `evalsets[g]` are the evalsets of group g, `sizes[e]` is the number of cases of evalset e. `repeats(e, c)` is how
+    often a case ran in its last run. Call `rebuild` after a change of `orders` or of the open rows.
+    """
 
     evalsets: Sequence[Sequence[int]]
     sizes: Sequence[int]
@@ -62,11 +69,11 @@ class Outline:
 
     def __post_init__(self) -> None:
         self.orders: Mapping[int, Sequence[int]] | None = None
-        """Filter and sort: for each evalset its visible cases in order. None: all, as in the files."""
+        """The filtered and sorted cases of each evalset. None: all, in file order."""
         self.closed: set[Row] = set()
-        """Agents and evalsets that show no children."""
+        """Agents and evalsets that are collapsed."""
         self.opened: set[Row] = set()
-        """Cases that show their repeats."""
+        """Cases that are expanded into their repeats."""
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
         self._headings: dict[Row, int] = {}
@@ -78,7 +85,7 @@ class Outline:
         return self._length
 
     def rebuild(self) -> None:
-        """Lays the rows out again."""
+        """Compute the rows again."""
         self._blocks, self._starts, self._headings, self._positions, self._length = [], [], {}, {}, 0
         if self.orders is None or any(self.orders.values()):
             self._heading(ALL)
@@ -93,11 +100,15 @@ class Outline:
                     self._add_evalset(Row("evalset", group, evalset))
 
     def order(self, evalset: int) -> Sequence[int]:
-        """The visible cases of an evalset, whether it is open or not."""
+        """Return the filtered cases of an evalset, whether it is open or not."""
         return range(self.sizes[evalset]) if self.orders is None else self.orders.get(evalset, ())
 
     def row(self, position: int) -> Row:
-        """The row at a position from 0; IndexError outside."""
+        """Return the row at a position from 0.
+
+        Raises:
+            IndexError: there is no such position.
+        """
         if not 0 <= position < self._length:
             raise IndexError(position)
         number = bisect_right(self._starts, position) - 1
@@ -108,7 +119,7 @@ class Outline:
         return head if kind != "repeat" else head._replace(kind="repeat", repeat=inside + 1)
 
     def find(self, row: Row) -> int | None:
-        """The position of a row, None if it is not visible."""
+        """Return the position of a row, or None if it is not visible."""
         if row.kind in ("all", "agent", "evalset"):
             return self._headings.get(row)
         heading = self._headings.get(Row("evalset", row.agent, row.evalset))
@@ -125,7 +136,7 @@ class Outline:
         return position + row.repeat if parent in self.opened and row.repeat <= self.repeats(*row[2:4]) else None
 
     def nearest(self, row: Row) -> int:
-        """The position of a row, or of the closest one above it that is visible; 0 if there is none."""
+        """Return the position of a row, else of its closest visible parent, else 0."""
         candidate: Row | None = row
         while candidate is not None:
             if (position := self.find(candidate)) is not None:
@@ -134,10 +145,11 @@ class Outline:
         return 0
 
     def is_open(self, row: Row) -> bool:
-        """Whether the row shows children, had it any."""
+        """Return whether the row is expanded. It need not have children."""
         return row in self.opened if row.kind == "case" else row.kind != "repeat" and row not in self.closed
 
     def has_children(self, row: Row) -> bool:
+        """Return whether there is anything to expand in the row."""
         match row.kind:
             case "all":
                 return len(self) > 1
@@ -150,14 +162,14 @@ class Outline:
         return False
 
     def reveal(self, row: Row) -> None:
-        """Opens what hides the row, which need not be there yet; the caller rebuilds."""
+        """Expand the parents of a row, which need not be there yet. The caller rebuilds."""
         parent = row.parent
         while parent is not None:
             (self.opened.add if parent.kind == "case" else self.closed.discard)(parent)
             parent = parent.parent
 
     def cases(self, row: Row) -> list[tuple[int, int]]:
-        """All visible-by-filter cases at and below a row, as (evalset, case), in order, open or not."""
+        """Return all filtered cases at and below a row as (evalset, case), in order, open or not."""
         match row.kind:
             case "all":
                 return [pair for group in range(len(self.evalsets)) for pair in self.cases(Row("agent", group))]
@@ -168,7 +180,7 @@ class Outline:
         return [(row.evalset, row.case)]
 
     def count(self, row: Row) -> int:
-        """How many cases the filter lets through at and below a row."""
+        """Return the number of filtered cases at and below a row."""
         match row.kind:
             case "all":
                 return sum(self.count(Row("agent", group)) for group in range(len(self.evalsets)))
@@ -179,7 +191,7 @@ class Outline:
         return 1
 
     def all_cases(self) -> list[tuple[int, int]]:
-        """Every case that the filter lets through, in the order of the rows."""
+        """Return all filtered cases, in the order of the rows."""
         return self.cases(ALL)
 
     def _add_evalset(self, head: Row) -> None:
@@ -216,11 +228,11 @@ class Outline:
 
 
 Name: TypeAlias = tuple[str, ...]
-"""(), (agent,), (agent, file), (agent, file, eval id) or (agent, file, eval id, repeat)."""
+"""() or (agent,) or (agent, file) or (agent, file, eval ID) or (agent, file, eval ID, repeat)."""
 
 
 class Names:
-    """Translates rows of one reading of the workspace to names and back."""
+    """Translates the rows of one reading of the workspace to names and back."""
 
     def __init__(self, entries: "Sequence[EvalsetEntry]", groups: Sequence[str]) -> None:
         self.entries, self._groups = entries, groups
@@ -228,7 +240,7 @@ class Names:
         self._cases: dict[int, dict[str, int]] = {}
 
     def of(self, row: Row) -> Name:
-        """The name of a row."""
+        """Return the name of a row."""
         if row.kind == "all":
             return ()
         if row.kind == "agent":
@@ -241,11 +253,11 @@ class Names:
         return (agent, entry.relative, eval_id, *([str(row.repeat)] if row.kind == "repeat" else []))
 
     def cases(self, pairs: Iterable[tuple[int, int]]) -> set[Name]:
-        """The names of cases given as (evalset, case)."""
+        """Return the names of cases given as (evalset, case)."""
         return {self.of(Row("case", -1, *pair)) for pair in pairs}
 
     def row(self, name: Name, outline: Outline) -> Row:
-        """The row of that name or of what is left of it: its evalset, its agent, or everything."""
+        """Return the row with this name, or its closest parent that still exists."""
         if len(name) > 1 and name[1] in self._evalsets:
             evalset = self._evalsets[name[1]]
             group = outline.group_of[evalset]
@@ -256,7 +268,7 @@ class Names:
         return Row("agent", self._groups.index(name[0])) if name and name[0] in self._groups else ALL
 
     def rows(self, names: Iterable[Name], outline: Outline) -> set[Row]:
-        """The rows of those names that are all there."""
+        """Return the rows of those names that still exist."""
         depth = {"all": 0, "agent": 1, "evalset": 2, "case": 3, "repeat": 4}
         found = ((name, self.row(name, outline)) for name in names)
         return {row for name, row in found if depth[row.kind] == len(name)}

@@ -1,6 +1,6 @@
-"""What is typed after `/`: words, `:status`, `metric<0.8`; all kinds must hold, of several statuses one.
+"""Queries typed after `/`: words, `:status` and `metric<0.8`.
 
-refund :fail trajectory<1
+All kinds must match, but only one of several statuses. Example: refund :fail trajectory<1
 """
 
 import difflib
@@ -39,13 +39,14 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class MetricTest:
-    """Holds where a metric whose name contains `name` has such a score."""
+    """A condition on the score of metrics whose name contains `name`."""
 
     name: str
     operator: str
     value: float
 
     def holds(self, record: CaseRecord) -> bool:
+        """Return whether a metric of the record matches."""
         compare = _OPERATORS[self.operator]
         return any(
             result.score is not None and compare(result.score, self.value)
@@ -56,7 +57,10 @@ class MetricTest:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`words` are in small letters; `statuses` empty means any. `faults` says what was not understood."""
+    """A parsed query.
+
+    `words` are lowercase. Empty `statuses` match any. `faults` names what was not understood.
+    """
 
     text: str = ""
     words: tuple[str, ...] = ()
@@ -67,23 +71,23 @@ class Query:
     changed: bool = False
     flaky: bool = False
     triaged: bool | None = None
-    """Whether the user has said what the verdict is worth, of the answer and verdict there are now; None: either."""
+    """Whether the case's current answer and verdict are triaged. None: either."""
     faults: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether everything gets through."""
+        """Whether the query matches everything."""
         flags = (self.marked, self.stale, self.changed, self.flaky)
         return not (self.words or self.statuses or self.metrics or any(flags)) and (self.triaged is None)
 
     def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
-        """Whether one of the records satisfies each of the metric tests."""
+        """Return whether each metric condition matches one of the records."""
         kept = list(records)
         return all(any(test.holds(record) for record in kept) for test in self.metrics)
 
 
 def parse_query(text: str) -> Query:
-    """What `text` asks for. Never raises; a token that is nothing is named in `faults`."""
+    """Parse a query. Never raises. Unknown tokens are named in `faults`."""
     words: list[str] = []
     statuses: set[Status] = set()
     metrics: list[MetricTest] = []
@@ -117,4 +121,6 @@ def parse_query(text: str) -> Query:
 def _unknown(name: str) -> str:
     known = [*STATUS_NAMES, *_FLAGS]
     near = difflib.get_close_matches(name, known, n=1)
-    return f"no :{name}; " + (f"did you mean :{near[0]}?" if near else "known are " + " ".join(f":{n}" for n in known))
+    return f"unknown filter :{name}; " + (
+        f"did you mean :{near[0]}?" if near else "known: " + " ".join(f":{n}" for n in known)
+    )

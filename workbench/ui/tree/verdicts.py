@@ -1,4 +1,4 @@
-"""The newest verdict of every case of the workspace, and the counts of every level, kept up to date by events."""
+"""The newest verdict of each case and the counts of each level, updated by events."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from workbench.repeats.summary import CaseRepeats
 
 WHOLE_FILE = -1
-"""Stands for a case's number where the file as a whole has the verdict: it could not be read."""
+"""Case number that stands for the whole file, which has the verdict if it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a row shows of a case: `refs` its executions in its newest run, `worst` the one that decided `state`.
-    `score` is that of the criterion that came out worst against its `threshold`."""
+    """The verdict that a row shows for a case.
+
+    `refs` are the executions in its newest run, `worst` the one that decided `state`. `score` and `threshold` are those
+    of the criterion that came out worst.
+    """
 
     refs: tuple[CaseRef, ...]
     worst: CaseRef
@@ -45,11 +48,11 @@ class View:
     score: float | None
     threshold: float
     rate: PassRate
-    """How often it passed, of the executions that count."""
+    """Pass rate of the executions that count."""
 
 
 class Verdicts:
-    """Reads a store for the evalsets of a workspace. `changed` collects (evalset, case) until somebody clears it."""
+    """Verdicts of a workspace's cases, read from a store. `changed` collects (evalset, case) until it is cleared."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -57,13 +60,13 @@ class Verdicts:
         self.counts: list[Counter[Status]] = []
         self.changed: set[tuple[int, int]] = set()
         self.stale: dict[tuple[int, int], tuple[Change, ...]] = {}
-        """Cases whose newest verdict was made with other inputs → which of them changed."""
+        """Cases with a stale verdict, and which of its inputs changed."""
         self.stale_text = "", ""
-        """How many cases are stale and why, in full and in short."""
+        """Number of stale cases and the reason, in full and in short."""
         self.flips: dict[tuple[int, int], bool] = {}
-        """Cases whose verdict is another one than before → whether it is worse."""
+        """Cases whose verdict changed, and whether it got worse."""
         self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
-        """Cases, and with WHOLE_FILE evalsets, that `check` found something wrong with."""
+        """Worst severity of `check` for each case, and with WHOLE_FILE for each evalset."""
         self.triage = TriageBook()
         self.imports = ImportResults()
         self._entries: Sequence[EvalsetEntry] = ()
@@ -73,11 +76,11 @@ class Verdicts:
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
-        """Takes the evalsets of a (newly read) workspace; verdicts known so far find their cases again by id."""
+        """Use the evalsets of a (newly read) workspace. Known verdicts are matched to cases by ID."""
         self._entries = entries
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
-        # By position, which may be another case's now: they are worked out again.
+        # These are by position, which may now be another case. They are computed again.
         self.check_results = {}
         self.mark_stale({})
         self.mark_flips({})
@@ -87,7 +90,7 @@ class Verdicts:
             self._review(file, eval_id)
 
     def apply(self, event: Event) -> None:
-        """Takes in an event that the store has applied already."""
+        """Apply an event, after the store has applied it."""
         match event:
             case RunStarted():
                 self._start(event)
@@ -103,28 +106,28 @@ class Verdicts:
                     self._review(file, eval_id)
 
     def place(self, file: str, eval_id: str) -> tuple[int, int] | None:
-        """Where a case stands; None if it is not there."""
+        """Return the position of a case as (evalset, case), or None if it does not exist."""
         evalset = self._files.get(file)
         number = None if evalset is None else self.number(evalset, eval_id)
         return None if evalset is None or number is None else (evalset, number)
 
     def mark_stale(self, stale: "dict[tuple[int, int], tuple[Change, ...]]") -> None:
-        """Take in which cases are stale, and why."""
+        """Set which cases are stale, and why."""
         self.changed |= _differing(self.stale, stale)
         self.stale, self.stale_text = stale, stale_count(stale.values())
 
     def mark_flips(self, turned: dict[tuple[int, int], bool]) -> None:
-        """Take in which cases have another verdict than before, and whether it is worse."""
+        """Set which cases changed their verdict, and whether it got worse."""
         self.changed |= _differing(self.flips, turned)
         self.flips = turned
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
-        """Takes in what `check` found."""
+        """Set what `check` found."""
         self.changed |= _differing(self.check_results, found)
         self.check_results = found
 
     def recall(self, refs: Iterable[CaseRef]) -> None:
-        """The store has these executions of earlier sessions; cases of which this one knows newer ones keep those."""
+        """Add executions of earlier sessions, which the store has. Newer verdicts of this session stay."""
         found: dict[tuple[str, str], list[CaseRef]] = {}
         for ref in refs:
             found.setdefault(ref.name, []).append(ref)
@@ -136,30 +139,32 @@ class Verdicts:
                 self._review(*name)
 
     def refresh(self, ref: CaseRef) -> None:
-        """The store has another record of this execution."""
+        """Update the case of this execution after the store replaced its record."""
         self._review(*ref.name)
 
     def state(self, evalset: int, case: int) -> Status:
+        """Return the status of a case, `not_run` if it never ran."""
         view = self.views.get((evalset, case))
         return view.state if view else "not_run"
 
     def repeats(self, evalset: int, case: int) -> int:
+        """Return how often a case runs or ran in its newest run."""
         view = self.views.get((evalset, case))
         return len(view.refs) if view else 0
 
     def flaky(self, evalset: int, case: int) -> bool:
-        """Whether a case passed in some of its repeats and not in others."""
+        """Return whether a case passed in some of its repeats but not in all."""
         view = self.views.get((evalset, case))
         return view is not None and view.rate.flaky
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
-        """The repeats of a case taken together; None where it was executed once, or never."""
+        """Return the repeats of a case taken together, or None if it ran once or never."""
         from workbench.repeats.summary import summarize
 
         view = self.views.get((evalset, case))
         if view is None or len(view.refs) < 2:
             return None
-        # A view is another object as soon as anything came of one of its executions.
+        # Each change of an execution makes a new view.
         known = self._accounts.get((evalset, case))
         if known is None or known[0] is not view:
             until = self.store.records[view.worst].until_sure
@@ -168,31 +173,31 @@ class Verdicts:
         return known[1]
 
     def records(self, evalset: int, case: int) -> Iterator[CaseRecord]:
-        """All executions of a case in its newest run."""
+        """Return the records of all executions of a case in its newest run."""
         view = self.views.get((evalset, case))
         return (self.store.records[ref] for ref in (view.refs if view else ()))
 
     def record(self, evalset: int, case: int, repeat: int = -1) -> CaseRecord | None:
-        """One execution: the one asked for, or the one that decided; None if it never ran."""
+        """Return the record of one repeat, else of the deciding one, or None if the case never ran."""
         view = self.views.get((evalset, case))
         if view is None:
             return None
         return self.store.records[view.refs[repeat - 1] if 0 < repeat <= len(view.refs) else view.worst]
 
     def total(self, evalsets: Iterable[int]) -> Counter[Status]:
-        """How many cases of these evalsets are in which state; those that never ran are not counted."""
+        """Count the cases of these evalsets by status, without those that never ran."""
         total: Counter[Status] = Counter()
         for evalset in evalsets:
             total.update(self.counts[evalset])
         return total
 
     def triage_state(self, evalset: int, case: int) -> Said | None:
-        """What the user said of a case; None for nothing."""
+        """Return the user's triage of a case, or None."""
         entry = self._entries[evalset]
         return self.triage.said(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
 
     def triage_of(self, evalset: int, case: int, repeat: int = -1) -> "tuple[tuple[Entry, ...], str]":
-        """Everything that the user said of a case, and the digest of its answer; nothing of a file as a whole."""
+        """Return all triage entries of a case, and the digest of its answer. A whole file has none."""
         if case < 0:
             return (), ""
         entry = self._entries[evalset]
@@ -200,7 +205,7 @@ class Verdicts:
         return said, self.triage.answer(self.record(evalset, case, repeat)) if said else ""
 
     def number(self, evalset: int, eval_id: str) -> int | None:
-        """The number of a case in its file, None if the file has no such case."""
+        """Return the index of a case in its file, or None if the file has no such case."""
         if evalset not in self._numbers:
             cases = self._entries[evalset].document.cases
             self._numbers[evalset] = {case.eval_id: number for number, case in enumerate(cases)}
@@ -213,7 +218,7 @@ class Verdicts:
         self._newest.update(started)
         none = rate_of(())
         for (file, eval_id), refs in started.items():
-            # Told without a look at each record: all wait, and there may be many thousand.
+            # All are queued, so no record is needed. There may be many thousand.
             self._show(file, eval_id, View(tuple(refs), refs[0], "queued", None, 0.0, none))
 
     def _drop(self, event: RepeatsDropped) -> None:
@@ -272,7 +277,7 @@ def _view(records: Sequence[CaseRecord]) -> View:
 
 
 def _single_view(record: CaseRecord) -> View:
-    """The view of a case with one execution, which is over: most cases of a large project."""
+    """Return the view of a case with one finished execution, as most cases of a large project have."""
     score, threshold = _decisive_score(record)
     return View((record.ref,), record.ref, record.state, score, threshold, rate_of((record,)))
 
