@@ -171,7 +171,7 @@ async def test_n_goes_through_the_problems(open_screen: OpenScreen) -> None:
             await pilot.press(key)
             seen.append(screen.row)
         assert seen == ["late_parcel", "to_billing", "late_parcel", "to_billing"]
-        assert "from the other end again" in screen.text
+        assert "wrapped around" in screen.text
 
 
 async def test_x_cancels_then_kills_what_is_under_the_cursor(open_screen: OpenScreen) -> None:

@@ -33,7 +33,7 @@ async def test_until_verdicts_are_read_nothing_is_said_to_be_missing(
         assert not screen.started
         await pilot.press("slash", *":fail")
         await screen.until(pilot, lambda: "results are still" in screen.text)
-        assert "takes the filter back" not in screen.text
+        assert "clears the filter" not in screen.text
         may_read.set()
         await screen.until(pilot, lambda: "✗ late_parcel" in screen.text and "on_time" not in screen.text)
         await screen.until(pilot, lambda: "loading" not in screen.text)

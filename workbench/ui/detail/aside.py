@@ -1,4 +1,4 @@
-"""What is told of the item under the cursor: beside the list where there is room, else below it."""
+"""Details of the item under the cursor: beside the list if there is room, else below it."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,16 @@ from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.rows import SIDE_BY_SIDE
 
 _LEAST_HEIGHT = 9
-"""Below this many lines there is room for the list only."""
+"""Least height in lines for an aside. Below, only the list is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a widget shares its cells: a list of `width` × `height` with its scroll bar to the right, and an aside of
-    `aside_width` × `aside_height` (0: none), `beside` the list behind a line, or else below a line."""
+    """Shares of a widget's cells.
+
+    The list has `width` × `height`, with its scroll bar on the right. The aside has `aside_width` × `aside_height` (0:
+    none). `beside` puts it to the right of the list, after a line, else below a line.
+    """
 
     width: int
     height: int
@@ -26,7 +29,7 @@ class Layout:
 
 
 def layout(size: Size, aside: AsideWhen) -> Layout:
-    """The shares of a widget of this size."""
+    """Return the shares of a widget of this size."""
     width, height = max(size.width - 1, 0), size.height
     wide = width >= SIDE_BY_SIDE
     if height < _LEAST_HEIGHT or aside == "never" or (aside == "beside" and not wide):
@@ -39,25 +42,25 @@ def layout(size: Size, aside: AsideWhen) -> Layout:
 
 
 class Aside:
-    """The lines about one item, and how far they are scrolled."""
+    """The lines about one item, and their scroll position."""
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
         self.head: Line = ()
-        """What the item is, where that does not stand above its lines: below the list, in the line between."""
+        """The heading for the line between list and aside, if the aside is below."""
         self._of: tuple[Item | None, Layout] = (None, Layout(0, 0))
         self._top = 0
 
     def show(self, item: Item | None, shares: Layout) -> None:
-        """Tells of another item, from the first line on."""
+        """Show the details of another item from the first line on."""
         if (item, shares) != self._of:
-            told = item is not None and item.aside is not None and shares.aside_width > 0
-            self._lines = list(item.aside(shares.aside_width)) if told and item and item.aside else []
+            shown = item is not None and item.aside is not None and shares.aside_width > 0
+            self._lines = list(item.aside(shares.aside_width)) if shown and item and item.aside else []
             self._of, self._top = (item, shares), 0
             self.head = self._lines.pop(0) if self._lines and not shares.beside else ()
 
     def page(self, step: int) -> bool:
-        """Scrolls by a page, if there is more that way."""
+        """Scroll by a page if there is more that way. Return whether it scrolled."""
         height = self._of[1].aside_height
         last = max(len(self._lines) - height, 0)
         top = min(max(self._top + step * max(height - 2, 1), 0), last)
@@ -66,7 +69,7 @@ class Aside:
         return moved
 
     def line(self, y: int) -> Line:
-        """What stands in line `y` of it; in the last one how much more there is."""
+        """Return line `y`. The last line says how much more there is."""
         shares = self._of[1]
         more = len(self._lines) - self._top - shares.aside_height
         if more > 0 and y == shares.aside_height - 1:

@@ -1,4 +1,4 @@
-"""A document on the screen: only the lines in sight are rendered."""
+"""A widget that shows a document and renders only its visible lines."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -22,16 +22,16 @@ from workbench.ui.widgets.rows import thumb
 from workbench.ui.widgets.strips import joined
 
 _WHEEL = 3
-"""Lines a step of the mouse wheel."""
-_LIT = 4
-"""An item of so many lines is lit as a whole; of a longer one the first line only."""
+"""Lines per step of the mouse wheel."""
+_HIGHLIGHTED = 4
+"""Lines up to which the whole item under the cursor is highlighted. Of a longer item, only the first line is."""
 
 
 class Body(Widget, can_focus=True, inherit_bindings=False):
     """The lines of a `Document`, scrolled, with a cursor if it has items. Keys come from outside.
 
-    It scrolls by itself: Textual's own scrolling lays the whole screen out again whenever the number of lines changes,
-    which would make three frames of each step from case to case.
+    It scrolls by itself. Textual's own scrolling computes the layout of the whole screen whenever the number of lines
+    changes, so each step from case to case would make three frames.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -48,19 +48,19 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         & > .body--edge { color: $accent; }
         & > .body--cursor { background: $block-cursor-background; }
         & > .body--cursor-blurred { background: $block-cursor-blurred-background; }
-        /* In sixteen colours there is no quiet background: the edge says it alone. */
+        /* Sixteen colours have no quiet background, so only the edge marks the cursor. */
         &:ansi > .body--cursor, &:ansi > .body--cursor-blurred { background: transparent; }
     }
     """ + component_css("Body")
 
     class Moved(Message):
-        """The first line in sight is another one, or the cursor stands on another item."""
+        """Another first line is visible, or the cursor is on another item."""
 
     class Resized(Message):
-        """There is another room for lines."""
+        """The room for lines has another size."""
 
     class Picked(Message):
-        """The item under the cursor was clicked on."""
+        """A click on the item under the cursor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,59 +74,61 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self._strips: LRUCache[int, Strip] = LRUCache(2000)
         self._painter = Painter(self)
 
-    # What is where
+    # Layout
 
     def planned(self, aside: AsideWhen) -> Layout:
-        """How the room would be shared by a document with such an aside."""
+        """Return the layout for a document with such an aside."""
         return layout(self.size, aside)
 
     @property
     def shares(self) -> Layout:
-        """How the room is shared now."""
+        """The current layout."""
         return layout(self.size, self._when_aside)
 
     @property
     def height(self) -> int:
-        """How many lines of the document are in sight."""
+        """Number of visible lines of the document."""
         return self.shares.height
 
     @property
     def document(self) -> Document:
-        """What is shown."""
+        """The document that is shown."""
         return self._position.document
 
     @property
     def top(self) -> int:
-        """The first line in sight."""
+        """The first visible line."""
         return self._position.top
 
     @property
-    def meant(self) -> int:
-        """The line that a reader looks at in a document without items: what was jumped to, else the first in sight."""
+    def current_line(self) -> int:
+        """The current line of a document without items: what was jumped to, else the first visible line."""
         return self._pointed.start if self._pointed else self.top
 
     @property
     def at_end(self) -> bool:
-        """Whether the last line is in sight."""
+        """Whether the last line is visible."""
         return self.top >= self._position.last_top
 
     @property
     def cursor(self) -> int:
-        """The number of the item that the cursor stands on."""
+        """Index of the item under the cursor."""
         return self._position.cursor
 
     @property
     def item(self) -> Item | None:
-        """What the cursor stands on; None in a document without items."""
+        """The item under the cursor, or None in a document without items."""
         return self._position.item
 
-    # What is shown
+    # Content
 
     def show(
         self, document: Document, top: int, *, cursor: int = 0, aside: AsideWhen = "never", pointed: range = range(0)
     ) -> None:
-        """Shows another document from line `top` on, or as near to that as its length allows, with the cursor on that
-        item, and in sight unless the end was asked for (a `top` beyond it)."""
+        """Show another document from line `top`, or as near to it as its length allows.
+
+        The cursor is on the item `cursor`, which is visible unless `top` is beyond the end.
+        """
         self._when_aside = aside
         self._pointed = pointed
         self._shown_at = self.size
@@ -137,11 +139,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
     def go_to(self, line: int) -> bool:
-        """Scrolls so that `line` is the first in sight, or as near to that as possible; whether that moved anything."""
+        """Scroll to `line`, or as near to it as possible. Return whether anything moved."""
         return self._move(lambda: self._position.go_to(line))
 
     def forget_pointed(self) -> None:
-        """What was jumped to is no longer marked."""
+        """Stop marking the lines that were jumped to."""
         if self._pointed:
             self._pointed = range(0)
             self.refresh()
@@ -149,8 +151,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # The cursor
 
     def move(self, direction: str) -> bool:
-        """Move to the next item or line (`down`, `up`), by half a page (`page_down`, `page_up`; of the aside as long as
-        there is more of it) or to an end (`top`, `bottom`). Return whether that moved anything."""
+        """Move the cursor or scroll. Return whether anything moved.
+
+        `down` and `up` go to the next item or line, `page_down` and `page_up` by half a page, `top` and `bottom` to an
+        end. Pages scroll the aside first, if it has more lines.
+        """
         position, step = self._position, -1 if direction in ("up", "page_up") else 1
         match direction:
             case "down" | "up":
@@ -165,11 +170,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return False
 
     def stand_on(self, number: int) -> bool:
-        """Puts the cursor on an item, and shows it; whether it stood elsewhere."""
+        """Put the cursor on an item and show it. Return whether it was elsewhere."""
         return self._move(lambda: self._position.stand_on(number))
 
     def _move(self, move: Callable[[], None]) -> bool:
-        """Moves, and paints what that changed: all lines only if they are others."""
+        """Move, and paint what changed: all lines only if the document scrolled."""
         top, before = self.top, self.item
         move()
         item = self.item
@@ -200,9 +205,10 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        size = self.size  # Textual works it out anew each time.
+        """Draw a line of the document, with the aside next to it or below it."""
+        size = self.size  # Textual computes it again each time.
         if self._shown_at != size:
-            # Drawing is what cannot be missed: the resize event of a widget that was just shown sometimes is.
+            # A widget that was just shown sometimes gets no resize event, but it is always drawn.
             self._shown_at = size
             self._strips.clear()
             self.post_message(self.Resized())
@@ -217,12 +223,12 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         )
         segments = [*self._listed(self.top + y, shares.width), bar]
         if shares.beside:
-            told = (Piece(" │ ", "rule"), *self._aside.line(y))
-            segments += self._painter.strip(told, size.width - shares.width - 1)
+            line = (Piece(" │ ", "rule"), *self._aside.line(y))
+            segments += self._painter.strip(line, size.width - shares.width - 1)
         return Strip(joined(segments), size.width)
 
     def _listed(self, index: int, width: int) -> Strip:
-        """A line of the document, as the cursor and a jump make it look."""
+        """Return a line of the document, highlighted by the cursor or a jump."""
         strip = self._strips.get(index)
         if strip is None:
             lines = self.document.lines
@@ -230,15 +236,15 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
             self._strips[index] = strip
         item = self.item
         if index in self._pointed:
-            return self._marked(strip, width, lit=True)
+            return self._marked(strip, width, highlighted=True)
         if item is not None and item.start <= index < item.end:
-            return self._marked(strip, width, lit=index == item.start or item.end - item.start <= _LIT)
+            return self._marked(strip, width, highlighted=index == item.start or item.end - item.start <= _HIGHLIGHTED)
         return strip
 
-    def _marked(self, strip: Strip, width: int, *, lit: bool) -> Strip:
-        """A line of what the cursor stands on."""
+    def _marked(self, strip: Strip, width: int, *, highlighted: bool) -> Strip:
+        """Return a line of the item under the cursor."""
         look = "body--cursor" if self.has_focus else "body--cursor-blurred"
-        background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if lit else Style()
+        background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if highlighted else Style()
         edge = Segment("▌", self.get_component_rich_style("body--edge"))
         rest = strip.crop(1, width)
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
@@ -248,16 +254,19 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return self._painter.strip(line, self.size.width)
 
     def notify_style_update(self) -> None:
+        """Forget the cached lines and styles."""
         super().notify_style_update()
         self._strips.clear()
         self._painter.forget()
 
-    # What the terminal says
+    # Events
 
     def on_focus(self) -> None:
+        """Draw the cursor as focused."""
         self._cursor_look_changed()
 
     def on_blur(self) -> None:
+        """Draw the cursor as blurred."""
         self._cursor_look_changed()
 
     def _cursor_look_changed(self) -> None:
@@ -265,12 +274,15 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
             self._refresh_lines(item.start, item.end)
 
     def on_mouse_scroll_down(self) -> None:
+        """Scroll down."""
         self.go_to(self.top + _WHEEL)
 
     def on_mouse_scroll_up(self) -> None:
+        """Scroll up."""
         self.go_to(self.top - _WHEEL)
 
     def on_click(self, event: Click) -> None:
+        """Move the cursor to the clicked item, or report a click on the current one."""
         line = self.top + event.y
         if event.y >= self.height or not self.document.items:
             return

@@ -1,4 +1,4 @@
-"""The two lines over a pane that stay in sight: the panes and the turn, and the verdicts over the case."""
+"""The two fixed lines over a pane: pane names with the turn, and the verdicts of the case."""
 
 from typing import ClassVar
 
@@ -13,13 +13,13 @@ from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 
 
 class Head(Widget):
-    """` 1 Diff  2 Scores  3 Log        turn 2 of 3`, and below it whatever line it is given."""
+    """Lines such as ` 1 Diff  2 Scores  3 Log        turn 2 of 3`, and a summary below."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
     DEFAULT_CSS = "Head { height: 2; }" + component_css("Head")
 
     class Chosen(Message):
-        """The name of a pane was clicked."""
+        """A click on the name of a pane."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -34,20 +34,23 @@ class Head(Widget):
         self._painter = Painter(self)
 
     def show(self, titles: tuple[str, ...], chosen: int, position: str, summary: Line) -> None:
-        """Shows the panes and which is open, the turn in sight, and the summary."""
+        """Show the names of the panes, the open one, the visible turn, and the summary."""
         if (titles, chosen, position, summary) != (self._titles, self._chosen, self._position, self._summary):
             self._titles, self._chosen, self._position, self._summary = titles, chosen, position, summary
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
+        """Draw the pane names, or the summary."""
         width = self.size.width
         return self._painter.strip(self._strip_line(width) if y == 0 else (Segment(" "), *self._summary), width)
 
     def notify_style_update(self) -> None:
+        """Forget the cached styles."""
         super().notify_style_update()
         self._painter.forget()
 
     def on_click(self, event: Click) -> None:
+        """Report a click on a pane name."""
         for index, (start, end) in enumerate(self._places()):
             if event.y == 0 and start <= event.x < end:
                 self.post_message(self.Chosen(index))
@@ -77,8 +80,10 @@ class Head(Widget):
 
 
 def tabs(titles: tuple[str, ...], chosen: int, width: int) -> list[str]:
-    """The names of the panes with their digits, in `width` cells: with less air where it is scarce, and then all but
-    the chosen one cut to as many letters as there is room for."""
+    """Return the pane names with their digits, in `width` cells.
+
+    If there is little room, the spaces go first. Then all names but the chosen one are cut.
+    """
     wide = [f" {number} {title} " for number, title in enumerate(titles, 1)]
     if sum(map(cell_len, wide)) <= width:
         return wide

@@ -1,4 +1,4 @@
-"""The detail of one case: its panes, in a frame with its name and verdict."""
+"""The panes of one case, in a frame with its name and verdict."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun
     from workbench.repeats.summary import CaseRepeats
 
-_TELLS_EARLIER = "Scores"
+_PANE_OF_PAST_RUNS = "Scores"
 
 
 class CaseDetail(Reader[Subject]):
-    """Shows what it is told to show."""
+    """The panes of a case. They show the subject that `show` gets."""
 
     DEFAULT_CSS = """
     CaseDetail {
@@ -39,22 +39,21 @@ class CaseDetail(Reader[Subject]):
     def __init__(self) -> None:
         super().__init__(Reading(Subject(), panes_of))
         self._stage: tuple[object, ...] = ()
-        """The stage of the subject for which the document in sight was made."""
+        """The subject's stage for which the current document was made."""
 
     @property
     def repeats(self) -> "CaseRepeats | None":
-        """The repeats of the case taken together, as they are shown."""
+        """The repeats of the case taken together."""
         return self._reading.subject.repeats
 
     @property
     def item_key(self) -> str:
-        """The key of the item under the cursor, "" for none."""
+        """The key of the item under the cursor, or "" without one."""
         item = self._body.item
         return item.key if item is not None else ""
 
     def show(self, subject: Subject) -> None:
-        """Show another subject from its first problem on. The same case again (run anew, say) is only brought up to
-        date."""
+        """Show a subject from its first problem on. If it is the same case, only update it."""
         before = self._reading.subject
         if subject.identity == before.identity:
             self._reading.take(replace(subject, earlier=before.earlier), same=True)
@@ -65,41 +64,43 @@ class CaseDetail(Reader[Subject]):
             self._open()
 
     def show_past_runs(self, ref: CaseRef, earlier: "tuple[PastRun, ...]") -> None:
-        """Tells what earlier runs said of the case; nothing if another one is shown by now."""
+        """Add what earlier runs said of the case. Does nothing if another case is shown by now."""
         subject = self._reading.subject
         if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:
             return
         self._reading.take(replace(subject, earlier=earlier), same=True)
-        if self._reading.pane.title == _TELLS_EARLIER:
+        if self._reading.pane.title == _PANE_OF_PAST_RUNS:
             self._fit()
 
     def refresh_record(self) -> None:
-        """The record that is shown may have changed in place."""
+        """Update the panes if the record changed in place."""
         if self._reading.subject.stage != self._stage:
             self.refresh_subject()
 
     def copy_text(self) -> tuple[str, str] | None:
-        """What it is, and the text: of the item under the cursor, of the turn in sight, or of a pane that has
-        neither."""
+        """Return a name and the text to copy: of the item under the cursor, the visible turn, or the pane."""
         subject = self._reading.subject
         if subject == Subject():
             return None
-        name, text = self._reading.copied(self._body.item, self._turn_in_sight())
+        name, text = self._reading.copied(self._body.item, self._visible_turn())
         return f"{name} of {title(subject, 80)}", text
 
     # Reader
 
     @property
     def is_over(self) -> bool:
+        """Whether the case has finished or never ran."""
         record = self._reading.subject.record
         return record is None or record.finished
 
     @property
     def opens_at_end(self) -> bool:
+        """Whether the case is running and the pane has no opening of its own."""
         record = self._reading.subject.record
         return record is not None and record.state == "running" and not self._reading.pane.opens
 
     def summary(self, width: int) -> Line:
+        """Return the verdicts over every pane."""
         return summary(self._reading.subject, width)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
@@ -110,9 +111,11 @@ class CaseDetail(Reader[Subject]):
     # The frame
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Draw the title in the colour of the focused frame."""
         self.call_after_refresh(self._write_title)
 
     def on_descendant_blur(self, event: DescendantBlur) -> None:
+        """Draw the title in the colour of the blurred frame."""
         self.call_after_refresh(self._write_title)
 
     def _write_title(self) -> None:

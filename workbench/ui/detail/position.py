@@ -1,13 +1,13 @@
-"""Where in a document the reader is: the first line in sight, and the item under the cursor. Without a widget."""
+"""The position in a document: first visible line, and item under the cursor. Without a widget."""
 
 from workbench.rendering.document import Document, Item
 
 _LEAD = 4
-"""So many lines of headings above an item are shown with it."""
+"""Lines of headings above an item that are shown with it."""
 
 
 class Position:
-    """`height` lines are in sight, from line `top` on; `cursor` is the number of an item, if there are any."""
+    """A position: `height` lines are visible from line `top` on. `cursor` is the index of an item, if any."""
 
     def __init__(self) -> None:
         self.document = Document()
@@ -17,18 +17,20 @@ class Position:
 
     @property
     def last_top(self) -> int:
-        """The furthest that can be scrolled to."""
+        """The last line that can be scrolled to the top."""
         return max(len(self.document.lines) - self.height, 0)
 
     @property
     def item(self) -> Item | None:
-        """What the cursor stands on; None in a document without items."""
+        """The item under the cursor, or None in a document without items."""
         items = self.document.items
         return items[min(self.cursor, len(items) - 1)] if items else None
 
     def begin(self, document: Document, height: int, top: int, cursor: int) -> None:
-        """Another document from line `top` on, with the cursor on that item, and in sight unless the end was asked for
-        (a `top` beyond it)."""
+        """Start a document at line `top`, with the cursor on an item.
+
+        The item is visible unless `top` is beyond the end.
+        """
         self.document, self.height = document, height
         self.cursor = min(cursor, max(len(document.items) - 1, 0))
         self.go_to(top)
@@ -36,20 +38,22 @@ class Position:
             self._show_item()
 
     def go_to(self, line: int) -> None:
-        """Makes `line` the first in sight, or as near to that as possible."""
+        """Scroll to `line`, or as near to it as possible."""
         self.top = min(max(line, 0), self.last_top)
 
     def step(self, step: int) -> None:
-        """To the next (1) or previous (-1) item; what is longer than the room, or stands outside of the items, is
-        scrolled through first."""
+        """Go to the next (1) or previous (-1) item.
+
+        A long item, or text outside the items, is scrolled through first.
+        """
         item, wanted = self.item, self.cursor + step
-        if item is None or not 0 <= wanted < len(self.document.items) or self._goes_on(item, wanted):
+        if item is None or not 0 <= wanted < len(self.document.items) or self._must_scroll_first(item, wanted):
             self.go_to(self.top + step)
         else:
             self.stand_on(wanted, from_below=step < 0)
 
     def page(self, step: int) -> None:
-        """Half a page on (1), or back (-1)."""
+        """Go half a page forward (1) or back (-1)."""
         half = max(self.height // 2, 1) * step
         item = self.item
         if item is None or item.end - item.start > self.height:
@@ -64,17 +68,20 @@ class Position:
             self.stand_on(wanted)
 
     def to_end(self, *, last: bool) -> None:
-        """To the first or the last line, and the item there."""
+        """Go to the first or the last line, and the item there."""
         self.stand_on(len(self.document.items) - 1 if last else 0)
         self.go_to(self.last_top if last else 0)
 
     def stand_on(self, number: int, *, from_below: bool = False) -> None:
-        """Puts the cursor on an item, and shows it."""
+        """Put the cursor on an item and show it."""
         self.cursor = min(max(number, 0), max(len(self.document.items) - 1, 0))
         self._show_item(from_below=from_below)
 
-    def _goes_on(self, item: Item, wanted: int) -> bool:
-        """Whether there is more of the item on the way to another one, out of sight, or a long piece between them."""
+    def _must_scroll_first(self, item: Item, wanted: int) -> bool:
+        """Return whether to scroll before the cursor moves.
+
+        Either more of the item is hidden that way, or a long text lies between the items.
+        """
         other = self.document.items[wanted]
         if other.start > item.start:
             between = other.start > item.end + _LEAD and other.start >= self.top + self.height
@@ -83,8 +90,10 @@ class Position:
         return between or item.start < self.top
 
     def _show_item(self, *, from_below: bool = False) -> None:
-        """Scrolls as little as possible. Of a long item it is enough to see the upper part: who moves on scrolls
-        through the rest."""
+        """Scroll as little as possible to show the item.
+
+        For a long item, its upper part is enough, because the next steps scroll through the rest.
+        """
         item, height = self.item, self.height
         if item is None:
             return

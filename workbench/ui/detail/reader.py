@@ -1,4 +1,4 @@
-"""The reader of a case or a conversation: which pane is open, where in it one is, and where a key leads from there."""
+"""The reader of a case or a conversation: open pane, scroll position, and where keys lead."""
 
 from typing import Generic, Self
 
@@ -13,12 +13,15 @@ from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import TRACE, Arrival, Reading
 
 _ABOVE = 3
-"""Lines that are seen above what was jumped to."""
+"""Lines that are visible above the target of a jump."""
 
 
 class Reader(Widget, Generic[Read]):
-    """The head and the body of a `Reading`. A pane opens at its first problem; from then on only the user moves it,
-    except that the end of what is going on is followed as long as it is in sight."""
+    """The head and the body of a `Reading`.
+
+    A pane opens at its first problem. After that, only the user moves it, except that the end of something running is
+    followed while it is visible.
+    """
 
     DEFAULT_CSS = "Reader { layout: vertical; }"
 
@@ -26,28 +29,29 @@ class Reader(Widget, Generic[Read]):
         super().__init__()
         self._reading = reading
         self._turn: int | None = None
-        """The turn that was jumped to, as long as nothing else was scrolled to."""
+        """The turn that was jumped to, until something else scrolls."""
         self._touched = False
-        """Whether the user has scrolled here: from then on nothing else does."""
+        """Whether the user has scrolled. After that, nothing else scrolls."""
         self._ended = True
-        """Whether the subject was over when the document in sight was made."""
+        """Whether the subject was finished when the current document was made."""
         self._head = Head()
         self._body = Body()
 
     def compose(self) -> ComposeResult:
+        """Lay out head and body."""
         yield self._head
         yield self._body
 
-    # What a subclass gives
+    # Defined by subclasses
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of the subject."""
+        """Whether the subject is finished."""
         raise NotImplementedError
 
     @property
     def opens_at_end(self) -> bool:
-        """Whether the pane opens where more is to come."""
+        """Whether the pane opens at its end, because more is to come."""
         raise NotImplementedError
 
     def summary(self, width: int) -> Line:
@@ -55,20 +59,20 @@ class Reader(Widget, Generic[Read]):
         raise NotImplementedError
 
     def position(self) -> str:
-        """Return the turn in sight in words."""
-        turn, count = self._turn_in_sight(), len(self._body.document.turns)
+        """Return the visible turn as text, or "" if the pane has no turns."""
+        turn, count = self._visible_turn(), len(self._body.document.turns)
         named = turn is not None and count > 1 and self._reading.pane.by_turns
         return f"turn {(turn or 0) + 1} of {count}" if named else ""
 
-    # What is shown
+    # Content
 
     @property
     def pane_titles(self) -> tuple[str, ...]:
-        """The panes of the subject, in the order of their digits."""
+        """The names of the panes, in the order of their digits."""
         return self._reading.titles
 
     def refresh_subject(self) -> None:
-        """Show what changed in the subject."""
+        """Show the subject's changes."""
         self._reading.refresh()
         if not self._touched:
             self._open()
@@ -77,17 +81,20 @@ class Reader(Widget, Generic[Read]):
         self._lay_out(document, len(document.lines) if not self._ended and body.at_end else body.top)
 
     def on_body_moved(self, event: Body.Moved) -> None:
+        """Update the head."""
         event.stop()
         self._write_head()
 
     def _write_head(self) -> None:
         reading = self._reading
-        told = self.summary(max(self._head.size.width - 2, 0))
-        self._head.show(self.pane_titles, reading.panes.index(reading.pane), self.position(), told)
+        summary = self.summary(max(self._head.size.width - 2, 0))
+        self._head.show(self.pane_titles, reading.panes.index(reading.pane), self.position(), summary)
 
-    def _turn_in_sight(self) -> int | None:
-        """The turn that was jumped to, else that of the cursor, else the one at the top of the pane; at the very end
-        the last one."""
+    def _visible_turn(self) -> int | None:
+        """Return the turn that was jumped to, else that of the cursor, else the first visible one.
+
+        At the very end, it is the last turn.
+        """
         document, body = self._body.document, self._body
         if self._turn is not None and self._turn < len(document.turns):
             return self._turn
@@ -98,14 +105,16 @@ class Reader(Widget, Generic[Read]):
         return document.turn_at(body.top)
 
     def show_pane(self, n: int) -> None:
-        """Opens the pane with digit `n`; others are ignored."""
+        """Open the pane with digit `n`. Other numbers are ignored."""
         if self._reading.choose(n):
             self._touched = False
             self._open()
 
     def move(self, direction: str) -> bool:
-        """Scrolls the pane, or moves its cursor; unfolds ("right") what is long, or goes to where it came from; folds
-        ("left"), or goes back from there. Whether anything changed."""
+        """Scroll the pane or move its cursor. Return whether anything changed.
+
+        "right" unfolds what is long, or goes to the source of an item. "left" folds, or goes back from a jump.
+        """
         body = self._body
         if direction == "right":
             return self._go_in() if body.item is not None else self._set_full(True)
@@ -117,7 +126,7 @@ class Reader(Widget, Generic[Read]):
         return body.move(direction)
 
     def go_back(self) -> bool:
-        """Back to where the last jump began; False if there was none."""
+        """Go back to where the last jump began. Return False if there was none."""
         place = self._reading.back()
         if place is None:
             return False
@@ -125,18 +134,18 @@ class Reader(Widget, Generic[Read]):
         return True
 
     def to_event(self) -> bool:
-        """From what was said or done to its event in the trace, and back; False if it has none."""
+        """Go from the current item to its event in the trace, and back. Return False if it has none."""
         if self._reading.pane.title == TRACE and self.go_back():
             return True
         body = self._body
-        item = body.item or body.document.known_from(body.meant, TRACE)
+        item = body.item or body.document.known_from(body.current_line, TRACE)
         if item is None:
             return False
         only = None if self._reading.pane.title == TRACE else TRACE
         return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
 
     def toggle_full(self) -> None:
-        """Unfolds what is long, or folds it again; goes to where an item came from."""
+        """Unfold or fold what is long, or go to the source of the item under the cursor."""
         item = self._body.item
         if item is None:
             self._set_full(not self._reading.full)
@@ -146,31 +155,34 @@ class Reader(Widget, Generic[Read]):
             self._go_in()
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Hands the focus to the pane."""
+        """Focus the body."""
         self._body.focus(scroll_visible)
         return self
 
     def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the pane for its new size."""
         event.stop()
         self._fit()
 
     def on_body_picked(self, event: Body.Picked) -> None:
+        """Unfold or fold the clicked item."""
         event.stop()
         self.toggle_full()
 
     def on_head_chosen(self, event: Head.Chosen) -> None:
+        """Open the pane whose name was clicked."""
         event.stop()
         self.show_pane(event.index + 1)
 
     def _fit(self) -> None:
-        """The pane has another size."""
+        """Lay out the pane for another size."""
         if self._touched:
             self._keep_place()
         else:
             self._open()
 
     def _open(self) -> None:
-        """Lays the pane out from where a reader should begin: the first problem, or the end of what is going on."""
+        """Lay out the pane from the first problem, or from the end of something running."""
         document = self._build()
         self._turn = document.opening
         if self.opens_at_end:
@@ -181,8 +193,7 @@ class Reader(Widget, Generic[Read]):
         self._lay_out(document, top, key)
 
     def _keep_place(self) -> None:
-        """Lays the pane out anew with the same item on the same line, or the same turn at the top and the same distance
-        into it."""
+        """Lay out the pane with the same item on the same line, or with the same turn at the same offset."""
         body = self._body
         if (item := body.item) is not None:
             document = self._build()
@@ -200,7 +211,7 @@ class Reader(Widget, Generic[Read]):
         return self._reading.document(self._body.planned)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
-        """Shows a document with the cursor on the item named `key`; without one it stays on its item."""
+        """Show a document with the cursor on the item named `key`. Without a key, it stays on its item."""
         item, self._ended = self._body.item, self.is_over
         if key is None and item is not None:
             key = item.key
@@ -210,7 +221,7 @@ class Reader(Widget, Generic[Read]):
         self._write_head()
 
     def _go_in(self) -> bool:
-        """Unfolds the item under the cursor; where there is nothing (more) to unfold, goes to where it came from."""
+        """Unfold the item under the cursor, or go to its source if there is nothing to unfold."""
         item = self._body.item
         if item is None:
             return False
@@ -221,7 +232,7 @@ class Reader(Widget, Generic[Read]):
         return self._arrive(self._reading.follow(item, self._body.top, self._body.planned))
 
     def _arrive(self, arrival: Arrival | None) -> bool:
-        """Shows where a jump leads; False if it leads nowhere."""
+        """Show the target of a jump. Return False if there is none."""
         if arrival is None:
             return False
         self._touched, self._turn = True, None
@@ -230,7 +241,7 @@ class Reader(Widget, Generic[Read]):
         return True
 
     def _go_out(self) -> bool:
-        """Folds the item under the cursor, else goes back from a jump."""
+        """Fold the item under the cursor, or go back from a jump."""
         item = self._body.item
         if item is not None and not self._reading.away and self._reading.fold(item):
             self._touched = True
@@ -247,9 +258,9 @@ class Reader(Widget, Generic[Read]):
         return True
 
     def go_to_turn(self, step: int) -> None:
-        """Go to the start of the next turn (1), or of the one before (-1)."""
+        """Go to the start of the next (1) or previous (-1) turn."""
         document, body = self._body.document, self._body
-        current = self._turn_in_sight()
+        current = self._visible_turn()
         if current is None or not 0 <= current + step < len(document.turns):
             return
         self._touched = True

@@ -1,4 +1,4 @@
-"""Reading a case or a conversation: which pane, what is unfolded in it, and where to go back to. Without a widget."""
+"""The state of a reader without its widget: open pane, unfolded items, and places to go back to."""
 
 import re
 from collections.abc import Callable
@@ -12,18 +12,18 @@ from workbench.rendering.rows import View
 from workbench.ui.detail.aside import Layout
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
-"""How the room is shared with such an aside."""
+"""Returns the layout for such an aside."""
 TRACE = "Trace"
-"""The pane that has a row for each event."""
+"""Name of the pane with a row for each event."""
 _COPY_WIDTH = 1000
-_KEPT = 8
-"""Documents that are kept, so that going back to a long one costs nothing."""
+_CACHED = 8
+"""Cached documents, so that going back to a long one costs nothing."""
 _RULE = re.compile("─{4,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a reader is: a pane, the item under the cursor, the first line in sight."""
+    """A place in a document: pane, item under the cursor, first visible line."""
 
     pane: str
     item: str
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Where a jump leads: a document, the lines in it that are meant, and the item that they are ("": none)."""
+    """The target of a jump: a document, the lines meant, and their item ("" for none)."""
 
     document: Document
     lines: range
@@ -41,39 +41,41 @@ class Arrival:
 
 
 class Reading(Generic[Read]):
-    """Changes by what the user asks for, and makes the documents to be shown. `panes_of` are the panes of a subject."""
+    """The state of a reader, which makes the documents to show. `panes_of` returns a subject's panes."""
 
     def __init__(self, subject: Read, panes_of: Callable[[Read], tuple[Pane[Read], ...]]) -> None:
         self.subject, self._panes_of = subject, panes_of
         self.panes = panes_of(subject)
         self.full = False
         self._wanted = ""
-        """The pane that was asked for last; a case that has none such shows the one that opens by itself."""
+        """The pane that was chosen last. A case without it shows its default pane."""
         self._opened: set[str] = set()
-        """The items of any pane that are unfolded."""
+        """The keys of unfolded items, of all panes."""
         self._places: list[Place] = []
-        """Where to go back to, the newest last."""
-        self._kept: dict[tuple[str, View], Document] = {}
+        """Places to go back to, newest last."""
+        self._cache: dict[tuple[str, View], Document] = {}
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The panes of the subject, in the order of their digits."""
+        """The names of the panes, in the order of their digits."""
         return tuple(pane.title for pane in self.panes)
 
     @property
     def pane(self) -> Pane[Read]:
-        """The pane that is open."""
+        """The open pane."""
         own = next((pane for pane in self.panes if pane.opens), self.panes[0])
         return next((pane for pane in self.panes if pane.title == self._wanted), own)
 
     @property
     def away(self) -> bool:
-        """Whether there is somewhere to go back to."""
+        """Whether there is a place to go back to."""
         return bool(self._places)
 
     def take(self, subject: Read, *, same: bool = False) -> None:
-        """Read another subject, or (`same`) another state of it. Another one opens in the pane that was asked for: not
-        in one that was only jumped to."""
+        """Read another subject, or with `same` another state of it.
+
+        Another subject opens in the pane that was chosen, not in one that was only jumped to.
+        """
         self.subject = subject
         self.refresh()
         if same:
@@ -85,12 +87,12 @@ class Reading(Generic[Read]):
         self._opened.clear()
 
     def refresh(self) -> None:
-        """The record may have changed in place."""
+        """Forget cached documents, because the record may have changed in place."""
         self.panes = self._panes_of(self.subject)
-        self._kept.clear()
+        self._cache.clear()
 
     def choose(self, n: int) -> bool:
-        """Opens the pane with digit `n`; whether it is another one."""
+        """Open the pane with digit `n`. Return whether it is another one."""
         if not 1 <= n <= len(self.panes) or self.panes[n - 1] is self.pane:
             return False
         self._places.clear()
@@ -98,26 +100,26 @@ class Reading(Generic[Read]):
         return True
 
     def document(self, planned: Planned) -> Document:
-        """The pane, laid out for the room there is."""
+        """Return the open pane's document, laid out for the room."""
         pane = self.pane
         document = self._built(pane, planned(pane.aside))
-        # Without items there is nothing to tell beside them, and all the room is the document's.
+        # Without items there is no aside, so the document gets all the room.
         return document if document.items or pane.aside == "never" else self._built(pane, planned("never"))
 
     def _built(self, pane: Pane[Read], shares: Layout) -> Document:
         if shares.width <= 0:
             return Document()
         view = View(shares.width, self.full, opened=frozenset(self._opened), aside=shares.beside)
-        document = self._kept.pop((pane.title, view), None) or pane.build(self.subject, view)
-        self._kept[pane.title, view] = document
-        if len(self._kept) > _KEPT:
-            del self._kept[next(iter(self._kept))]
+        document = self._cache.pop((pane.title, view), None) or pane.build(self.subject, view)
+        self._cache[pane.title, view] = document
+        if len(self._cache) > _CACHED:
+            del self._cache[next(iter(self._cache))]
         return document
 
     # Unfolding and jumping
 
     def is_open(self, item: Item) -> bool:
-        """Whether the item is unfolded."""
+        """Return whether the item is unfolded."""
         return item.key in self._opened
 
     def unfold(self, item: Item) -> bool:
@@ -128,15 +130,14 @@ class Reading(Generic[Read]):
         return True
 
     def fold(self, item: Item) -> bool:
-        """Folds an item; False if it is folded."""
+        """Fold an item. Return False if it is folded already."""
         if not self.is_open(item):
             return False
         self._opened.discard(item.key)
         return True
 
     def follow(self, item: Item, top: int, planned: Planned, *, only: str | None = None) -> Arrival | None:
-        """Goes to where the item came from, in whichever pane that is, or in this one `only`; None if there is no such
-        place."""
+        """Go to the source of an item, in any pane or in pane `only`. Return None if there is none."""
         here = Place(self.pane.title, item.key, top, self.full)
         for target in item.targets:
             if (
@@ -165,7 +166,7 @@ class Reading(Generic[Read]):
         return Arrival(document, document.places[place], item.key)
 
     def back(self) -> Place | None:
-        """Takes the reader back to where the last jump began; None if there was none."""
+        """Return to where the last jump began. Return None if there was none."""
         if not self._places:
             return None
         place = self._places.pop()
@@ -175,13 +176,13 @@ class Reading(Generic[Read]):
     # Copying
 
     def copied(self, item: Item | None, turn: int | None) -> tuple[str, str]:
-        """What is copied, and its text in full: of the item, of the turn, or of a pane that has neither."""
+        """Return a name and the full text of the item, or of the turn, or of the pane without either."""
         pane, key = self.pane, item.key if item is not None else ""
         document = pane.build(self.subject, View(_COPY_WIDTH, full=True, stacked=True, within=key))
         number = document.item_named(key) if key else None
         if number is not None:
             found = document.items[number]
-            # What is told beside a part of an item is told of the whole.
+            # The aside of a part is that of the whole item.
             is_part = document.item_named(key.rpartition("/")[0]) is not None
             lines = [*document.whole(number), *(found.aside(_COPY_WIDTH) if found.aside and not is_part else ())]
             name = f"one of {pane.title}"

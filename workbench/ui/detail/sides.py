@@ -1,4 +1,4 @@
-"""The two sides of the screen: the cases with their filter, and what is known of the one under the cursor."""
+"""The two sides of the screen: the cases with their filter, and the details of the current one."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FilterInput(PlainInput):
-    """The text after `/`. It is shown while it is open."""
+    """The filter field, visible while a filter is active."""
 
     DEFAULT_CSS = """
     FilterInput {
@@ -35,35 +35,37 @@ class FilterInput(PlainInput):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
 
     class Left(Message):
-        """The user leaves the field. Its value stays the filter."""
+        """The user left the field. Its value stays the filter."""
 
     def open(self) -> None:
-        """Show the field and go there."""
+        """Show and focus the field."""
         self.add_class("-open")
         self.focus()
 
     def end(self) -> bool:
-        """Take the filter back and hide the field; return whether it was open."""
+        """Clear the filter and hide the field. Return whether it was open."""
         was_open = self.has_class("-open")
         self.remove_class("-open")
         self.value = ""
         return was_open
 
     def action_done(self) -> None:
+        """Leave the field and keep its filter."""
         if not self.value.strip():
             self.end()
         self.post_message(self.Left())
 
     def action_clear(self) -> None:
+        """Clear the filter and leave the field."""
         self.end()
         self.post_message(self.Left())
 
 
 class Cases(Vertical):
-    """The framed tree; below it, as long as there is one, the filter."""
+    """The framed tree, with the filter field below it."""
 
     def __init__(self, tree_view: CaseTree, loading: Callable[[], bool] = lambda: False) -> None:
-        """`loading` says whether files or results are still being read."""
+        """Create the side. `loading` returns whether files or results are still being read."""
         super().__init__()
         self._loading = loading
         self.tree_view = tree_view
@@ -71,37 +73,40 @@ class Cases(Vertical):
         self._nothing = Static("", classes="nothing", markup=False)
 
     def compose(self) -> ComposeResult:
+        """Lay out the tree, the message for an empty tree, and the filter."""
         self.border_title = Content("cases")
         yield self.tree_view
         yield self._nothing
         yield self.input
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
+        """Apply the filter as it is typed."""
         event.stop()
         self.tree_view.set_query(parse_query(event.value))
         self.show_nothing()
         self.show_state()
 
     def show_nothing(self) -> None:
-        """Say what is wrong with the filter, or why no case matches."""
+        """Show what is wrong with the filter, or why no case matches."""
         model = self.tree_view.model
         if model.query.faults:
             text = model.query.faults[0]
         elif len(model.outline) or model.query.empty:
             text = ""
         elif self._loading():
-            text = "no case matches yet: results are still loading"
+            text = "no case matches yet; results are still loading"
         else:
-            text = "no case matches; esc takes the filter back"
+            text = "no case matches; esc clears the filter"
         self._nothing.update(Content(text))
         self._nothing.display = bool(text)
 
     def on_filter_input_left(self, event: FilterInput.Left) -> None:
+        """Focus the tree."""
         event.stop()
         self.tree_view.focus()
 
     def show_state(self) -> None:
-        """Writes into the frame what is marked, filtered and sorted."""
+        """Show in the frame what is marked, filtered and sorted."""
         model = self.tree_view.model
         words = []
         if len(model.marks):
@@ -116,8 +121,10 @@ class Cases(Vertical):
 
 
 class Right(Vertical):
-    """A page of lines, or else the detail of a case or evalset, which is made when it is first shown: its modules are
-    not needed for the first frame."""
+    """The right side: a page of lines, or the panes of a case or evalset.
+
+    The panes are made when they are first shown, because the first frame does not need their modules.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,11 +132,12 @@ class Right(Vertical):
         self._detail: CaseDetail | None = None
 
     def compose(self) -> ComposeResult:
+        """Lay out the page."""
         yield self.overview
 
     @property
     def detail(self) -> "CaseDetail":
-        """The detail, made now if there is none yet."""
+        """The panes, made when first needed."""
         if self._detail is None:
             from workbench.ui.detail.pane import CaseDetail
 
@@ -139,46 +147,46 @@ class Right(Vertical):
         return self._detail
 
     def show_case(self, subject: "Subject") -> None:
-        """Show a case, or the file of one without a case."""
+        """Show the panes of a case, or the file of an evalset."""
         self._show_detail(True)
         self.detail.show(subject)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
-        """Shows a page."""
+        """Show a page."""
         self._show_detail(False)
         self.overview.show(title, lines)
 
     @property
     def shows_case(self) -> bool:
-        """Whether it is the detail that is seen."""
+        """Whether the panes are visible, not a page."""
         return self._detail is not None and self._detail.display
 
     @property
     def in_case(self) -> bool:
-        """Whether keys go to the detail of a case."""
+        """Whether the panes of a case have the focus."""
         return self.has_focus_within and self.shows_case
 
     @property
     def item_key(self) -> str:
-        """The key of the item under the cursor, "" if keys go elsewhere."""
+        """The key of the item under the cursor, or "" if the panes do not have the focus."""
         return self.detail.item_key if self.in_case else ""
 
     def copied(self) -> tuple[str, str] | None:
-        """Return what is under the cursor in the detail: what it is called, and its text."""
+        """Return name and text of what is under the cursor in the panes, or None on a page."""
         return self.detail.copy_text() if self.shows_case else None
 
     def show_past_runs(self, ref: "CaseRef", earlier: "tuple[PastRun, ...]") -> None:
-        """Show how a case came out in earlier runs, if it is shown."""
+        """Add what earlier runs said of a case, if it is shown."""
         if self.shows_case:
             self.detail.show_past_runs(ref, earlier)
 
     def open_pane(self, title: str) -> None:
-        """Show the pane with this title, if the case has one."""
+        """Show the pane with this title, if the case has it."""
         if self.shows_case and title in self.detail.pane_titles:
             self.detail.show_pane(self.detail.pane_titles.index(title) + 1)
 
     def enter(self) -> None:
-        """Take the focus."""
+        """Focus the panes or the page."""
         (self.detail if self.shows_case else self.overview).focus()
 
     def move(self, direction: str) -> bool:

@@ -1,4 +1,4 @@
-"""The names of styles that the render functions use, resolved in the theme: lines become strips here."""
+"""Styles of the render functions, resolved in the theme. Turns their lines into strips."""
 
 from rich.segment import Segment as RichSegment
 from rich.style import Style
@@ -38,28 +38,28 @@ COMPONENTS = frozenset(f"{PREFIX}{name}" for name in _RULES)
 
 
 def component_css(widget: str) -> str:
-    """The rules for the component classes of a widget type."""
+    """Return the CSS rules for the component classes of a widget type."""
     return "\n".join(f"{widget} > .{PREFIX}{name} {{ {rule} }}" for name, rule in _RULES.items())
 
 
 class Painter:
-    """Turns lines into strips with the colours of one widget (which has `COMPONENTS`)."""
+    """Turns lines into strips with the colours of one widget, which has `COMPONENTS`."""
 
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._styles: dict[str, Style] = {}
 
     def forget(self) -> None:
-        """The theme or the widget's own style is another one."""
+        """Forget the cached styles, because the theme or the widget's style changed."""
         self._styles.clear()
 
     def strip(self, line: Line, width: int) -> Strip:
-        """The line in exactly `width` cells."""
+        """Return the line in exactly `width` cells."""
         strip = Strip([RichSegment(text, self.style(name)) for text, name in line])
         return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
 
     def style(self, name: str) -> Style:
-        """What a name looks like, "" the widget itself; kept, because Textual goes through all parents for it."""
+        """Return the style of a name, "" for the widget's own. Cached, because Textual asks all parents."""
         style = self._styles.get(name)
         if style is None:
             component = f"{PREFIX}{name}"
