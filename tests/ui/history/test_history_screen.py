@@ -143,7 +143,7 @@ async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Work
         await _shows(screen, pilot, "baseline")
         await screen.until(pilot, lambda: baseline(kept.root / ".workbench") == "2026-01-02T10-00-00-bbbb")
         await pilot.press("enter")
-        await _shows(screen, pilot, "as it was then", "✗ late_parcel", "No idea")
+        await _shows(screen, pilot, "stored run of", "✗ late_parcel", "No idea")
         assert "\x1b" not in screen.text
         await pilot.press("N", "k")
         await _shows(screen, pilot, "On its way.")
@@ -153,7 +153,7 @@ async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Work
         await _shows(screen, pilot, "delete this run for good?")
         await pilot.press("down", "enter")
         await screen.until(pilot, lambda: len(list_runs(kept.root / ".workbench").runs) == 1)
-        await _shows(screen, pilot, "1 deleted")
+        await _shows(screen, pilot, "1 run deleted")
         await pilot.press("escape", "escape")
         assert screen.app.screen is screen.main
 
@@ -185,7 +185,7 @@ async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
         await pilot.press("D")
         await _shows(screen, pilot, "delete this run for good?")
         await pilot.press("down", "enter")
-        await _shows(screen, pilot, "No run is kept yet.", "1 deleted")
+        await _shows(screen, pilot, "No stored runs yet.", "1 run deleted")
 
 
 async def test_what_changed_between_the_last_run_and_another(open_screen: OpenScreen, kept: Workspace) -> None:
@@ -271,10 +271,10 @@ async def test_without_any_run(open_screen: OpenScreen) -> None:
         await pilot.press("C")
         await _shows(screen, pilot, "no run is kept yet")
         await pilot.press("H")
-        await _shows(screen, pilot, "No run is kept yet.")
+        await _shows(screen, pilot, "No stored runs yet.")
         for key in ("enter", "space", "p", "D", "C", "y"):
             await pilot.press(key)
-        assert "No run is kept yet." in screen.text
+        assert "No stored runs yet." in screen.text
 
 
 def test_nothing_of_a_journal_is_needed_for_its_row(kept: Workspace) -> None:

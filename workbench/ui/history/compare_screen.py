@@ -1,4 +1,4 @@
-"""Two runs compared: which cases came out otherwise, and why."""
+"""The compare screen: which verdicts differ between two runs, and why."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -38,21 +38,21 @@ _CAUSES_FROM = 34
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What differs as a whole (`heading` "", no `case`), a heading, or a case."""
+    """A row: the overview (no `heading`, no `case`), a heading, or a case."""
 
     heading: str = ""
     case: ChangedCase | None = None
 
 
 class ChangeRows(RowsOf[Line]):
-    """Draws a comparison."""
+    """The rows of a comparison."""
 
     def __init__(self) -> None:
         super().__init__([Line()])
         self._runs = Summary(), Summary()
 
     def show_comparison(self, found: Comparison) -> None:
-        """Shows another comparison, from its first case on if a verdict changed."""
+        """Show a comparison."""
         self._runs = found.before, found.after
         lines = [Line()]
         for change in ORDER:
@@ -60,34 +60,36 @@ class ChangeRows(RowsOf[Line]):
             if cases:
                 lines += [Line(counted(change, len(cases))), *(Line(case=case) for case in cases)]
         if not found.cases:
-            # Where there is no room for both sides, this is all that is seen.
+            # In a narrow terminal, only this side is visible.
             lines.append(Line("no case changed" if found.unchanged else "no case is in both runs"))
         self.rows = lines
         self.rows_changed()
         self.move_to(0)
         self.when_moved()
 
-    def show_message(self, told: str) -> None:
-        """Shows no comparison, but a word why; safe."""
-        self.rows = [Line(), Line(told)]
+    def show_message(self, message: str) -> None:
+        """Show a message in place of a comparison. Safe text."""
+        self.rows = [Line(), Line(message)]
         self.rows_changed()
         self.move_to(0)
 
     def next_case(self, step: int) -> bool:
-        """To the next (1) or previous (-1) case, from the other end again; whether there is any."""
+        """Go to the next (1) or previous (-1) case, wrapping around. Return whether there is any."""
         return self.next_where(lambda place: self.rows[place].case is not None, step)
 
     # RowView
 
     def can_stop(self, position: int) -> bool:
+        """Return whether the row is not a heading."""
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the verdicts and ID of a case on the left, and its causes on the right."""
         line = self.rows[position]
         if line.heading:
             return [("  ", ""), (line.heading, "strong")], []
         if line.case is None:
-            return [("what differs", "strong")], []
+            return [("overview", "strong")], []
         before, after = state_of(self._runs[0], line.case.before), state_of(self._runs[1], line.case.after)
         *_, eval_id, repeat = line.case.ref
         left: list[Piece] = [("    ", "")]
@@ -106,7 +108,11 @@ Pair = tuple[CaseRecord, CaseRecord]
 
 
 class CompareScreen(SplitScreen):
-    """`before` and `after` are the earlier and the later run; `go` shows a case as it is now (False: it is gone)."""
+    """The screen that compares two runs.
+
+    `before` and `after` are the earlier and the later run. `go` shows a case as it is now and returns False if it does
+    not exist.
+    """
 
     where = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("compare")]
@@ -121,8 +127,8 @@ class CompareScreen(SplitScreen):
         go: Callable[[CaseRef], bool],
     ) -> None:
         self.changes, self._body = ChangeRows(), Body()
-        told = Vertical(self._body, classes="told framed")
-        super().__init__(keys, host, self.changes, Vertical(self.changes), told)
+        details = Vertical(self._body, classes="details framed")
+        super().__init__(keys, host, self.changes, Vertical(self.changes), details)
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
         self._trouble = ""
@@ -130,6 +136,7 @@ class CompareScreen(SplitScreen):
         self._shown: ChangedCase | None = None
 
     def on_mount(self) -> None:
+        """Start the comparison."""
         super().on_mount()
         self.frame.border_title = Content("what changed")
         self.changes.when_moved = self._show
@@ -138,7 +145,7 @@ class CompareScreen(SplitScreen):
     def _compare(self) -> None:
         self._found, self._trouble = None, ""
         self._pairs.clear()
-        self.changes.show_message("comparing …")
+        self.changes.show_message("comparing")
         before, after = self._names()
         of = (
             f"{run_labels.agents_and_evalsets(self._after)}:  "
@@ -151,9 +158,9 @@ class CompareScreen(SplitScreen):
 
     async def _read(self) -> None:
         try:
-            found, trouble = await asyncio.to_thread(self._work_out)
+            found, trouble = await asyncio.to_thread(self._compare_runs)
         except UsageFaultError as error:
-            self._trouble = self._what_is_gone() or str(error)
+            self._trouble = self._deleted_runs() or str(error)
             self.changes.show_message("a run cannot be read")
             self._draw()
             return
@@ -163,21 +170,21 @@ class CompareScreen(SplitScreen):
         self.frame.border_subtitle = Content(f"{found.unchanged:,} unchanged")
         self.changes.show_comparison(found)
 
-    def _work_out(self) -> tuple[Comparison, list[str]]:
+    def _compare_runs(self) -> tuple[Comparison, list[str]]:
         before, trouble = open_summary(self._before.word, self._state, self._state)
         after, more = open_summary(self._after.word, self._state, self._state)
         return compare(before, after, self._state), [*trouble, *more]
 
-    def _what_is_gone(self) -> str:
-        """Which of the runs somebody has deleted meanwhile, as a sentence; "" if both are there."""
+    def _deleted_runs(self) -> str:
+        """Return a sentence about runs that were deleted meanwhile, or "" if both exist."""
         runs = zip((self._before, self._after), self._names(), strict=True)
         gone = [name for run, name in runs if not run.file.exists()]
-        return f"Deleted meanwhile: the run of {' and that of '.join(gone)}." if gone else ""
+        return f"Deleted meanwhile: {' and '.join(gone)}." if gone else ""
 
     # What is shown
 
     def _names(self) -> tuple[str, str]:
-        """The two runs in words, each by what tells it from the other."""
+        """Return the names of the two runs, each with what tells it from the other."""
         now, runs = datetime.now().astimezone(), (self._before, self._after)
         same = run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
         before, after = (
@@ -198,7 +205,7 @@ class CompareScreen(SplitScreen):
         try:
             self._pairs[_ref(case)] = await asyncio.to_thread(self._records, case)
         except (OSError, ValueError, KeyError) as error:
-            self._pairs[_ref(case)] = self._what_is_gone() or f"What the agent did cannot be read: {error}"
+            self._pairs[_ref(case)] = self._deleted_runs() or f"The transcripts cannot be read: {error}"
         if self.changes.row.case is case:
             self._draw()
 
@@ -219,50 +226,58 @@ class CompareScreen(SplitScreen):
             return Document()
         if self._found is None:
             document = Document()
-            document.add(remark(one_line(self._trouble) if self._trouble else "comparing …", view))
+            document.add(remark(one_line(self._trouble) if self._trouble else "comparing", view))
             return document
         if case is None:
             return overview(self._found, self._names(), view)
         return one_case(case, self._found.files, self._pairs.get(_ref(case)), view)
 
     def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the details for the new size."""
         event.stop()
         self._draw()
 
     def on_body_moved(self, event: Body.Moved) -> None:
+        """Keep the event from the screens above."""
         event.stop()
 
     # SplitScreen
 
     def focus_details(self) -> None:
+        """Focus the details."""
         self._body.focus()
 
     def move_details(self, direction: str) -> bool:
+        """Scroll the details."""
         return self._body.move(direction)
 
     # Keys
 
     def action_compare_step(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) changed case."""
         if self._found is not None and not self.changes.next_case(step):
             self.say("no case changed")
 
     def action_compare_swap(self) -> None:
+        """Swap the two runs and compare again."""
         self._before, self._after = self._after, self._before
         self._compare()
 
     def action_compare_go(self) -> None:
+        """Show the case as it is now."""
         case = self.changes.row.case
         if case is None:
             self.say("put the cursor on a case first")
         elif not self._go(_ref(case)):
-            self.say("there is no such case any more", warning=True)
+            self.say("this case no longer exists", warning=True)
 
     def action_compare_copy(self) -> None:
+        """Copy the case's ID, or in the overview the command that compares the runs."""
         case = self.changes.row.case
         if case is None:
-            self.copy("the command", f"agent-workbench compare {self._before.word} {self._after.word}")
+            self.copy("command", f"agent-workbench compare {self._before.word} {self._after.word}")
         else:
-            self.copy("the id", _ref(case).eval_id)
+            self.copy("case ID", _ref(case).eval_id)
 
 
 def _ref(case: ChangedCase) -> CaseRef:

@@ -1,4 +1,4 @@
-"""Runs deleted for good, after a question: from the list of them, and from one that is open."""
+"""Deletion of stored runs after a question, for the history and for an open run."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,27 +17,29 @@ from workbench.ui.items import Item, searching
 
 
 def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
-    """Why these runs cannot be deleted, "" if they can; `running` is the id of the run that is going on."""
+    """Return why these runs cannot be deleted, or "". `running` is the ID of the active run."""
     if any(run.adk for run in runs):
-        return "ADK's result files are ADK's: the workbench does not delete them"
+        return "results of ADK are not deleted here"
     if any(run.run_id == running for run in runs):
-        return "it is still going on"
+        return "this run is still active"
     return ""
 
 
 async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
-    """Whether the user wants them gone. In a worker."""
+    """Ask whether to delete these runs. Call it in a worker."""
     title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
-    told = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.counts)}" for run in runs)
+    names = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.counts)}" for run in runs)
     pinned = await asyncio.to_thread(baseline, state)
     if any(run.run_id == pinned for run in runs):
-        told = f"The baseline is among them. {told}"
-    items = [Item("keep", False, help=told), Item("delete", True, help=f"{told}. It cannot be undone.")]
+        names = f"{names}. This includes the baseline"
+    items = [Item("keep", False, help=names), Item("delete", True, help=f"{names}. This cannot be undone.")]
     return bool(await app.push_screen_wait(PickScreen(title, searching(items))))
 
 
 async def delete(state: Path, runs: Sequence[ListedRun]) -> tuple[str, bool]:
-    """Deletes them; what came of it in words, and whether any is gone."""
+    """Delete runs. Return a message, and whether any run was deleted."""
     gone = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
-    told = f"{len(gone)} deleted" if len(gone) == len(runs) else "not all could be deleted"
-    return told, bool(gone)
+    message = f"{counted(len(gone), 'run')} deleted"
+    if len(gone) < len(runs):
+        message += f", {len(runs) - len(gone)} could not be deleted"
+    return message, bool(gone)

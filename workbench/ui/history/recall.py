@@ -1,4 +1,4 @@
-"""The newest verdicts of the cases, as the workbench knew them when it was closed."""
+"""The newest stored verdicts of all cases, loaded when the workbench opens."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recalled:
-    """The cases whose newest verdict is that of one run; their details stay in its journal."""
+    """The cases whose newest verdict is in one run. Their details stay in its journal."""
 
     run: RunSummary
     records: dict[CaseRef, CaseRecord]
@@ -26,17 +26,17 @@ class Recalled:
 
 
 def recall(state: Path, workspace: "Workspace", detail_cache: DetailCache) -> Iterator[Recalled]:
-    """Yield the newest verdicts that are kept, those of the newest run first. Reads files: for a thread."""
+    """Yield the newest stored verdicts, newest run first. Reads files, so call it in a thread."""
     ids = workspace.case_ids
     for latest in latest_runs(state, ids):
         # A case that was renamed or deleted since has no verdict to count.
         rows = [row for row in latest.rows if _is_there(row, ids)]
         if rows:
             records = brief_records(latest.summary, latest.file, rows, detail_cache)
-            yield Recalled(_told(latest, records), records, latest)
+            yield Recalled(_run_summary(latest, records), records, latest)
 
 
-def _told(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSummary:
+def _run_summary(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSummary:
     summary = latest.summary
     return RunSummary(
         summary.run_id,
@@ -51,6 +51,6 @@ def _told(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSummary:
 
 
 def _is_there(row: Row, ids: dict[str, set[str]]) -> bool:
-    """Whether the file still has the case; of one in which nothing can be read, that is not known."""
+    """Return whether the file still has the case. An unreadable file may have it."""
     _, file, _, eval_id, _ = row["ref"]
     return not ids[file] or eval_id in ids[file]

@@ -1,4 +1,4 @@
-"""A kept run in words: when it was, whose, how it came out, and what is special about it. All texts are safe."""
+"""Labels of a stored run: time, agents, verdicts and peculiarities. All texts are safe."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from workbench.ui.tree.labels import Piece, label, style_of
 _MINUTE, _HOUR = 60, 3600
 _LEAST_CHANGE = 1e-6
 SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
-"""A run that was killed has cases without an end: neither fails nor errors."""
-_WORDS: dict[Status, str] = {"not_run": "without an end"}
+"""Statuses that are counted. A killed run has unfinished cases, which neither failed nor ended in an error."""
+_WORDS: dict[Status, str] = {"not_run": "unfinished"}
 
 
 def state_of(run: Summary, row: Row) -> Status:
@@ -30,7 +30,7 @@ def state_of(run: Summary, row: Row) -> Status:
 
 
 def local_time(started: str) -> datetime | None:
-    """The time of a run in the user's time zone; None where it is not known."""
+    """Return the time of a run in the user's time zone, or None if it is not known."""
     try:
         return datetime.fromisoformat(started).astimezone()
     except (ValueError, OverflowError, OSError):
@@ -38,7 +38,7 @@ def local_time(started: str) -> datetime | None:
 
 
 def short_time(started: str, now: datetime) -> str:
-    """`5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03`, `2025-11-21`: at most twelve cells."""
+    """Return a time as `5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03` or `2025-11-21`: at most twelve cells."""
     time = local_time(started)
     if time is None:
         return "no date"
@@ -73,21 +73,24 @@ def seconds_until_change(started: str, now: datetime) -> float | None:
 
 
 def no_runs_text(state: Path) -> str:
-    """What is said of a state folder without a run."""
+    """Explain why a state folder has no runs."""
     place = next(path for path in (state, *state.parents) if os.access(path, os.F_OK))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return (
-            "No run is kept yet. Every run is, from now on: esc, then r runs what is under the cursor. "
-            "Results of adk eval and adk web stand here too."
+            "No stored runs yet. Press esc, then r to run what is under the cursor. "
+            "Results of adk eval and adk web are listed here too."
         )
     return (
-        f"Nothing can be kept in {one_line(str(state))}: it cannot be written to, and each run is forgotten with the "
-        "next one. --state-dir names another folder. Results of adk eval and adk web stand here."
+        f"{one_line(str(state))} is not writable, so only the last run is remembered. "
+        "Choose another folder with --state-dir. Results of adk eval and adk web are listed here."
     )
 
 
 def exact_time(started: str, now: datetime) -> str:
-    """`14:03:21` today, else `21 Nov 14:03:21`, with the year where it is another one: what tells two runs apart."""
+    """Return a time as `14:03:21` today, else `21 Nov 14:03:21`, with the year if it is another one.
+
+    Seconds tell two runs apart.
+    """
     time = local_time(started)
     if time is None:
         return "no date"
@@ -97,7 +100,7 @@ def exact_time(started: str, now: datetime) -> str:
 
 
 def agents_and_evalsets(run: ListedRun) -> str:
-    """`order_desk · refunds, parcels`."""
+    """Return the agents and evalsets of a run, such as `order_desk · refunds, parcels`."""
     agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"
     if run.adk:
         # `AGENT_EVALSET_TIME`
@@ -108,12 +111,12 @@ def agents_and_evalsets(run: ListedRun) -> str:
 
 
 def evalset_name(file: str) -> str:
-    """`desk/refunds.evalset.json` as `refunds`; raw."""
+    """Return the name of an evalset file without its endings. Raw text."""
     return PurePosixPath(file).name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test")
 
 
 def counts(run: Mapping[str, int]) -> list[Piece]:
-    """`10✓ 2✗`."""
+    """Return counts as `10✓ 2✗`."""
     pieces: list[Piece] = []
     for status in SHOWN:
         if run.get(status):
@@ -123,7 +126,7 @@ def counts(run: Mapping[str, int]) -> list[Piece]:
 
 
 def counts_in_words(run: Mapping[str, int]) -> str:
-    """`10 pass, 2 fail`."""
+    """Return counts as `10 pass, 2 fail`."""
     return (
         ", ".join(f"{run[status]:,} {_WORDS.get(status, FACES[status].word)}" for status in SHOWN if run.get(status))
         or "no cases"
@@ -131,7 +134,7 @@ def counts_in_words(run: Mapping[str, int]) -> str:
 
 
 def meter(run: Mapping[str, int], width: int) -> list[Piece]:
-    """A bar of `width` cells, each verdict with its share; what is there at all has at least one."""
+    """Return a bar of `width` cells with a share of at least one cell for each status."""
     total = sum(run.get(status, 0) for status in SHOWN)
     if not total:
         return [(" " * width, "")]
@@ -147,11 +150,11 @@ def meter(run: Mapping[str, int], width: int) -> list[Piece]:
 
 
 def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
-    """What is special about a run, the most important first."""
+    """Return what is special about a run, the most important first."""
     found = []
     if run.trouble:
         newer = "later version" in run.trouble
-        found.append("of a newer version" if newer else "damaged")
+        found.append("newer version" if newer else "damaged")
     if run.run_id == baseline and not run.adk:
         found.append("baseline")
     if run.run_id == running:
@@ -172,7 +175,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
 
 
 def seconds(value: float | None) -> str:
-    """`4.2 s`, `12:03`."""
+    """Return a duration as `4.2 s` or `12:03`, or "" if it is not known."""
     if value is None:
         return ""
     if value < _MINUTE:
@@ -183,29 +186,31 @@ def seconds(value: float | None) -> str:
 
 
 def short_number(number: int) -> str:
-    """`950`, `12k`, `3.4M`."""
+    """Return a number as `950`, `12k` or `3.4M`."""
     if number < 10_000:
         return str(number)
     return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
 def pass_change(better: float | None) -> Piece:
-    """Return how many more of the same cases passed than in the run before: `+2`, `−1`, `+0.3` with repeats, `=`;
-    nothing where there is none."""
+    """Return how many more of the same cases passed than in the previous run.
+
+    The text is `+2`, `−1`, `=`, or `+0.3` with repeats. It is empty without a previous run.
+    """
     if better is None:
         return "", "muted"
     if abs(better) < _LEAST_CHANGE:
         return "=", "muted"
-    told = tenths(max(abs(better), 0.1))
-    return (f"+{told}", "passed") if better > 0 else (f"−{told}", "failed")
+    number = tenths(max(abs(better), 0.1))
+    return (f"+{number}", "passed") if better > 0 else (f"−{number}", "failed")
 
 
 def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
-    """All that the list knows of a run, piece by piece; `special` are its flags."""
+    """Return all that the list knows of a run, one fact per text. `special` are its flags."""
     time = local_time(run.started)
-    told = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
-    told += [f"in {seconds(run.seconds)}"] if run.seconds else []
-    told += [f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"] if run.calls or run.tokens else []
-    told += [f"commit {commit_words(run.commit, run.dirty)}"] if run.commit else []
-    told += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
-    return [*told, *special]
+    found = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
+    found += [f"in {seconds(run.seconds)}"] if run.seconds else []
+    found += [f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"] if run.calls or run.tokens else []
+    found += [f"commit {commit_words(run.commit, run.dirty)}"] if run.commit else []
+    found += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
+    return [*found, *special]

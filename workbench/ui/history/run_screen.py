@@ -1,4 +1,4 @@
-"""One run as it was: its cases, and what was said and scored then. Nothing in it can be changed."""
+"""A read-only screen for one stored run: its cases, and what was answered and scored then."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ from workbench.ui.widgets.rows import Piece
 
 
 class StoredRunTree(CaseTree):
-    """A `CaseTree` of a run instead of a workspace. It needs no file but the run's."""
+    """The tree of a stored run. It needs only the run's file."""
 
     def __init__(self) -> None:
         super().__init__(Verdicts(Store()), lambda: 0.0)
@@ -50,14 +50,14 @@ class StoredRunTree(CaseTree):
         self._executions: dict[tuple[int, int], tuple[CaseRef, ...]] = {}
 
     def show_run(self, summary: Summary, file: Path) -> None:
-        """Show a run, which `file` holds, from its first problem on."""
+        """Show the run in `file` from its first problem on."""
         self._summary, verdicts = summary, self.model.verdicts
         cases: dict[tuple[str, str], list[Row]] = {}
         for row in summary.rows.values():
             cases.setdefault((row["ref"][1], row["ref"][3]), []).append(row)
         ended = [rows for rows in cases.values() if any(state_of(summary, row) != "not_run" for row in rows)]
-        told = [{**row, "status": _status(summary, row)} for rows in ended for row in rows]
-        verdicts.store.records = brief_records(summary, file, told, verdicts.store.detail_cache)
+        with_status = [{**row, "status": _status(summary, row)} for rows in ended for row in rows]
+        verdicts.store.records = brief_records(summary, file, with_status, verdicts.store.detail_cache)
         verdicts.recall(verdicts.store.records)
         self.load(_workspace(summary))
         numbers = {entry.relative: number for number, entry in enumerate(self.model.entries)}
@@ -69,7 +69,7 @@ class StoredRunTree(CaseTree):
 
     @property
     def refs(self) -> tuple[CaseRef, ...]:
-        """The executions that the row under the cursor stands for."""
+        """The executions of the row under the cursor."""
         row = self.row
         if row is None or row.evalset < 0:
             return ()
@@ -78,13 +78,13 @@ class StoredRunTree(CaseTree):
 
     @property
     def ref(self) -> CaseRef | None:
-        """The execution under the cursor; for a case with several, the one that decided it."""
+        """The execution under the cursor. For a case with several, the one that decided it."""
         row, refs = self.row, self.refs
         record = self.model.verdicts.record(row.evalset, row.case, row.repeat) if row is not None and refs else None
         return record.ref if record is not None else next(iter(refs), None)
 
     def fold(self) -> bool:
-        """Close the row under the cursor, or for a repeat its case. Return False if there is nothing to close."""
+        """Collapse the row under the cursor, or for a repeat its case. Return False if nothing is expanded."""
         row, outline = self.row, self.model.outline
         if row is not None and row.kind == "repeat" and row.parent is not None:
             self.go_to(row.parent)
@@ -94,12 +94,13 @@ class StoredRunTree(CaseTree):
         return True
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the two sides of a row, with the run's counts in the first row."""
         left, right = super().row_pieces(position, width)
         match self.model.outline.row(position).kind:
             case "all":
                 return [("this run", "strong")], counts(self._summary.outcome_counts())
             case "case" if not right:
-                return left, [("no end", "not-run")]
+                return left, [("unfinished", "not-run")]
         return left, right
 
 
@@ -109,13 +110,13 @@ def _status(summary: Summary, row: Row) -> str:
 
 
 def _workspace(summary: Summary) -> Workspace:
-    """Return the agents, evalsets and cases that the run names, as if they were found in its folder."""
+    """Return the run's agents, evalsets and cases as a workspace."""
     root = Path(summary.root)
     ids: dict[tuple[str, str, str], dict[str, None]] = {}
     for agent, file, set_id, eval_id, _ in summary.rows:
         ids.setdefault((agent, file, set_id), {})[eval_id] = None
     agents = {name: AgentFolder(name, root / name, "python", root / name, "") for name, _, _ in ids if name}
-    criteria = CriteriaChoice(CriteriaConfig(None, ()), "those of the run")
+    criteria = CriteriaChoice(CriteriaConfig(None, ()), "criteria of the run")
     entries = []
     for (agent, file, set_id), of_file in ids.items():
         document = EvalsetDocument(root / file, Opened((), frame={"eval_set_id": set_id or evalset_name(file)}))
@@ -129,8 +130,11 @@ Go = Callable[[CaseRef], bool]
 
 
 class RunScreen(SplitScreen):
-    """`keep` makes a case of an execution, `go` shows a case as it is now (False: it is not there), `compare` compares
-    this run with another; `running` is the id of the run that is going on."""
+    """The screen for one stored run.
+
+    `keep` creates a case from an execution. `go` shows a case as it is now and returns False if it does not exist.
+    `compare` compares this run with another. `running` returns the ID of the active run.
+    """
 
     where = "stored"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -156,16 +160,17 @@ class RunScreen(SplitScreen):
         super().__init__(keys, host, self.tree_view, self.cases, self.right)
         self._run, self._state = run, state
         self._prices = prices
-        self._keep, self._go, self._compare, self._going_on = keep, go, compare, running
+        self._keep, self._go, self._compare, self._active_run = keep, go, compare, running
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
 
     def on_mount(self) -> None:
+        """Start reading the run."""
         super().on_mount()
-        self.right.add_class("told")
+        self.right.add_class("details")
         self.cases.border_title = Content("cases of this run")
-        self.right.show_page("this run", [("reading …", "")])
+        self.right.show_page("this run", [("loading", "")])
         self.tree_view.when_moved = self._show
         self._say_which()
         self.run_worker(self._read(), group="read", exclusive=True)
@@ -186,8 +191,8 @@ class RunScreen(SplitScreen):
     def _say_which(self) -> None:
         run = self._run
         when = run_labels.exact_time(run.started, datetime.now().astimezone())
-        told = run_labels.counts_in_words(self._summary.outcome_counts() if self._summary.rows else run.counts)
-        self.show_bar(f"◂ run of {when}, as it was then   {told}   {run_labels.agents_and_evalsets(run)}", "esc: back")
+        outcome = run_labels.counts_in_words(self._summary.outcome_counts() if self._summary.rows else run.counts)
+        self.show_bar(f"◂ stored run of {when}   {outcome}   {run_labels.agents_and_evalsets(run)}", "esc: back")
 
     def _show(self) -> None:
         refs = self.tree_view.refs
@@ -211,7 +216,7 @@ class RunScreen(SplitScreen):
             self._show_case()
 
     def _show_case(self) -> None:
-        """Show an execution; for a case, the one that decided it, with all of them taken together."""
+        """Show an execution. For a case with several, show the one that decided it, and all taken together."""
         refs, ref = self.tree_view.refs, self.tree_view.ref
         assert ref is not None
         record = self._records[ref]
@@ -219,42 +224,50 @@ class RunScreen(SplitScreen):
         self.right.show_case(Subject(record, runs=runs_dir(self._state), prices=self._prices, repeats=repeats))
 
     def _about(self) -> list[Line]:
-        """What is known of the run as a whole."""
+        """Return the facts about the whole run."""
         run, summary = self._run, self._summary
         time = run_labels.local_time(run.started)
         lines: list[Line] = [("run", one_line(run.run_id))]
         lines += [("when", f"{time:%A, %-d %B %Y, %H:%M:%S}")] if time else []
-        lines += [("came out", run_labels.counts_in_words(summary.outcome_counts()))]
-        lines += [("took", run_labels.seconds(run.seconds))] if run.seconds else []
+        lines += [("result", run_labels.counts_in_words(summary.outcome_counts()))]
+        lines += [("duration", run_labels.seconds(run.seconds))] if run.seconds else []
         used = f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"
-        lines += [("agents used", used)] if run.calls or run.tokens else []
-        lines += [("commit", one_line(run.commit) + (", and changed files" if run.dirty else ""))] if run.commit else []
+        lines += [("usage", used)] if run.calls or run.tokens else []
+        lines += (
+            [("commit", one_line(run.commit) + (" with uncommitted changes" if run.dirty else ""))]
+            if run.commit
+            else []
+        )
         lines += [("scored from", one_line(run.scored_from))] if run.scored_from else []
         lines += [(one_line(name, limit=11), one_line(str(version))) for name, version in summary.versions.items()]
         for agent, models in summary.models.items():
             named = ", ".join(map(str, models)) if isinstance(models, list) else str(models)
-            lines.append(("models", one_line(f"{agent}: {named or 'none is named in its files'}")))
-        lines.append(("kept in", one_line(str(run.file))))
-        lines += [("left out", one_line(text)) for text in self._trouble[:5]]
+            lines.append(("models", one_line(f"{agent}: {named or 'not named in its files'}")))
+        lines.append(("stored in", one_line(str(run.file))))
+        lines += [("skipped", one_line(text)) for text in self._trouble[:5]]
         if not run.adk:
-            lines.append(("hand on", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
+            lines.append(("export", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
         return lines
 
     # SplitScreen
 
     def focus_details(self) -> None:
+        """Focus the panes."""
         self.right.enter()
 
     def move_details(self, direction: str) -> bool:
+        """Move in the panes."""
         return self.right.move(direction)
 
     def enter_details(self) -> None:
+        """Unfold or fold what is under the cursor."""
         if self.right.shows_case:
             self.right.detail.toggle_full()
 
     # Keys
 
     def action_open(self) -> None:
+        """Expand the row, or go to the panes."""
         row = self.tree_view.row
         if self.in_right or row is None or not self.tree_view.model.outline.has_children(row):
             super().action_open()
@@ -262,41 +275,50 @@ class RunScreen(SplitScreen):
             self.tree_view.open_row()
 
     def action_close(self) -> None:
+        """Collapse the row, or leave the screen. In the panes, fold or go back."""
         if self.in_right or not self.tree_view.fold():
             super().action_close()
 
     def action_enter(self) -> None:
+        """Expand or collapse a row. On a case, go to its panes."""
         if self.in_right or self.tree_view.refs or not self.tree_view.toggle_row():
             super().action_enter()
 
     def action_back(self) -> None:
+        """Undo a jump, leave the panes, clear the filter, or leave the screen."""
         if self.in_right and self.right.shows_case and self.right.detail.go_back():
             return
         if self.in_right or not self.cases.input.end():
             super().action_back()
 
     def action_pane(self, number: int) -> None:
+        """Show the pane with this number."""
         if self.right.shows_case:
             self.right.detail.show_pane(number)
             if self.has_class("-narrow"):
                 self.go_right()
 
     def action_turn(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) turn."""
         if self.right.shows_case:
             self.right.detail.go_to_turn(step)
 
     def action_to_event(self) -> None:
+        """Go from the item under the cursor to its event in the trace, and back."""
         if not (self.right.shows_case and self.right.detail.to_event()):
-            self.say("there is no event of that in the trace")
+            self.say("this has no event in the trace")
 
     def action_stored_problem(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) problem."""
         if self.tree_view.next_problem(step) is None:
             self.say("nothing failed in this run")
 
     def action_stored_filter(self) -> None:
+        """Open the filter."""
         self.cases.input.open()
 
     def action_stored_keep(self) -> None:
+        """Create a case from the execution under the cursor."""
         record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None:
             self.say("put the cursor on a case first")
@@ -304,33 +326,38 @@ class RunScreen(SplitScreen):
             self._keep(record)
 
     def action_stored_compare(self) -> None:
+        """Compare this run with another."""
         self._compare(self._run)
 
     def action_stored_go(self) -> None:
+        """Show the case as it is now."""
         ref = self.tree_view.ref
         if ref is None:
             self.say("put the cursor on a case first")
         elif not self._go(ref):
-            self.say("there is no such case any more", warning=True)
+            self.say("this case no longer exists", warning=True)
 
     def action_stored_delete(self) -> None:
-        if fault := reason_undeletable([self._run], self._going_on()):
+        """Delete this run after a question."""
+        if fault := reason_undeletable([self._run], self._active_run()):
             self.say(fault, warning=True)
         else:
             self.run_worker(self._delete(), group="delete", exclusive=True)
 
     async def _delete(self) -> None:
         if await confirm_delete(self.app, self._state, [self._run]):
-            told, gone = await delete(self._state, [self._run])
+            message, gone = await delete(self._state, [self._run])
             if gone:
                 self.dismiss(None)  # To the list, which reads again.
-            self.notify(told)
+            self.notify(message)
 
     def action_stored_copy(self) -> None:
+        """Copy the ID of the case or of the run."""
         ref = self.tree_view.ref
-        self.copy(*("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id))
+        self.copy(*("run ID", self._run.run_id) if ref is None else ("case ID", ref.eval_id))
 
     def action_stored_copy_shown(self) -> None:
+        """Copy what is under the cursor in the panes."""
         found = self.right.copied()
         if found is not None:
             self.copy(*found)

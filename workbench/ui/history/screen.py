@@ -1,4 +1,4 @@
-"""The runs that are kept: looked at, compared, pinned as baseline, deleted."""
+"""The history screen: list, compare, pin and delete stored runs."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -29,24 +29,24 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
 _SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 74, 90, 110
-"""The widths from which on these columns are shown."""
+"""Least widths in cells at which these columns are shown."""
 
 _LEAST = 6
-"""Cells of a name that are always seen."""
+"""Cells of a name that are always visible."""
 
 
 class RunRows(RowsOf[ListedRun]):
-    """Draws runs, and keeps which are marked, by the file that holds them."""
+    """A list of runs. `marked` holds up to two runs to compare."""
 
     def __init__(self) -> None:
         super().__init__()
         self.marked: list[ListedRun] = []
         self.baseline: str | None = None
         self.running = ""
-        """The id of the run that is going on in this session."""
+        """ID of the active run of this session, or ""."""
 
     def show_runs(self, runs: Sequence[ListedRun]) -> None:
-        """Shows other runs; the cursor stays on its run if that is among them."""
+        """Show other runs. The cursor stays on its run if it is still listed."""
         before = self.row.path if self.rows and self._cursor else None
         self.rows = runs
         place = next((number for number, run in enumerate(runs) if run.path == before), None) if before else None
@@ -57,7 +57,7 @@ class RunRows(RowsOf[ListedRun]):
         self.when_moved()
 
     def toggle_mark(self) -> None:
-        """Marks the run and goes one down, or unmarks it. Of more than two, the last two stay."""
+        """Mark or unmark the run and go one row down. Only the last two marks are kept."""
         run = self.row_or_none
         if run is None or run.trouble:
             return
@@ -71,9 +71,11 @@ class RunRows(RowsOf[ListedRun]):
     # RowView
 
     def is_marked(self, position: int) -> bool:
+        """Return whether the run is marked."""
         return any(run.path == self.rows[position].path for run in self.marked)
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return time, name and flags on the left, and the columns that fit on the right."""
         run = self.rows[position]
         left: list[Piece] = [(fit(run_labels.short_time(run.started, aging.now()), _WHEN), "label")]
         special = run_labels.flags(run, baseline=self.baseline, running=self.running)
@@ -81,7 +83,7 @@ class RunRows(RowsOf[ListedRun]):
             return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []
         right = list(self._right(run, width))
         marks = f"  {', '.join(special)}" if special else ""
-        # What is special is worth more than the end of a name.
+        # Flags are more important than the end of a name.
         room = width - _WHEN - sum(cell_len(text) for text, _ in right) - cell_len(marks) - 1
         left += [(cut(run_labels.agents_and_evalsets(run), max(room, _LEAST)), ""), (marks, "accent")]
         return left, right
@@ -95,19 +97,19 @@ class RunRows(RowsOf[ListedRun]):
         if width >= _SECONDS_FROM:
             right += _column([(run_labels.seconds(run.seconds), "muted")], _SECONDS)
         if width >= _CALLS_FROM:
-            told = (
+            used = (
                 f"{run_labels.short_number(run.tokens)} tokens"
                 if run.tokens
                 else f"{run_labels.short_number(run.calls)} calls"
             )
-            right += _column([(told if run.calls or run.tokens else "", "muted")], _CALLS)
+            right += _column([(used if run.calls or run.tokens else "", "muted")], _CALLS)
         if width >= _COMMIT_FROM:
             right += [("  ", ""), (fit(commit_words(run.commit, run.dirty), _COMMIT - 1), "muted")]
         return right
 
 
 def _column(pieces: list[Piece], width: int) -> list[Piece]:
-    """The pieces at the right of so many cells."""
+    """Return the pieces aligned right in so many cells."""
     taken = sum(cell_len(text) for text, _ in pieces)
     return [(" " * max(width - taken, 1), ""), *pieces]
 
@@ -116,8 +118,12 @@ _STATUSES = {"pass": "passed", "fail": "failed", **{name: name for name in ("err
 
 
 class RunFilter:
-    """Words must all stand in a run's id, time, agents, evalsets, commit or flags; `:fail`, `:error`, `:cancelled`: it
-    has such cases, `:pass`: it has no others; any other `:word` is a flag (`:baseline`, `:adk`, `:interrupted`)."""
+    """A filter of runs.
+
+    Words must be in a run's ID, time, agents, evalsets, commit or flags. `:fail`, `:error` and `:cancelled` need at
+    least one such case, `:pass` needs all cases to pass. Any other `:word` is a flag, such as `:baseline`, `:adk` or
+    `:interrupted`.
+    """
 
     def __init__(self, text: str) -> None:
         tokens = text.lower().split()
@@ -125,7 +131,7 @@ class RunFilter:
         self._flags = [token[1:] for token in tokens if len(token) > 1 and token.startswith(":")]
 
     def lets_through(self, run: ListedRun, flags: Sequence[str]) -> bool:
-        """Whether the run is shown."""
+        """Return whether the run is shown."""
         if not self._words and not self._flags:
             return True
         text = " ".join([run.run_id, run.started, *run.agents, *run.files, run.commit, *flags]).lower()
@@ -144,8 +150,11 @@ _A_FRAME = 0.05
 
 
 class HistoryScreen(ListScreen):
-    """`show` opens a run, `compare` compares two of them (the earlier one first; with None for it, with the baseline or
-    any that the user names); `running` is the id of the run that is going on. `agents` are folders of agents."""
+    """The list of stored runs.
+
+    `show` opens a run. `compare` compares two runs, the earlier one first. With None for it, the user chooses the
+    baseline or another run. `running` returns the ID of the active run. `agents` are folders of agents.
+    """
 
     where = "history"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("history")]
@@ -167,36 +176,38 @@ class HistoryScreen(ListScreen):
         self._about = Static("", classes="about", markup=False)
         super().__init__(keys, host, self.runs, Vertical(self.runs, self._filter, self._about))
         self._state, self._root, self._agents = state, root, agents
-        self._show_run, self._compare, self._going_on = show, compare, running
+        self._show_run, self._compare, self._active_run = show, compare, running
         self._all: Sequence[ListedRun] = ()
         self._read_once = False
         self._aging = aging.Aging(self, self._age)
 
     def on_mount(self) -> None:
+        """Show that the runs are being read."""
         super().on_mount()
         self.frame.border_title = Content(f"history of {one_line(self._root.name, limit=60)}")
         self.runs.when_moved = self._show_about
-        self._about.update(Content("reading …"))
+        self._about.update(Content("loading runs"))
 
     def on_screen_resume(self) -> None:
+        """Read the runs again."""
         # A run may have ended meanwhile.
         self.run_worker(self._read(), group="read", exclusive=True)
 
     async def _read(self) -> None:
         if not self._read_once:
-            # The newest ones at once, however many there are.
+            # The newest runs first, because reading all may take long.
             self.runs.baseline, newest = await asyncio.to_thread(
                 lambda: (baseline(self._state), newest_runs(self._state))
             )
-            self.runs.running = self._going_on()
+            self.runs.running = self._active_run()
             if newest:
                 self._all = newest
                 self._show_filtered()
-                # They are painted before the others are read, which takes the processor.
+                # Lets them be painted before the others are read, which blocks the processor.
                 await asyncio.sleep(_A_FRAME)
         runs, trouble = await asyncio.to_thread(list_all_runs, self._state, self._root, self._agents)
         self.runs.baseline = await asyncio.to_thread(baseline, self._state)
-        self.runs.running = self._going_on()
+        self.runs.running = self._active_run()
         if trouble and not self._read_once:
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10)
@@ -228,7 +239,7 @@ class HistoryScreen(ListScreen):
         shown, known = len(self.runs.rows), len(self._all)
         parts = [f"{shown:,} of {known:,}" if shown != known else counted(known, "run")]
         if not self._read_once:
-            parts = ["reading …"]
+            parts = ["loading"]
         if self.runs.marked:
             parts.append(f"{len(self.runs.marked)} marked")
         self.frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
@@ -237,8 +248,7 @@ class HistoryScreen(ListScreen):
         run = self.runs.row_or_none
         if run is None:
             empty = run_labels.no_runs_text(self._state) if self._read_once else ""
-            told = "no run matches; esc takes the filter back" if self._all else empty
-            self._about.update(Content(told))
+            self._about.update(Content("no run matches; esc clears the filter" if self._all else empty))
             return
         if run.trouble:
             self._about.update(Content.styled(one_line(run.trouble, limit=500), "$status-error"))
@@ -250,6 +260,7 @@ class HistoryScreen(ListScreen):
     # Leaving
 
     def action_back(self) -> None:
+        """Drop the marks, clear the filter, or leave the screen."""
         if self.runs.marked:
             self.runs.marked = []
             self.runs.refresh()
@@ -258,23 +269,28 @@ class HistoryScreen(ListScreen):
             self.dismiss(None)
 
     def action_close(self) -> None:
+        """Leave the screen."""
         self.dismiss(None)
 
     def on_row_view_picked(self) -> None:
+        """Open the clicked run."""
         self.action_history_open()
 
     # Keys
 
     def action_history_open(self) -> None:
+        """Open the current run."""
         run = self._run()
         if run is not None:
             self._show_run(run)
 
     def action_history_mark(self) -> None:
+        """Mark or unmark the current run."""
         self.runs.toggle_mark()
         self._show_state()
 
     def action_history_compare(self) -> None:
+        """Compare the two marked runs, or the current run with the marked one or the baseline."""
         run, marked = self._run(), self.runs.marked
         if run is None:
             return
@@ -288,11 +304,12 @@ class HistoryScreen(ListScreen):
             self._compare(None, run)
 
     def action_history_pin(self) -> None:
+        """Make the current run the baseline, or undo that."""
         run = self._run()
         if run is None:
             return
         if run.adk:
-            self.say("a result of ADK's cannot be the baseline: mark it, and C compares", warning=True)
+            self.say("ADK results cannot be the baseline; mark one and press C to compare", warning=True)
             return
         self.run_worker(self._pin(run), group="pin", exclusive=True)
 
@@ -303,19 +320,20 @@ class HistoryScreen(ListScreen):
                 unpin, self._state
             )
         except FileNotFoundError:
-            self.say("the run is gone: somebody else has deleted it", warning=True)
+            self.say("this run was deleted by another program", warning=True)
             return
         except OSError as error:
-            self.say(f"it could not be kept: {error.strerror or error}", warning=True)
+            self.say(f"the baseline could not be saved: {error.strerror or error}", warning=True)
             return
         self.runs.baseline = run.run_id if pinned else None
         self.runs.refresh()
         self._show_about()
-        self.say("this is the baseline now: C compares with it" if pinned else "no run is the baseline")
+        self.say("baseline set; C compares with it" if pinned else "baseline removed")
 
     def action_history_delete(self) -> None:
+        """Delete the marked runs, or the current one, after a question."""
         runs = self.runs.marked or ([run] if (run := self.runs.row_or_none) is not None else [])
-        if fault := reason_undeletable(runs, self._going_on()):
+        if fault := reason_undeletable(runs, self._active_run()):
             self.say(fault, warning=True)
         elif runs:
             self.run_worker(self._delete(list(runs)), group="delete", exclusive=True)
@@ -323,34 +341,38 @@ class HistoryScreen(ListScreen):
     async def _delete(self, runs: list[ListedRun]) -> None:
         if not await confirm_delete(self.app, self._state, runs):
             return
-        self.say("deleting …")
-        told, gone = await delete(self._state, runs)
+        self.say("deleting")
+        message, gone = await delete(self._state, runs)
         self.runs.marked = []
         await self._read()
-        self.say(told, warning=not gone)
+        self.say(message, warning=not gone)
 
     def action_history_copy(self) -> None:
+        """Copy the run's ID."""
         run = self.runs.row_or_none
         if run is not None:
-            self.copy("the id of the run", run.run_id)
+            self.copy("run ID", run.run_id)
 
     def _run(self) -> ListedRun | None:
-        """The run under the cursor, if anything of it can be read."""
+        """Return the run under the cursor, or None with a message if it cannot be read."""
         run = self.runs.row_or_none
         if run is not None and run.trouble:
-            self.say("nothing of this run can be read", warning=True)
+            self.say("this run cannot be read", warning=True)
             return None
         return run
 
     # The filter
 
     def action_history_filter(self) -> None:
+        """Open the filter."""
         self._filter.open()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
+        """Apply the filter as it is typed."""
         event.stop()
         self._show_filtered()
 
     def on_filter_input_left(self, event: FilterInput.Left) -> None:
+        """Focus the list."""
         event.stop()
         self.runs.focus()
