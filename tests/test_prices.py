@@ -1,4 +1,4 @@
-"""Money for judges: by the user's table only, and nothing where half of it would be a guess."""
+"""Cost of judges: only from the user's price table, and unknown if any part is unknown."""
 
 from typing import Any
 
@@ -26,30 +26,30 @@ def tally(calls: int, read: int = 0, written: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("model", ["gemini-2.5-flash", "models/gemini-2.5-flash", "projects/p/models/gemini-2.5-flash"])
-def test_tokens_become_money_whatever_path_the_model_is_named_by(model: str) -> None:
+def test_price_is_found_by_the_last_part_of_a_model_name(model: str) -> None:
     assert judge_cost(model, tally(5, 2_000_000, 100_000), TABLE) == pytest.approx(0.85)
 
 
-def test_what_is_not_known_is_no_zero() -> None:
+def test_unknown_cost_is_none_not_zero() -> None:
     assert judge_cost("gemini-9", tally(1, 100, 100), TABLE) is None
     assert judge_cost("gemini-2.5-flash", tally(1), TABLE) is None, "it answered without saying how much that took"
     assert judge_cost("gemini-2.5-flash", tally(1, 100, 100), Prices()) is None
 
 
-def test_what_costs_nothing_is_zero() -> None:
+def test_free_calls_cost_zero() -> None:
     assert judge_cost("gemini-9", tally(0), TABLE) == 0.0, "every answer was kept"
     assert judge_cost("heuristic", tally(8), Prices()) == 0.0
     assert judge_cost("free", tally(8), TABLE) == 0.0
     assert judge_cost("gemini-9", {}, TABLE) == 0.0
 
 
-def test_half_a_bill_is_no_bill() -> None:
+def test_total_with_an_unknown_part_is_none() -> None:
     assert total([]) == 0
     assert total([0.5, 0.25]) == 0.75
     assert total([0.5, None]) is None
 
 
-def test_a_criterion_is_priced_by_its_details() -> None:
+def test_criterion_cost_is_read_from_its_details() -> None:
     details = {"judge": {"model": "openai/gpt"}, "tally": tally(2, 1_000_000, 500_000)}
     assert criterion_cost(MetricResult("hallucinations_v1", "passed", details=details), TABLE) == 2.0
     assert criterion_cost(MetricResult("response_match_score", "passed"), TABLE) == 0.0
@@ -58,7 +58,7 @@ def test_a_criterion_is_priced_by_its_details() -> None:
     assert criterion_cost(service, Prices({"safety_v1": Price(0.0, 0.0)})) == 0.0
 
 
-def test_a_simulated_user_is_priced_by_its_replies() -> None:
+def test_simulation_cost_is_read_from_its_replies() -> None:
     ref = CaseRef("a", "f", "s", "c")
     replies = [
         {"input_tokens": 1_000_000, "output_tokens": 10, "cached": True},
@@ -76,12 +76,12 @@ def test_a_simulated_user_is_priced_by_its_replies() -> None:
     ("amount", "shown"),
     [(0.0, "0.00 EUR"), (1234.5, "1,234.50 EUR"), (0.1, "0.10 EUR"), (0.01234, "0.012 EUR"), (3e-6, "0.0000030 EUR")],
 )
-def test_money_is_short_and_never_rounded_to_nothing(amount: float, shown: str) -> None:
+def test_money_is_short_and_never_rounded_to_zero(amount: float, shown: str) -> None:
     assert money(amount, "EUR") == shown
     assert money(amount, "USD") == f"${shown.removesuffix(' EUR')}"
 
 
-def test_the_table_is_read_and_each_fault_is_named() -> None:
+def test_each_fault_in_the_price_table_is_named() -> None:
     faults: list[str] = []
     table = {
         "currency": "EUR",
@@ -99,7 +99,7 @@ def test_the_table_is_read_and_each_fault_is_named() -> None:
         assert any(f'prices."{name}"' in fault for fault in faults), name
 
 
-def test_a_currency_that_is_none() -> None:
+def test_invalid_currency_is_replaced_by_the_default() -> None:
     faults: list[str] = []
     assert read_prices({"currency": "\x1b[31m"}, faults).currency == "USD"
     assert len(faults) == 1
@@ -110,7 +110,7 @@ values = st.recursive(scalars, lambda inner: st.dictionaries(st.sampled_from(["i
 
 
 @given(st.dictionaries(st.text(max_size=10), values))
-def test_no_table_raises_and_what_was_taken_can_be_used(table: dict[str, Any]) -> None:
+def test_no_price_table_raises(table: dict[str, Any]) -> None:
     faults: list[str] = []
     prices = read_prices(table, faults)
     for model in prices.models:

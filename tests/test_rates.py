@@ -1,4 +1,4 @@
-"""Rates and intervals, against figures worked out elsewhere and by properties."""
+"""Pass rates and intervals, checked against published figures and by properties."""
 
 import itertools
 
@@ -18,14 +18,14 @@ from workbench.rates import fewest_for_sure, pass_hat_k, pass_rate, sure
         (1, 2, 0.0945312057, 0.9054687943),
     ],
 )
-def test_wilsons_interval(passed: int, total: int, low: float, high: float) -> None:
+def test_interval_equals_wilsons(passed: int, total: int, low: float, high: float) -> None:
     rate = pass_rate(passed, total)
     assert rate.low == pytest.approx(low, abs=1e-9)
     assert rate.high == pytest.approx(high, abs=1e-9)
 
 
 @given(st.integers(1, 200).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
-def test_an_interval_holds_its_rate_and_narrows(counts: tuple[int, int]) -> None:
+def test_interval_contains_its_rate_and_narrows_with_repeats(counts: tuple[int, int]) -> None:
     passed, total = counts
     rate, twice = pass_rate(passed, total), pass_rate(2 * passed, 2 * total)
     assert rate.rate is not None
@@ -34,7 +34,7 @@ def test_an_interval_holds_its_rate_and_narrows(counts: tuple[int, int]) -> None
     assert rate.flaky == (0 < passed < total)
 
 
-def test_nothing_says_nothing() -> None:
+def test_no_repeats_give_no_rate() -> None:
     rate = pass_rate(0, 0)
     assert (rate.rate, rate.low, rate.high, rate.flaky) == (None, 0.0, 1.0, False)
     assert sure(rate, 0.5) is None
@@ -48,7 +48,7 @@ def test_pass_hat_k_is_the_share_of_choices_that_all_pass(counts: tuple[int, int
     assert pass_hat_k(passed, total, k) == pytest.approx(sum(map(all, chosen)) / len(chosen))
 
 
-def test_too_few_for_k() -> None:
+def test_pass_hat_k_needs_at_least_k_repeats() -> None:
     assert pass_hat_k(2, 2, 3) is None
     with pytest.raises(ValueError, match="does not exist"):
         pass_hat_k(3, 2, 1)
@@ -72,7 +72,7 @@ def test_too_few_for_k() -> None:
         (500, 500, 1.0, None),
     ],
 )
-def test_being_sure(passed: int, total: int, threshold: float, wanted: str | None) -> None:
+def test_sure_needs_enough_repeats(passed: int, total: int, threshold: float, wanted: str | None) -> None:
     assert sure(pass_rate(passed, total), threshold) == wanted
 
 
@@ -80,7 +80,7 @@ def test_being_sure(passed: int, total: int, threshold: float, wanted: str | Non
     st.integers(1, 120).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))),
     st.floats(0.02, 0.98),
 )
-def test_who_is_sure_has_an_interval_that_clears_the_threshold(counts: tuple[int, int], threshold: float) -> None:
+def test_sure_is_stricter_than_the_interval(counts: tuple[int, int], threshold: float) -> None:
     rate = pass_rate(*counts)
     verdict = sure(rate, threshold)
     if verdict == "above":
@@ -92,7 +92,7 @@ def test_who_is_sure_has_an_interval_that_clears_the_threshold(counts: tuple[int
 @given(
     st.integers(1, 80).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))), st.floats(0.05, 0.95)
 )
-def test_more_of_the_same_never_makes_unsure(counts: tuple[int, int], threshold: float) -> None:
+def test_more_repeats_of_the_same_kind_stay_sure(counts: tuple[int, int], threshold: float) -> None:
     passed, total = counts
     if sure(pass_rate(passed, total), threshold) == "above":
         assert sure(pass_rate(passed + 1, total + 1), threshold) == "above"
@@ -101,7 +101,7 @@ def test_more_of_the_same_never_makes_unsure(counts: tuple[int, int], threshold:
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.9])
-def test_asking_after_each_repeat_is_seldom_wrong(threshold: float) -> None:
+def test_testing_after_each_repeat_is_rarely_wrong(threshold: float) -> None:
     """Exactly: how likely it is that one of 50 looks ends on the wrong side of a true rate at the threshold."""
     for true, wrong in ((threshold, "below"), (threshold - 1e-9, "above")):
         still_open, ended = {0: 1.0}, 0.0
@@ -117,7 +117,7 @@ def test_asking_after_each_repeat_is_seldom_wrong(threshold: float) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "fewest"), [(0.5, 7), (0.8, 21), (0.9, 44), (0.95, 90), (1.0, None)])
-def test_fewest_that_can_be_enough(threshold: float, fewest: int | None) -> None:
+def test_fewest_passes_that_prove_a_rate(threshold: float, fewest: int | None) -> None:
     assert fewest_for_sure(threshold) == fewest
     if fewest is not None:
         assert sure(pass_rate(fewest, fewest), threshold) == "above"

@@ -33,11 +33,11 @@ SCORES = st.one_of(
         (1e300, "1e+300"),
     ],
 )
-def test_a_score_is_cut(value: float, shown: str) -> None:
+def test_score_is_cut_not_rounded(value: float, shown: str) -> None:
     assert cut_score(value) == shown
 
 
-def test_a_narrow_column_gets_fewer_decimals_and_the_same_width() -> None:
+def test_narrow_column_has_fewer_decimals() -> None:
     assert [cut_score(value, 2, 2) for value in (0.796, 1.0, 0.5)] == ["0.79", "1.00", "0.50"]
 
 
@@ -52,20 +52,20 @@ def test_a_narrow_column_gets_fewer_decimals_and_the_same_width() -> None:
         (0.0, -0.0, ("0.0", "0.0")),
     ],
 )
-def test_score_and_threshold_side_by_side(score: float, threshold: float, shown: tuple[str, str]) -> None:
+def test_score_and_threshold_side_by_side_never_mislead(score: float, threshold: float, shown: tuple[str, str]) -> None:
     assert compared(score, threshold) == shown
 
 
 @given(SCORES, SCORES)
 @example(0.79996, 0.8)
 @example(0.7999999999999999, 0.8)
-def test_what_is_shown_says_the_same_as_the_verdict(score: float, threshold: float) -> None:
+def test_shown_score_agrees_with_the_verdict(score: float, threshold: float) -> None:
     shown, limit = map(Decimal, compared(score, threshold))
     assert (shown >= limit) == (score >= threshold)
 
 
 @given(SCORES, st.integers(0, 4))
-def test_a_score_is_never_shown_above_itself_and_has_at_most_four_decimals(score: float, least: int) -> None:
+def test_shown_score_is_never_above_the_score(score: float, least: int) -> None:
     shown = cut_score(score, least=least)
     assert Decimal(shown) <= Decimal(repr(score))
     if abs(score) < 1e15:

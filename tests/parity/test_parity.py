@@ -34,21 +34,23 @@ DECIDED_DIFFERENTLY = {
     "rubric_without_verdict_ignored",
     "unlabelled_sentences_ignored",
 }
-"""Quirks in which our documented rule (docs/adk-compatibility.md) is another one. `oracles` works out what it gives,
-from the vector's script and not by the implementation; in all other quirks ADK is followed."""
+"""Quirks for which our documented rule (docs/adk-compatibility.md) differs; all others follow ADK.
+
+`oracles` computes the result of our rule from the vector's script, without the implementation.
+"""
 _TOLERANCE = 1e-9
 _NO_VERDICT = ("error", "not_evaluated", "not_applicable")
 
 
 class RefusedError(ValueError):
-    """The front door found the vector's criterion or invocations wrong."""
+    """The vector's criterion or invocations were rejected before scoring."""
 
 
 async def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -> None:
     scored = await _scored(vector, tmp_path, all_votes=False)
     if needs_bench(vector["metric"]):
         with_all_votes = await _scored(vector, tmp_path, all_votes=True)
-        assert _verdicts(scored) == _verdicts(with_all_votes), "asking no further than needed changed a verdict"
+        assert _verdicts(scored) == _verdicts(with_all_votes), "skipping needless samples changed a verdict"
     wrong = _differences(vector["result"], scored)
     if not wrong:
         outcome["outcome"] = "equal"
@@ -63,7 +65,7 @@ async def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -
 
 
 async def _scored(vector: Vector, folder: Path, *, all_votes: bool) -> Scored | ValueError:
-    """What came out, or the refusal."""
+    """Return the result, or the refusal."""
     try:
         return await score_with_bench(_request(vector, folder), ScriptedBench(vector, all_votes=all_votes))
     except (RefusedError, NotScorableError) as refusal:

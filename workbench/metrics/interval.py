@@ -43,7 +43,7 @@ def declared_interval(config: Mapping[str, Any]) -> Interval | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number as ADK reads it, text included."""
+    """Return a number as ADK reads it, also from text."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

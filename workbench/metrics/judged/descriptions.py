@@ -76,8 +76,7 @@ def _by_rubrics(
 ) -> CriterionDescription:
     """Return the description of a rubric criterion.
 
-    `sentences` are when to use it and the end of how to read it. `rubrics` are the texts that `preset` starts with, by
-    id.
+    `sentences` holds `when_to_use` and `how_to_read`. `rubrics` are the texts that `preset` starts with, by id.
     """
     examples = [
         {"rubric_id": each, "rubric_content": {"text_property": text}, "type": rubric_type}

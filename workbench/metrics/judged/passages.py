@@ -52,7 +52,7 @@ class Passage(NamedTuple):
 def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
     """Return the judge's sentences in their order, then the passages of `text` that none of them covers.
 
-    A sentence that the judge returns more often than the text contains it is returned as often as the text contains it.
+    A sentence is returned at most as often as the text contains it, however often the judge repeats it.
     """
     coverage = _Coverage(words_with_offsets(_without_markup(text)))
     cut = [(sentence, _key(sentence)) for sentence in sentences]
