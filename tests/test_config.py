@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config import folder, read_settings, remember_theme
+from workbench.config import read_settings, remember_theme
+from workbench.home import settings_folder
 from workbench.prices import Price, Prices
 
 
@@ -26,7 +27,7 @@ def test_missing_file_means_default_settings(file: Path) -> None:
 
 
 def test_default_file_is_in_the_platforms_config_folder() -> None:
-    assert read_settings().file == folder() / "config.toml"
+    assert read_settings().file == settings_folder() / "config.toml"
 
 
 def test_values_of_the_file_are_read(file: Path) -> None:

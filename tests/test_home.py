@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench import config
-from workbench.home import expanded, home
+from workbench.home import expanded, home, settings_folder
 
 _NOBODY = 54321
 
@@ -26,7 +26,7 @@ def test_unknown_home_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 def test_without_a_home_the_machines_settings_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_config_dir", _no_home)
-    assert config.folder().name == "agent-workbench"
+    assert settings_folder().name == "agent-workbench"
     assert config.read_settings().faults == ()
 
 

@@ -26,8 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
+from workbench.home import settings_folder
 from workbench.prices import Prices, read_prices
 from workbench.regular_file import read_regular_text
 from workbench.text import one_line
@@ -69,20 +68,12 @@ class Settings:
     faults: tuple[str, ...] = ()
 
 
-def folder() -> Path:
-    """Return the folder of the settings, which may not exist. Users without a home use the machine's settings."""
-    try:
-        return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
-    except RuntimeError:
-        return Path(platformdirs.site_config_dir("agent-workbench", appauthor=False))
-
-
 def read_settings(file: Path | None = None) -> Settings:
-    """Read the settings from `file` (default: `config.toml` in `folder()`).
+    """Read the settings from `file` (default: `config.toml` in `settings_folder()`).
 
     Never raises. A missing file means default settings. A file that cannot be read is reported in `faults`.
     """
-    file = file or folder() / "config.toml"
+    file = file or settings_folder() / "config.toml"
     try:
         data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
     except FileNotFoundError:
@@ -119,7 +110,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
     """
     from workbench.atomic import replace_content
 
-    file = file or folder() / "config.toml"
+    file = file or settings_folder() / "config.toml"
     try:
         text = read_regular_text(file, LARGEST_SETTINGS)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The user's home folder, which may not exist.
+"""The user's home and settings folders, which may not exist.
 
 A container often runs as an unknown user without HOME. Python's own functions raise there.
 """
@@ -18,3 +18,13 @@ def home() -> Path | None:
 def expanded(path: str | Path) -> Path:
     """Return `path` with a leading `~` or `~user` expanded, or unchanged if that user is unknown."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - raises nothing
+
+
+def settings_folder() -> Path:
+    """Return the folder of the settings, which may not exist. Users without a home use the machine's settings."""
+    import platformdirs  # Only few need it.
+
+    try:
+        return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
+    except RuntimeError:
+        return Path(platformdirs.site_config_dir("agent-workbench", appauthor=False))

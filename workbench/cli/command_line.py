@@ -79,12 +79,12 @@ class _WorkbenchCommand(click.Command):
             formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
         formatter.write_paragraph()
         formatter.write_text("If a folder has the name of a command, write ./run")
-        from workbench.config import folder
+        from workbench.home import settings_folder
 
         formatter.write_paragraph()
         # Not wrapped: a path that is cut in two cannot be copied.
         formatter.write_text("Settings (theme, mouse, keys, prices):")
-        formatter.write(f"  {folder() / 'config.toml'}\n")
+        formatter.write(f"  {settings_folder() / 'config.toml'}\n")
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:

@@ -13,9 +13,6 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted, few
-from workbench.events import CaseRef
-from workbench.rendering.plain_lines import commit_words
-from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -123,11 +120,15 @@ def _verdict(row: "Row") -> str:
 def _score(metric: list[Any] | None) -> str:
     if metric is None:
         return "none"
+    from workbench.scores import cut_score
+
     return metric[2].replace("_", " ") if metric[0] is None else cut_score(float(metric[0]))
 
 
 def _run_line(name: str, run: "Summary") -> str:
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
+    from workbench.rendering.plain_lines import commit_words
+
     commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
     at = f", commit {commit}" if commit else ""
     return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at})", limit=300)
@@ -146,6 +147,8 @@ def _summary_line(found: "Comparison") -> str:
 
 
 def _label(ref: Sequence[Any]) -> str:
+    from workbench.events import CaseRef
+
     agent, file, set_id, eval_id = (str(part or "") for part in ref[:4])  # A report may hold anything.
     return one_line(CaseRef(agent, file, set_id, eval_id, ref[4]).label, limit=200)
 

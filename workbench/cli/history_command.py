@@ -11,7 +11,6 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted_status, few
-from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -175,6 +174,7 @@ def _kept_in(state: Path, own: Path, root: Path) -> str:
 
 def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
     from workbench.history.summary import split_unreached
+    from workbench.rendering.plain_lines import commit_words
 
     unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
     counts = split_unreached(run["counts"], unreached)

@@ -14,7 +14,6 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
 from workbench.engine.plan.run_options import MOST_UNTIL_SURE, RunOptions
-from workbench.project.targets import Targets
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -85,6 +84,8 @@ Exit codes
 @click.option("--disable-features", multiple=True, hidden=True)
 def run_command(**values: Any) -> int:
     """Run the cases that the command line names, and return the exit code."""
+    from workbench.project.targets import Targets
+
     _refuse_storage(values.pop("eval_storage_uri"))
     _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
     values["use_cache"] = not values.pop("no_cache")

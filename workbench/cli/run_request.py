@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.engine.plan.run_options import RunOptions
-from workbench.project.targets import Targets
+
+if TYPE_CHECKING:
+    from workbench.project.targets import Targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,7 @@ class Outputs:
 class RunRequest(Outputs):
     """The request of one `run` command line."""
 
-    targets: Targets
+    targets: "Targets"
     options: RunOptions = field(default_factory=RunOptions)
     watch: bool = False
     fresh: bool = False

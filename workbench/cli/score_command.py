@@ -9,7 +9,6 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import Outputs
 from workbench.engine.plan.run_options import RunOptions
-from workbench.project.targets import refuse_missing
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
@@ -60,6 +59,7 @@ def score_command(
     options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
     outputs = Outputs(**values)
     from workbench.history.run_names import refuse_unknown_runs
+    from workbench.project.targets import refuse_missing
 
     with reported(outputs.json):
         refuse_unknown_runs([run], state_dir)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from workbench import config
+from workbench.home import settings_folder
 from workbench.text import one_line, plain
 from workbench.ui import terminal
 from workbench.ui.watchdog import Watchdog
@@ -37,7 +38,7 @@ def open_screen(
     from workbench.ui.workbench_app import WorkbenchApp
 
     settings = config.read_settings()
-    themes = Themes([config.folder() / "themes"])
+    themes = Themes([settings_folder() / "themes"])
     faults: list[str] = []
     try:
         chosen = themes.read(theme or settings.theme or DEFAULT)
