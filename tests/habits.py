@@ -6,6 +6,7 @@ Checks the commits from BASE (default: where this branch left `origin/main`) to 
 Prints one line for each fault and ends with 1 if there is one.
 """
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,33 +16,11 @@ SUBJECT = 72
 """Characters of a subject line, at most."""
 WIDTH = 100
 """Columns of a line of Markdown, at most."""
-_NOT_VERBS = {
-    "a",
-    "an",
-    "and",
-    "at",
-    "for",
-    "how",
-    "in",
-    "it",
-    "no",
-    "of",
-    "on",
-    "one",
-    "some",
-    "that",
-    "the",
-    "then",
-    "these",
-    "those",
-    "two",
-    "what",
-    "when",
-    "where",
-    "which",
-    "who",
-}
-"""First words of subjects that are no verbs, beside those that end like a third person or a noun."""
+_NOT_A_VERB = re.compile(
+    "an?|and|at|for|how|in|it|no|of|on|one|some|th(at|e|en|ese|ose)|two|wh(at|en|ere|ich|o)|.*ing|.*'s|.*[^s]s",
+    re.IGNORECASE,
+)
+"""First words that are no imperative verb: articles, question words, “Adding”, “Adds”."""
 
 
 def subject_faults(subject: str, second_line: str = "") -> Iterator[str]:
@@ -52,9 +31,9 @@ def subject_faults(subject: str, second_line: str = "") -> Iterator[str]:
         yield "does not start with a capital letter"
     if subject.endswith("."):
         yield "ends with a full stop"
-    first = subject.partition(" ")[0].lower()
-    if first in _NOT_VERBS or first.endswith(("ing", "'s")) or (first.endswith("s") and not first.endswith("ss")):
-        yield f"“{subject.partition(' ')[0]}” is not an imperative verb"
+    first = subject.partition(" ")[0]
+    if _NOT_A_VERB.fullmatch(first):
+        yield f"“{first}” is not an imperative verb"
     if second_line:
         yield "no blank line after the subject"
 
