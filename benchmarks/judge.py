@@ -6,7 +6,7 @@ Each case is one turn under `final_response_match_v2` with five samples; each re
 way at once. The workbench asks three of five at once and then what is still open; ADK asks all five, one after the
 other in a case, four cases at once (`adk eval`'s own numbers). "Bare HTTP" makes the calls of the first schedule
 without any client, "the client alone" with google-genai and nothing else: on a busy machine neither is near the ideal,
-and what is above them is the desk's. Each runs once before it is measured.
+and the cost above them is the judge pool's. Each runs once before it is measured.
 """
 
 import argparse
@@ -133,7 +133,7 @@ async def client_alone(url: str, named: list[str]) -> Figures:
 
 
 async def http_alone(url: str, named: list[str]) -> Figures:
-    """The same calls with neither client nor pool: what server and machine take."""
+    """The same calls without client or judge pool: the cost of server and machine."""
     import aiohttp
 
     address = f"{url}/v1beta/models/{JudgeOptions().model}:generateContent"
