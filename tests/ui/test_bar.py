@@ -18,23 +18,23 @@ def text(facts: Facts, width: int) -> str:
     return "".join(part for part, _ in left) + "|" + "".join(part for part, _ in right)
 
 
-def test_progress_counts_and_time() -> None:
+def test_bar_shows_progress_counts_and_time() -> None:
     assert text(FACTS, 92) == (" sample_agents   ▶ 14/31   ✓ 9 pass   ✗ 4 fail   ! 1 error   0:07|watch off ")
 
 
-def test_a_wide_bar_has_a_meter_with_the_shares_of_the_verdicts() -> None:
+def test_wide_bar_has_a_meter_with_the_share_of_each_verdict() -> None:
     left, _ = bar_parts(FACTS, 140)
     meter = {name: len(part) for part, name in left if set(part) & {"━", "╌"}}
     assert meter == {"status-passed": 6, "status-failed": 2, "status-error": 1, "status-muted": 11}
 
 
-def test_a_narrow_bar_keeps_glyphs_and_numbers() -> None:
+def test_narrow_bar_keeps_glyphs_and_numbers() -> None:
     assert text(FACTS, 60) == " sample_agents  ▶ 14/31  ✓9  ✗4  !1  0:07|watch off "
 
 
 @pytest.mark.parametrize("width", range(30, 220, 7))
 @pytest.mark.parametrize("name", ["x", "sample_agents", "長い名前のフォルダ" * 6])
-def test_it_never_overflows_from_sixty_on(width: int, name: str) -> None:
+def test_bar_fits_into_every_width_from_sixty_cells(width: int, name: str) -> None:
     for facts in (
         FACTS,
         Facts(name, "26 cases in 9 evalsets of 5 agents"),
@@ -46,13 +46,13 @@ def test_it_never_overflows_from_sixty_on(width: int, name: str) -> None:
             assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
 
-def test_a_run_in_which_no_agent_ran_says_so() -> None:
+def test_bar_names_a_run_that_only_scored_again() -> None:
     facts = Facts("x", "", COUNTS, 31, rescored=True)
     assert "   scored again" in text(facts, 140)
     assert "  again" in text(facts, 60)
 
 
-def test_a_run_that_was_cancelled_and_criteria_that_were_changed_are_said() -> None:
+def test_bar_names_interrupted_runs_and_changed_criteria() -> None:
     facts = Facts("x", "", COUNTS, 31, interrupted=True, changed=True, seconds=3700)
     assert "interrupted" in text(facts, 140)
     assert "criteria changed" in text(facts, 140)
@@ -63,7 +63,7 @@ def test_a_run_that_was_cancelled_and_criteria_that_were_changed_are_said() -> N
 WAITING = ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
 
 
-def test_judges_are_counted_and_named() -> None:
+def test_bar_shows_judge_calls_and_judge_kind() -> None:
     facts = dataclasses.replace(FACTS, judges="judge 48 asked, 6 cached", heuristic=True, waiting=WAITING)
     wide = text(facts, 160)
     assert "judge 48 asked, 6 cached  ≈ heuristic judge   gemini-2.5-flash waits 12 s: quota" in wide
@@ -71,7 +71,7 @@ def test_judges_are_counted_and_named() -> None:
 
 
 @pytest.mark.parametrize("width", range(60, 220, 7))
-def test_with_judges_it_never_overflows(width: int) -> None:
+def test_bar_with_judges_fits_into_every_width(width: int) -> None:
     for heuristic in (False, True):
         for waiting in (("", ""), WAITING, ("長い名前" * 15 + " waits 1 s", "waits 1 s")):
             facts = dataclasses.replace(FACTS, judges="judge 4,848 asked", heuristic=heuristic, waiting=waiting)
@@ -79,12 +79,12 @@ def test_with_judges_it_never_overflows(width: int) -> None:
             assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
 
-def test_clock() -> None:
+def test_clock_shows_hours_only_when_there_are_any() -> None:
     assert [clock(seconds) for seconds in (0, 7.9, 61, 3600)] == ["0:00", "0:07", "1:01", "1:00:00"]
 
 
 @pytest.mark.parametrize("width", range(60, 160, 5))
-def test_that_a_save_may_run_agents_is_said_at_every_width(width: int) -> None:
+def test_bar_shows_the_watch_at_every_width(width: int) -> None:
     facts = dataclasses.replace(
         FACTS,
         root="x",
@@ -96,7 +96,7 @@ def test_that_a_save_may_run_agents_is_said_at_every_width(width: int) -> None:
     assert "watch on" in text(facts, width)
 
 
-def test_what_a_save_costs_is_told_before_what_is_known_of_the_run() -> None:
+def test_bar_shows_the_cost_of_a_save_before_the_run() -> None:
     words = "7 of 35 stale, about 23 calls, about $0.0021: press w to run"
     facts = Facts("desk", "", COUNTS, 31, judges="judge 6 asked", heuristic=True, watching=True, asking=True)
     facts = dataclasses.replace(facts, watch=(words, "7 stale, 23 calls, $0.0021: press w"))
@@ -106,7 +106,7 @@ def test_what_a_save_costs_is_told_before_what_is_known_of_the_run() -> None:
     assert "press w to run" in text(facts, 60)
 
 
-def test_why_verdicts_are_stale_is_told_where_there_is_room() -> None:
+def test_bar_gives_the_reason_of_stale_verdicts_if_there_is_room() -> None:
     stale = ("3 stale: .env GEMINI_MODEL, prompt.txt", "3 stale")
     facts = Facts("desk", "", COUNTS, 31, stale=stale)
     assert text(facts, 160).endswith("3 stale: .env GEMINI_MODEL, prompt.txt  watch off ")

@@ -22,7 +22,7 @@ ODD = {**case_json("late_parcel"), "evalid": 3}
 BROKEN = {**case_json("broken"), "conversation": 3}
 
 
-def test_each_problem_belongs_to_its_row(make_workspace: MakeWorkspace) -> None:
+def test_each_problem_of_check_has_its_row(make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD, BROKEN)}})
     found = check(workspace)
     assert found.worst == {(0, 1): "warning", (0, 2): "error"}
@@ -30,7 +30,7 @@ def test_each_problem_belongs_to_its_row(make_workspace: MakeWorkspace) -> None:
     assert found.of(0, 0) == ()
 
 
-def test_what_concerns_a_file_or_nobody(make_workspace: MakeWorkspace) -> None:
+def test_problem_is_shown_at_its_evalset_or_at_no_row(make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time"], "more": ["hello"]}})
     file = workspace.evalsets[1].file
     agent = workspace.agents[0].definition
@@ -40,7 +40,7 @@ def test_what_concerns_a_file_or_nobody(make_workspace: MakeWorkspace) -> None:
     assert [fault.message for fault in found.of(1, WHOLE_EVALSET)] == ["a", "c"]
 
 
-async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
+async def test_signs_of_check_appear_after_the_tree_and_go_when_the_file_is_fixed(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD, BROKEN)}}))
@@ -56,9 +56,7 @@ async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
         await screen.until(pilot, lambda: screen.session.verdicts.check_results == {})
 
 
-async def test_what_goes_wrong_in_a_check_ends_nothing(
-    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_error_in_check_does_not_end_the_screen(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(workspace: object) -> None:
         raise FileNotFoundError("gone")
 
@@ -71,7 +69,7 @@ async def test_what_goes_wrong_in_a_check_ends_nothing(
         assert screen.row == "order_desk"
 
 
-async def test_the_list_leads_to_the_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_problem_in_the_list_leads_to_its_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD)}}))
     async with screen.open((120, 40)) as pilot:
         assert "△" not in screen.text
@@ -83,7 +81,7 @@ async def test_the_list_leads_to_the_case(open_screen: OpenScreen, make_workspac
         assert "late_parcel △warning" in screen.text
 
 
-async def test_the_row_of_an_agent_shows_that_it_cannot_be_imported(open_screen: OpenScreen) -> None:
+async def test_row_of_an_agent_shows_a_failed_import(open_screen: OpenScreen) -> None:
     screen = open_screen()
     agent = screen.workspace.agents[0]
     error = CaseError("import_failed", "No module named 'yfinance'", "uv sync")
@@ -97,7 +95,7 @@ async def test_the_row_of_an_agent_shows_that_it_cannot_be_imported(open_screen:
         await screen.until(pilot, lambda: "▲import" not in screen.text and "succeeded" in screen.text)
 
 
-def test_the_last_run_says_whether_an_agent_can_be_imported() -> None:
+def test_last_run_shows_whether_an_agent_can_be_imported() -> None:
     book = ImportResults()
     failed = CaseError("no_framework", "google-adk is not installed")
     book.add_case("desk", CaseError("timeout", "took too long"))

@@ -3,7 +3,7 @@
 from workbench.ui.clipboard import LIMIT, copy
 
 
-def test_text_is_sent_as_a_whole() -> None:
+def test_small_text_is_sent_to_the_clipboard_in_one_piece() -> None:
     sent: list[str] = []
     copied = copy("the id", "late_parcel", sent.append)
     assert sent == ["late_parcel"]
@@ -17,7 +17,7 @@ def test_text_that_utf8_cannot_hold_is_sent_escaped() -> None:
     assert sent == ["\x1b]52;c;AAAA\a \\ud800"]
 
 
-def test_what_is_too_large_goes_into_a_file_for_its_owner_only() -> None:
+def test_text_too_large_for_the_clipboard_goes_into_a_private_file() -> None:
     sent: list[str] = []
     text = "é" * LIMIT
     copied = copy("the log", text, sent.append)
@@ -27,6 +27,6 @@ def test_what_is_too_large_goes_into_a_file_for_its_owner_only() -> None:
         assert copied.file.read_text(encoding="utf-8") == text
         assert copied.file.stat().st_mode & 0o077 == 0
         assert str(copied.file) in copied.message
-        assert "148,000 bytes is too much" in copied.message
+        assert "too large for the clipboard (148,000 bytes)" in copied.message
     finally:
         copied.file.unlink()

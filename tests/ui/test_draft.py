@@ -39,7 +39,7 @@ def draft_with(choice: CriteriaChoice, before: Any, after: Any) -> Draft:
     return draft
 
 
-def test_an_untouched_draft_gives_the_same_choice(choice: CriteriaChoice) -> None:
+def test_draft_without_edits_returns_the_same_criteria(choice: CriteriaChoice) -> None:
     assert Draft().apply(choice) is choice
 
 
@@ -66,14 +66,14 @@ def test_changes_reach_the_criteria_and_the_reason(choice: CriteriaChoice) -> No
     assert choice.changed == ()
 
 
-def test_what_is_as_in_the_file_is_no_change(choice: CriteriaChoice) -> None:
+def test_value_equal_to_the_file_is_no_edit(choice: CriteriaChoice) -> None:
     draft = draft_with(choice, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.85))
     assert not draft.empty
     draft.change(choice.config.path, CONFIG, copy.deepcopy(CONFIG))
     assert draft.empty
 
 
-def test_changes_belong_to_one_config(choice: CriteriaChoice, tmp_path: Path) -> None:
+def test_edits_belong_to_one_config(choice: CriteriaChoice, tmp_path: Path) -> None:
     other_file = tmp_path / "eval_config.json"
     other_file.write_text(json.dumps({"criteria": {"response_match_score": 0.8}}), encoding="utf-8")
     other = CriteriaChoice(read_config(other_file), "another")
@@ -81,7 +81,7 @@ def test_changes_belong_to_one_config(choice: CriteriaChoice, tmp_path: Path) ->
     assert draft.apply(other) is other
 
 
-def test_changes_stay_when_the_file_changes_elsewhere(choice: CriteriaChoice, tmp_path: Path) -> None:
+def test_edits_stay_when_another_part_of_the_file_changes(choice: CriteriaChoice, tmp_path: Path) -> None:
     draft = draft_with(choice, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.3))
     now = choice_of(tmp_path, with_value(CONFIG, ("criteria", "safety_v1"), 0.9))
     applied = {item.name: item.threshold for item in draft.apply(now).config.criteria}
@@ -124,7 +124,7 @@ def test_another_judge_reaches_the_run_and_the_reason(tmp_path: Path, value: Any
     assert applied.changed == (f"{JUDGED} ≥ 0.5, judge_model heuristic instead of gemini-2.5-flash",)
 
 
-def test_a_run_uses_up_the_changes_that_it_was_made_with(choice: CriteriaChoice) -> None:
+def test_run_drops_the_edits_it_was_made_with(choice: CriteriaChoice) -> None:
     draft = draft_with(choice, CONFIG, without(CONFIG, ("criteria", "safety_v1")))
     in_use = draft.copy()
     draft.used(in_use)

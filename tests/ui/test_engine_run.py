@@ -58,7 +58,7 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
             await asyncio.to_thread(app.runs.close, 10.0)  # With its processes, unless the test has quit.
 
 
-async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project: Path) -> None:
+async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> None:
     async with opened(project) as (app, session, screen, pilot):
         await pilot.press("r")
         await screen.until(pilot, lambda: session.store.activity.running, seconds=10)
@@ -74,7 +74,7 @@ async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
-async def test_where_nothing_can_be_kept_that_is_said_once(project: Path) -> None:
+async def test_unwritable_state_folder_is_reported_once(project: Path) -> None:
     (project / ".workbench").mkdir()
     (project / ".workbench/runs").touch()
     async with opened(project) as (_, session, screen, pilot):
@@ -136,7 +136,7 @@ def valid(asked):
 """
 
 
-async def test_judges_are_asked_afresh_by_a_key_and_as_much_as_the_settings_say(project: Path) -> None:
+async def test_ctrl_r_asks_judges_again_within_the_limits_of_the_settings(project: Path) -> None:
     (project / "desk" / "judge.py").write_text(JUDGE, encoding="utf-8")
     options = {"judge_model": "python:desk.judge:valid"}
     criteria = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": options}}
@@ -158,7 +158,7 @@ async def test_judges_are_asked_afresh_by_a_key_and_as_much_as_the_settings_say(
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
-async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Path) -> None:
+async def test_s_scores_the_transcripts_of_the_last_stored_run(project: Path) -> None:
     command = [sys.executable, "-m", "workbench", "run", "."]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     await asyncio.to_thread(subprocess.run, command, cwd=project, env=environment, capture_output=True, check=False)
@@ -171,7 +171,7 @@ async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Pat
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
-def test_whole_evalsets_are_not_named_and_parts_are(shop: Workspace) -> None:
+def test_plan_names_cases_only_for_parts_of_an_evalset(shop: Workspace) -> None:
     workspace, selection = select_cases(shop, [shop.case_name(*pair) for pair in [(0, 1), (0, 3), (2, 0), (2, 1)]])
     assert [entry.document.eval_set_id for entry in workspace.evalsets] == ["refunds", "hand_over"]
     whole, part = selection.targets
@@ -180,7 +180,7 @@ def test_whole_evalsets_are_not_named_and_parts_are(shop: Workspace) -> None:
     assert part.case_ids == ("late_parcel", "two_parcels")
 
 
-def test_the_plan_has_the_cases_that_were_meant(make_workspace: MakeWorkspace) -> None:
+def test_plan_has_the_marked_cases(make_workspace: MakeWorkspace) -> None:
     from workbench.engine.plan.run_options import RunOptions
     from workbench.engine.plan.run_plan import make_plan
 
@@ -198,7 +198,7 @@ def test_the_plan_has_the_cases_that_were_meant(make_workspace: MakeWorkspace) -
     ]
 
 
-def test_a_broken_file_among_whole_ones_does_not_stop_the_others(make_workspace: MakeWorkspace) -> None:
+def test_broken_file_does_not_stop_other_files(make_workspace: MakeWorkspace) -> None:
     from workbench.engine.plan.run_options import RunOptions
     from workbench.engine.plan.run_plan import make_plan
 
@@ -208,7 +208,7 @@ def test_a_broken_file_among_whole_ones_does_not_stop_the_others(make_workspace:
     assert [(entry.ref.eval_id, entry.blocked is None) for entry in plan.entries] == [("", False), ("y", True)]
 
 
-def test_the_workspace_itself_is_left_alone(shop: Workspace) -> None:
+def test_plan_does_not_change_the_workspace(shop: Workspace) -> None:
     before = dataclasses.replace(shop)
     select_cases(shop, [shop.case_name(*pair) for pair in [(0, 0)]])
     assert shop == before

@@ -20,16 +20,16 @@ def test_letters_must_be_there_in_order() -> None:
     assert positions("RUN", "a run") == (2, 3, 4)
 
 
-def test_nothing_typed_fits_all() -> None:
+def test_empty_query_matches_everything() -> None:
     assert len(best("  ", NAMES, 9)) == len(NAMES)
 
 
 @given(st.text(max_size=8), st.text(max_size=40))
-def test_any_text_can_be_looked_for(query: str, text: str) -> None:
+def test_any_text_can_be_searched_for(query: str, text: str) -> None:
     places = positions(query, text)
     assert places is None or all(0 <= place <= len(text) for place in places)
     assert (score(query, text) is None) == (bool(query.strip()) and places is None)
 
 
-def test_a_long_text_costs_no_more_than_a_name() -> None:
+def test_long_text_takes_no_longer_than_a_name() -> None:
     assert best("xyz", ["x" * 1_000_000] * 200, 5) == []

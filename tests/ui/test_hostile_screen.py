@@ -42,7 +42,7 @@ def check(screen: Screen) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (120, 40)])
-async def test_every_row_of_the_tree(
+async def test_hostile_text_reaches_no_row_of_the_tree(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
 ) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
@@ -53,7 +53,7 @@ async def test_every_row_of_the_tree(
             check(screen)
 
 
-async def test_everything_that_opens_on_top(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_hostile_text_reaches_no_dialog(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
     async with screen.open((120, 40)) as pilot:
         for keys in (
@@ -74,7 +74,7 @@ async def test_everything_that_opens_on_top(open_screen: OpenScreen, make_worksp
             check(screen)
 
 
-async def test_notices_messages_and_copies(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_hostile_text_reaches_no_message_or_copy(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(hostile_workspace(make_workspace))
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j", "r")
@@ -94,7 +94,7 @@ async def test_notices_messages_and_copies(open_screen: OpenScreen, make_workspa
         assert all(text.startswith("\x1b]52;c;") and text.count("\x1b") == 1 for text in screen.sent)
 
 
-async def test_pasting_into_a_text_field(open_screen: OpenScreen) -> None:
+async def test_pasted_control_codes_reach_no_text_field(open_screen: OpenScreen) -> None:
     from textual.events import Paste
 
     screen = open_screen()

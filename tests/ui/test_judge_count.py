@@ -35,7 +35,7 @@ def counted(prices: Prices | None, *events: MetricScored | UserSimulated | CaseF
     return count
 
 
-def test_calls_answers_and_money_as_they_come() -> None:
+def test_judge_calls_cached_answers_and_cost_are_counted_as_they_arrive() -> None:
     count = counted(PRICES, scored("a", 3), scored("b", 0, 5), simulated("gemini-2.5-flash"))
     assert count.words == "judge 3 asked, 5 cached, 0.050 EUR"
     count.apply(CaseFinished(REF, "passed", None, 1.0, Usage(judge_calls=4, judge_calls_cached=5)))
@@ -44,11 +44,11 @@ def test_calls_answers_and_money_as_they_come() -> None:
     assert count.words == ""
 
 
-def test_no_money_where_its_sum_is_not_known() -> None:
+def test_cost_is_left_out_if_it_is_not_known() -> None:
     assert counted(None, scored("a", 3)).words == "judge 3 asked"
     assert counted(PRICES, scored("a", 3), scored("b", 1, model="other")).words == "judge 4 asked"
     assert counted(PRICES, scored("a", 3), simulated("other")).words == "judge 3 asked"
 
 
-def test_kept_answers_cost_nothing() -> None:
+def test_cached_answers_cost_nothing() -> None:
     assert counted(PRICES, scored("a", 0, 5, model="other")).words == "judge 0 asked, 5 cached, 0.00 EUR"

@@ -40,7 +40,7 @@ async def run_first(screen: Screen, pilot: Any, judge: JudgeIdentity = judged.GE
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_a_heuristic_judge_names_itself_on_every_surface(open_screen: OpenScreen, size: tuple[int, int]) -> None:
+async def test_heuristic_judge_is_named_on_every_surface(open_screen: OpenScreen, size: tuple[int, int]) -> None:
     screen = open_screen()
     async with screen.open(size) as pilot:
         await run_first(screen, pilot, judged.HEURISTIC)
@@ -64,7 +64,7 @@ async def test_a_split_judge_is_marked_in_the_tree_and_over_the_panes(open_scree
         assert "heuristic" not in screen.text
 
 
-async def test_a_pause_counts_down_in_the_bar_and_ends(open_screen: OpenScreen) -> None:
+async def test_judge_wait_counts_down_in_the_bar(open_screen: OpenScreen) -> None:
     screen = open_screen()
     now = [0.0]
     screen.session._clock = lambda: now[0]
@@ -81,7 +81,7 @@ async def test_a_pause_counts_down_in_the_bar_and_ends(open_screen: OpenScreen) 
         await screen.until(pilot, lambda: "waits" not in screen.text)
 
 
-async def test_once_the_run_is_over_nothing_ticks_and_nothing_waits(open_screen: OpenScreen) -> None:
+async def test_finished_run_leaves_no_timer_and_no_judge_wait(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((160, 30)) as pilot:
         await pilot.press("j", "j", "j", "r")
@@ -146,7 +146,7 @@ async def test_panes_keep_their_digits_while_a_case_runs(open_screen: OpenScreen
         assert set(titles) == {("Diff", "Scores", "Claims", "Rubrics", "Judge", "Log", "Trace")}
 
 
-def test_repeats_are_marked_too(open_screen: OpenScreen) -> None:
+def test_repeat_shows_signs_of_rules_and_split_votes(open_screen: OpenScreen) -> None:
     class Known:
         store = Store()
 

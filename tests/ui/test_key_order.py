@@ -76,7 +76,7 @@ WAYS = (
     Way("detail/sides.py", "shop", "/", "late qjk"),
     Way("screens/navigation.py", "shop", "'/", "late qjk"),
 )
-"""Every field that takes text; `test_every_field_is_in_the_table` finds those that are missing."""
+"""Every field that takes text; `test_each_text_field_has_a_test_of_key_bursts` finds those that are missing."""
 
 
 @asynccontextmanager
@@ -116,7 +116,7 @@ def text_of(screen: Screen) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.site}-{way.keys[0]}")
-async def test_a_burst_of_keys_arrives_whole_in_the_field_that_its_first_keys_open(
+async def test_all_keys_of_a_burst_reach_the_field_that_its_first_keys_open(
     way: Way, open_screen: OpenScreen, make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     async with project(way.project, open_screen, make_workspace, tmp_path) as (pilot, screen):
@@ -149,12 +149,12 @@ def _classes_of_fields() -> dict[str, list[Path]]:
     return sites
 
 
-def test_every_field_is_in_the_table() -> None:
+def test_each_text_field_has_a_test_of_key_bursts() -> None:
     assert issubclass(widgets.MaskedInput, widgets.Input)
     assert set(_classes_of_fields()) == {way.site for way in WAYS}
 
 
-async def test_a_threshold_typed_quickly_is_saved_with_every_digit(
+async def test_threshold_typed_quickly_keeps_every_digit(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace, file = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
@@ -166,7 +166,7 @@ async def test_a_threshold_typed_quickly_is_saved_with_every_digit(
         await screen.until(pilot, lambda: "0.123456789" in file.read_text())
 
 
-async def test_a_pasted_threshold_opens_its_field(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_pasted_threshold_opens_its_field(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
     screen = open_screen(workspace)
     async with screen.open() as pilot:
@@ -183,7 +183,7 @@ async def test_a_pasted_threshold_opens_its_field(open_screen: OpenScreen, make_
         await screen.until(pilot, lambda: "not a number: rm -rf" in screen.text)
 
 
-async def test_a_line_break_in_a_burst_stays_at_its_place(open_screen: OpenScreen) -> None:
+async def test_line_break_in_a_burst_keeps_its_place(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         send(screen, "jjjejj\rone\rtwo\x0f")
@@ -192,7 +192,7 @@ async def test_a_line_break_in_a_burst_stays_at_its_place(open_screen: OpenScree
         assert turn["user_content"]["parts"] == [{"text": "Where is my parcel?one\ntwo"}]
 
 
-async def test_keys_wait_for_a_dialog_that_is_slow_to_open(
+async def test_keys_wait_for_a_dialog_that_opens_slowly(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace, _ = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
@@ -214,7 +214,7 @@ async def test_keys_wait_for_a_dialog_that_is_slow_to_open(
         await screen.until(pilot, lambda: text_of(screen) == "0.37")
 
 
-async def test_keys_that_wait_too_long_are_dropped_and_the_user_is_told(
+async def test_keys_that_wait_too_long_are_dropped_with_a_message(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_order, "PATIENCE", 0.05)
@@ -231,7 +231,7 @@ async def test_keys_that_wait_too_long_are_dropped_and_the_user_is_told(
         may_end.set()
 
 
-async def test_keys_are_kept_while_a_busy_machine_holds_up_the_program(
+async def test_keys_are_not_dropped_while_the_machine_is_busy(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held_up, clock = 0.0, time.monotonic
@@ -250,7 +250,7 @@ async def test_keys_are_kept_while_a_busy_machine_holds_up_the_program(
         await screen.until(pilot, lambda: screen.main.tree_view.cursor == 3)
 
 
-async def test_ctrl_c_does_not_wait_for_what_was_typed(open_screen: OpenScreen) -> None:
+async def test_ctrl_c_does_not_wait_behind_typed_keys(open_screen: OpenScreen) -> None:
     may_end = asyncio.Event()
     screen = open_screen()
     async with screen.open() as pilot:
@@ -260,7 +260,7 @@ async def test_ctrl_c_does_not_wait_for_what_was_typed(open_screen: OpenScreen) 
         may_end.set()
 
 
-async def test_keys_do_not_wait_for_work_in_the_background(open_screen: OpenScreen) -> None:
+async def test_keys_do_not_wait_for_background_work(open_screen: OpenScreen) -> None:
     may_end = asyncio.Event()
     screen = open_screen()
     async with screen.open() as pilot:
@@ -286,12 +286,12 @@ AWAITED = frozenset({"ask", "back", "compare", "delete", "edit", "history", "pin
 """Groups of workers that a key starts and that the next key waits for."""
 
 
-def test_each_group_of_workers_is_awaited_by_keys_or_in_the_background() -> None:
+def test_keys_wait_for_each_group_of_workers_except_background_groups() -> None:
     assert not AWAITED & key_order.BACKGROUND
     assert set(_groups()) == AWAITED | key_order.BACKGROUND
 
 
-async def test_a_confirmation_gets_the_keys_after_the_one_that_asks(open_screen: OpenScreen) -> None:
+async def test_keys_after_a_question_reach_its_dialog(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         send(screen, "jjjd" + "e")
@@ -300,7 +300,7 @@ async def test_a_confirmation_gets_the_keys_after_the_one_that_asks(open_screen:
         assert len(copied) == 5
 
 
-async def test_a_dialog_that_nobody_asked_for_is_not_answered_by_keys_typed_before_it_is_seen(
+async def test_keys_pressed_before_an_unexpected_dialog_is_visible_do_not_answer_it(
     open_screen: OpenScreen,
 ) -> None:
     screen = open_screen()

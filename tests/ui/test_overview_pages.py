@@ -14,14 +14,14 @@ def words(folder: Path, keys: Mapping[str, tuple[str, ...]]) -> str:
     return "\n".join(f"{name} {text}" for name, text in empty_page(open_workspace(folder), keys))
 
 
-def test_where_there_are_agents_it_says_how_to_make_the_first_case(tmp_path: Path) -> None:
+def test_page_without_evalsets_says_how_to_create_the_first_case(tmp_path: Path) -> None:
     assert "An agent is a folder with root_agent" in words(tmp_path, KEYS)
     for number in range(7):
         agent = tmp_path / f"agent_{number}/agent.py"
         agent.parent.mkdir()
         agent.write_text("def root_agent(message, session): ...\n")
     said = words(tmp_path, KEYS)
-    assert "agent_4 and 2 more)" in said
+    assert "agent_4 and 2 more." in said
     assert "Press T to talk to an agent. You can keep the conversation as the first case." in said
     (tmp_path / ".git").mkdir()
     assert "There are agents (agent_3), but" in words(tmp_path / "agent_3", KEYS)

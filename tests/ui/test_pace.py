@@ -5,7 +5,7 @@ import pytest
 from workbench.ui.pace import BYTES_A_SECOND, FASTEST, OVER_SSH, SAVED_UP, Pace, over_ssh
 
 
-def test_the_first_is_painted_at_once_and_the_next_after_a_tenth() -> None:
+def test_first_paint_is_immediate_and_the_next_after_a_tenth_of_a_second() -> None:
     pace = Pace()
     assert pace.wait(100.0) == 0
     pace.painted(100.0, 1)
@@ -13,7 +13,7 @@ def test_the_first_is_painted_at_once_and_the_next_after_a_tenth() -> None:
     assert pace.wait(100.0 + FASTEST) == 0
 
 
-def test_verdicts_after_a_rest_are_painted_at_once_and_those_after_them_every_tenth() -> None:
+def test_verdicts_after_a_pause_are_painted_at_once() -> None:
     pace = Pace()
     at_once = 0
     while pace.wait(100.0, decided=True) == 0:
@@ -24,7 +24,7 @@ def test_verdicts_after_a_rest_are_painted_at_once_and_those_after_them_every_te
     assert pace.wait(200.0, decided=True) == 0
 
 
-def test_many_lines_cost_a_longer_rest() -> None:
+def test_many_lines_need_a_longer_pause() -> None:
     pace = Pace()
     pace.painted(0.0, 80)
     assert pace.wait(0.0) > 80 * 150 / BYTES_A_SECOND
@@ -32,7 +32,7 @@ def test_many_lines_cost_a_longer_rest() -> None:
     assert pace.wait(0.0, decided=True) > 2 * 80 * 150 / BYTES_A_SECOND - SAVED_UP
 
 
-def test_over_ssh_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paints_are_rarer_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not over_ssh()
     monkeypatch.setenv("SSH_TTY", "/dev/pts/1")
     assert over_ssh()

@@ -66,7 +66,7 @@ def screen(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> Screen:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 60)])
-async def test_during_a_run(screen: Screen, size: tuple[int, int]) -> None:
+async def test_screen_during_a_run_matches_its_golden_file(screen: Screen, size: tuple[int, int]) -> None:
     async with screen.open(size) as pilot:
         await pilot.press("r")
         await finished_run(screen, pilot)
@@ -79,7 +79,7 @@ async def test_during_a_run(screen: Screen, size: tuple[int, int]) -> None:
         compare(screen, "run" if size != (60, 20) else "run_detail")
 
 
-async def test_filtered_and_marked(screen: Screen) -> None:
+async def test_filtered_and_marked_tree_matches_its_golden_file(screen: Screen) -> None:
     async with screen.open((80, 24)) as pilot:
         await pilot.press("r")
         await finished_run(screen, pilot)
@@ -89,7 +89,7 @@ async def test_filtered_and_marked(screen: Screen) -> None:
 
 
 @pytest.mark.parametrize(("keys", "name"), [("?", "keys"), (":", "palette"), ("o", "options"), ("'", "jump")])
-async def test_what_opens_on_top(screen: Screen, keys: str, name: str) -> None:
+async def test_dialogs_match_their_golden_files(screen: Screen, keys: str, name: str) -> None:
     async with screen.open((80, 24)) as pilot:
         await pilot.press("j", "j", "j")
         await screen.until(pilot, lambda: "on_time ─" in screen.text)
@@ -101,7 +101,7 @@ async def test_what_opens_on_top(screen: Screen, keys: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
-async def test_the_form_of_the_criteria(screen: Screen, size: tuple[int, int]) -> None:
+async def test_criteria_form_matches_its_golden_file(screen: Screen, size: tuple[int, int]) -> None:
     async with screen.open(size) as pilot:
         await pilot.press("j", "j", "j", "c")
         await screen.until(pilot, lambda: "last run: there is none" in screen.text)

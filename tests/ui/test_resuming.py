@@ -42,7 +42,7 @@ def workspace(make_workspace: MakeWorkspace) -> Workspace:
     return make_workspace({"desk": {"talk": ["good", "late"]}})
 
 
-def test_it_is_offered_as_long_as_nothing_that_determines_it_has_changed(workspace: Workspace) -> None:
+def test_resume_is_offered_while_no_input_has_changed(workspace: Workspace) -> None:
     state = killed(workspace)
     assert describe_resumable(Project(), workspace, state).endswith(": 1 of 2 cases have results")
     assert describe_resumable(Project(), workspace, state), "the look at it leaves its journal to others"
@@ -50,11 +50,11 @@ def test_it_is_offered_as_long_as_nothing_that_determines_it_has_changed(workspa
     assert describe_resumable(Project(), workspace, state) == ""
 
 
-def test_a_run_that_came_to_its_end_is_not_offered(workspace: Workspace) -> None:
+def test_finished_run_cannot_be_resumed(workspace: Workspace) -> None:
     assert describe_resumable(Project(), workspace, killed(workspace, RunFinished(1.0))) == ""
 
 
-async def test_the_offer_is_seen_and_taken_from_the_palette(open_screen: OpenScreen, workspace: Workspace) -> None:
+async def test_palette_resumes_an_interrupted_run(open_screen: OpenScreen, workspace: Workspace) -> None:
     killed(workspace)
     screen = open_screen(workspace)
     screen.engine.resume = lambda: screen.build([(0, 1)], RepeatOptions(1))  # type: ignore[method-assign]

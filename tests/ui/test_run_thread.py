@@ -69,7 +69,7 @@ class Listener:
 REF = CaseRef("agent", "file", "set", "case")
 
 
-def test_news_come_in_order_and_the_end_last() -> None:
+def test_news_arrives_in_order_with_the_end_last() -> None:
     listener = Listener()
     runs: list[Run] = []
     listener.thread.start(made(Run, runs))
@@ -82,7 +82,7 @@ def test_news_come_in_order_and_the_end_last() -> None:
     listener.thread.close()
 
 
-def test_nobody_is_woken_twice_before_the_news_are_taken() -> None:
+def test_screen_is_woken_once_until_it_takes_the_news() -> None:
     listener = Listener()
     done = threading.Event()
 
@@ -100,7 +100,7 @@ def test_nobody_is_woken_twice_before_the_news_are_taken() -> None:
     listener.thread.close()
 
 
-def test_what_building_raises_is_a_refusal_with_its_way_out() -> None:
+def test_exception_while_building_a_run_becomes_a_refusal_with_a_hint() -> None:
     class WrongError(Exception):
         hint = "the way out"
 
@@ -134,7 +134,7 @@ def test_closing_ends_the_run_the_children_and_the_thread() -> None:
 
 
 @pytest.mark.parametrize("stubborn", ["run", "children"])
-def test_what_does_not_end_is_left_behind_in_time(stubborn: str) -> None:
+def test_closing_does_not_wait_for_a_run_that_never_ends(stubborn: str) -> None:
     class Stubborn(Run):
         def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
             if stubborn != "run":
@@ -150,7 +150,7 @@ def test_what_does_not_end_is_left_behind_in_time(stubborn: str) -> None:
     assert time.monotonic() - began < 2
 
 
-def test_a_thread_that_was_closed_can_run_again() -> None:
+def test_closed_thread_can_run_again() -> None:
     listener = Listener()
     for _ in range(2):
         listener.thread.start(made(lambda publish: Run(publish, 1)))
@@ -159,7 +159,7 @@ def test_a_thread_that_was_closed_can_run_again() -> None:
         listener.wait_for(1)
 
 
-def test_a_run_that_is_asked_for_before_the_one_before_has_ended_waits_for_its_end() -> None:
+def test_next_run_waits_for_the_end_of_the_previous_one() -> None:
     listener = Listener()
     runs: list[Run] = []
 
@@ -177,7 +177,7 @@ def test_a_run_that_is_asked_for_before_the_one_before_has_ended_waits_for_its_e
     listener.thread.close()
 
 
-def test_closing_does_not_wait_for_a_run_that_is_still_being_built() -> None:
+def test_closing_does_not_wait_for_a_run_being_built() -> None:
     building = threading.Event()
 
     async def build(publish: Publish) -> Run:

@@ -23,7 +23,7 @@ async def started(screen: Screen, pilot: Any, number: int = 1) -> None:
     await screen.until(pilot, lambda: len(screen.runs) == number and screen.session.store.activity.running)
 
 
-async def test_r_on_the_first_row_runs_everything(open_screen: OpenScreen) -> None:
+async def test_r_on_the_first_row_runs_all_cases(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
@@ -52,7 +52,7 @@ async def test_only_marked_cases_run(open_screen: OpenScreen) -> None:
         assert screen.started == [([(0, 0), (0, 2)], 1)]
 
 
-async def test_a_second_run_has_to_wait(open_screen: OpenScreen) -> None:
+async def test_second_run_is_refused_while_one_is_active(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
@@ -65,7 +65,7 @@ async def test_a_second_run_has_to_wait(open_screen: OpenScreen) -> None:
         await started(screen, pilot, 2)
 
 
-async def test_a_run_can_be_asked_for_while_the_one_before_waits_for_the_disk(open_screen: OpenScreen) -> None:
+async def test_run_can_start_while_the_previous_one_writes_to_disk(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
@@ -82,7 +82,7 @@ async def test_a_run_can_be_asked_for_while_the_one_before_waits_for_the_disk(op
         assert screen.session.store.activity.running, "the end of the first one is not that of the second"
 
 
-async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
+async def test_f_runs_failed_cases_again(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await screen.until(pilot, lambda: not screen.session.loading)
@@ -101,7 +101,7 @@ async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
         assert screen.started[1] == ([(0, 1), (2, 1)], 1)
 
 
-async def test_x_asks_how_often(open_screen: OpenScreen) -> None:
+async def test_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "X")
@@ -116,11 +116,11 @@ async def test_x_asks_how_often(open_screen: OpenScreen) -> None:
         assert screen.times == [RepeatOptions(3)]
 
 
-async def test_x_asks_what_is_to_be_made_sure_of(open_screen: OpenScreen) -> None:
+async def test_x_asks_for_a_pass_rate_to_be_sure_of(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((60, 20)) as pilot:
         await pilot.press("j", "j", "j", "X", "tab", *"120", "enter")
-        assert "under 100 %" in screen.text
+        assert "below 100 %" in screen.text
         await pilot.press("backspace", "backspace", "backspace", *"90", "tab", "space")
         assert "at most 50 times" in screen.text
         await pilot.press("enter")
@@ -128,7 +128,7 @@ async def test_x_asks_what_is_to_be_made_sure_of(open_screen: OpenScreen) -> Non
         assert screen.times == [RepeatOptions(50, 0.9, all_votes=True)]
 
 
-async def test_updates_change_labels_never_cursor_scroll_or_rows(
+async def test_verdicts_change_labels_but_not_cursor_scroll_position_or_rows(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     names = [f"case_{number:02}" for number in range(60)]
@@ -153,7 +153,7 @@ async def test_updates_change_labels_never_cursor_scroll_or_rows(
         assert view.cursor - view.scroll_offset.y == line, "and on its line"
 
 
-async def test_n_goes_through_the_problems(open_screen: OpenScreen) -> None:
+async def test_n_goes_to_each_problem_in_turn(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await screen.until(pilot, lambda: not screen.session.loading)
@@ -174,7 +174,7 @@ async def test_n_goes_through_the_problems(open_screen: OpenScreen) -> None:
         assert "wrapped around" in screen.text
 
 
-async def test_x_cancels_then_kills_what_is_under_the_cursor(open_screen: OpenScreen) -> None:
+async def test_x_cancels_the_current_case_and_kills_it_the_second_time(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("x")
@@ -190,7 +190,7 @@ async def test_x_cancels_then_kills_what_is_under_the_cursor(open_screen: OpenSc
         assert (first[0].eval_id, first[1], second[1]) == ("on_time", False, True)
 
 
-async def test_the_whole_run_is_cancelled_from_the_palette(open_screen: OpenScreen) -> None:
+async def test_palette_cancels_the_whole_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
@@ -204,7 +204,7 @@ async def test_the_whole_run_is_cancelled_from_the_palette(open_screen: OpenScre
         assert "queued" not in screen.text, "what never ran is not waiting any more"
 
 
-async def test_leaving_during_a_run_asks_once_and_cancels(open_screen: OpenScreen) -> None:
+async def test_quitting_during_a_run_asks_once_and_cancels_it(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
@@ -217,7 +217,7 @@ async def test_leaving_during_a_run_asks_once_and_cancels(open_screen: OpenScree
         assert screen.runs[0].cancelled[-1] == (None, True)
 
 
-async def test_a_refusal_is_shown_with_its_way_out_and_nothing_runs(open_screen: OpenScreen) -> None:
+async def test_refused_run_shows_its_hint_and_runs_nothing(open_screen: OpenScreen) -> None:
     screen = open_screen()
     screen.refusal = RefusedError("config.json:3:1: the threshold is [bold]null[/bold]")
     async with screen.open() as pilot:
@@ -229,7 +229,7 @@ async def test_a_refusal_is_shown_with_its_way_out_and_nothing_runs(open_screen:
         assert not screen.session.store.activity.starting
 
 
-async def test_notices_are_shown_and_kept(open_screen: OpenScreen) -> None:
+async def test_notices_are_shown_and_listed_in_the_palette(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
@@ -243,7 +243,7 @@ async def test_notices_are_shown_and_kept(open_screen: OpenScreen) -> None:
         assert "warning 3 [/oops]" in screen.text
 
 
-async def test_a_changed_file_is_read_again_before_it_runs(open_screen: OpenScreen) -> None:
+async def test_changed_file_is_read_again_before_its_cases_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "j", "r")
@@ -260,7 +260,7 @@ async def test_a_changed_file_is_read_again_before_it_runs(open_screen: OpenScre
         assert screen.row == "late_parcel"
 
 
-async def test_who_owns_an_evalset_is_asked_once(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_owner_of_an_evalset_is_asked_for_once(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace({"": {"stray": ["x"]}, "one": {}, "two": {"own": ["y"]}})
     screen = open_screen(workspace)
     kept: list[tuple[str, str]] = []
@@ -279,7 +279,7 @@ async def test_who_owns_an_evalset_is_asked_once(open_screen: OpenScreen, make_w
         assert screen.runs[0].refs[0].agent == "two"
 
 
-async def test_who_would_not_say_is_not_asked_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_owner_is_not_asked_for_again_after_esc(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(make_workspace({"": {"stray": ["x"]}, "one": {"own": ["y"]}}))
     async with screen.open() as pilot:
         for number in (1, 2):
@@ -293,7 +293,7 @@ async def test_who_would_not_say_is_not_asked_again(open_screen: OpenScreen, mak
             await screen.until(pilot, lambda: not screen.session.store.activity.busy)
 
 
-async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
+async def test_options_change_only_the_next_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "o")
@@ -339,7 +339,7 @@ async def test_esc_in_the_options_discards_every_change(open_screen: OpenScreen,
         assert screen.session.draft.apply(screen.workspace.evalsets[0].criteria) == applied
 
 
-async def test_a_threshold_being_typed_counts_for_its_line_whatever_comes_next(open_screen: OpenScreen) -> None:
+async def test_threshold_being_typed_counts_for_its_criterion_whatever_key_follows(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("o", *"0.3", "j", *"0.4", "a")
@@ -351,7 +351,7 @@ async def test_a_threshold_being_typed_counts_for_its_line_whatever_comes_next(o
         await started(screen, pilot)
 
 
-async def test_the_detail_follows_the_run(open_screen: OpenScreen) -> None:
+async def test_panes_follow_the_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j")
@@ -368,7 +368,7 @@ async def test_the_detail_follows_the_run(open_screen: OpenScreen) -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "x", "j", "r"])
-async def test_a_run_that_breaks_does_not_end_the_screen(open_screen: OpenScreen, key: str) -> None:
+async def test_error_in_a_run_does_not_end_the_screen(open_screen: OpenScreen, key: str) -> None:
     screen = open_screen()
     screen.refusal = RuntimeError("the engine broke")
     async with screen.open() as pilot:

@@ -111,6 +111,6 @@ async def test_what_cannot_be_saved_says_why(open_screen: OpenScreen, make_works
     async with screen.open() as pilot:
         file.write_text("[/oops] not json", encoding="utf-8")
         await pilot.press("o")
-        words = "nothing is changed in it"
+        words = "invalid config; file left unchanged"
         await screen.until(pilot, lambda: words in " ".join(screen.text.replace("│", " ").split()))
         assert file.read_text(encoding="utf-8") == "[/oops] not json"

@@ -19,7 +19,7 @@ SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_it_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, int]) -> None:
+async def test_main_screen_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, int]) -> None:
     screen = open_screen()
     async with screen.open(size) as pilot:
         assert "order_desk" in screen.text
@@ -31,7 +31,7 @@ async def test_it_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, 
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_every_line_is_as_wide_as_the_screen(
+async def test_each_line_is_as_wide_as_the_screen(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
 ) -> None:
     names = ["返金の確認をする長い名前のテストケース" * 3, "ภาษาไทย", "العربية", "e\u0301 👩‍👩‍👧", "plain"]
@@ -43,7 +43,7 @@ async def test_every_line_is_as_wide_as_the_screen(
             assert {strip.cell_length for strip in strips} == {size[0]}
 
 
-async def test_in_one_column_enter_and_esc_go_between_tree_and_panes(open_screen: OpenScreen) -> None:
+async def test_enter_and_esc_switch_sides_in_a_narrow_terminal(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((60, 20)) as pilot:
         await pilot.press("j", "j", "j")
@@ -56,7 +56,7 @@ async def test_in_one_column_enter_and_esc_go_between_tree_and_panes(open_screen
         assert "late_parcel" in screen.text
 
 
-async def test_the_cursor_survives_a_resize(open_screen: OpenScreen) -> None:
+async def test_resize_keeps_the_cursor_on_its_case(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await pilot.press("G")
@@ -68,7 +68,7 @@ async def test_the_cursor_survives_a_resize(open_screen: OpenScreen) -> None:
             assert "to_technician" in screen.text
 
 
-async def test_moving(open_screen: OpenScreen) -> None:
+async def test_movement_keys_move_the_cursor_in_the_tree(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         assert screen.row == "everything"
@@ -95,7 +95,7 @@ async def test_moving(open_screen: OpenScreen) -> None:
         assert "on_time" in screen.text
 
 
-async def test_keys_in_a_pane_go_to_the_pane(open_screen: OpenScreen) -> None:
+async def test_movement_keys_in_a_pane_move_the_pane(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "tab")
@@ -108,7 +108,7 @@ async def test_keys_in_a_pane_go_to_the_pane(open_screen: OpenScreen) -> None:
         assert not screen.main.in_right
 
 
-async def test_digits_and_jump_open_panes(open_screen: OpenScreen) -> None:
+async def test_digits_and_the_jump_list_open_panes(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j")
@@ -128,7 +128,7 @@ async def test_digits_and_jump_open_panes(open_screen: OpenScreen) -> None:
         assert not isinstance(screen.app.screen, JumpScreen), "any other key leaves"
 
 
-async def test_filter(open_screen: OpenScreen) -> None:
+async def test_filter_shows_only_matching_cases(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("/", *"parcel")
@@ -141,7 +141,7 @@ async def test_filter(open_screen: OpenScreen) -> None:
         assert screen.row == "two_parcels"
 
 
-async def test_a_filter_that_nothing_matches_says_so_and_esc_takes_it_back(open_screen: OpenScreen) -> None:
+async def test_filter_without_a_match_says_so_and_esc_clears_it(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("/", *"zzz")
@@ -151,10 +151,10 @@ async def test_a_filter_that_nothing_matches_says_so_and_esc_takes_it_back(open_
         await pilot.press("escape")
         assert "on_time" in screen.text
         await pilot.press("/", *":nope")
-        assert "no :nope" in screen.text
+        assert "unknown filter :nope" in screen.text
 
 
-async def test_sort_is_shown_in_the_frame(open_screen: OpenScreen) -> None:
+async def test_frame_names_the_sort_order(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("s")
@@ -163,7 +163,7 @@ async def test_sort_is_shown_in_the_frame(open_screen: OpenScreen) -> None:
         assert "by status" not in screen.text
 
 
-async def test_marks_are_shown_and_esc_takes_them_back(open_screen: OpenScreen) -> None:
+async def test_frame_counts_the_marks_and_esc_drops_them(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "space", "v", "j", "v")
@@ -175,7 +175,7 @@ async def test_marks_are_shown_and_esc_takes_them_back(open_screen: OpenScreen) 
         assert "8 marked" in screen.text
 
 
-async def test_hiding_and_maximising(open_screen: OpenScreen) -> None:
+async def test_tree_can_be_hidden_and_a_side_maximised(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "z")
@@ -190,7 +190,7 @@ async def test_hiding_and_maximising(open_screen: OpenScreen) -> None:
         assert "Diff" in screen.text
 
 
-async def test_copying_asks_the_terminal_and_does_not_claim_more(open_screen: OpenScreen) -> None:
+async def test_copy_message_does_not_claim_that_the_text_was_copied(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         copied = []
@@ -206,7 +206,7 @@ async def test_copying_asks_the_terminal_and_does_not_claim_more(open_screen: Op
         assert len(screen.sent) == 6
 
 
-async def test_the_palette_finds_actions_themes_and_cases(open_screen: OpenScreen) -> None:
+async def test_palette_finds_actions_themes_and_cases(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press(":", *"techn", "enter")
@@ -220,7 +220,7 @@ async def test_the_palette_finds_actions_themes_and_cases(open_screen: OpenScree
         assert not isinstance(screen.app.screen, PickScreen)
 
 
-async def test_a_theme_shows_as_one_moves_and_is_kept_only_if_chosen(open_screen: OpenScreen) -> None:
+async def test_theme_is_previewed_while_moving_and_saved_only_when_chosen(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press(":", *"theme tide")
@@ -232,7 +232,7 @@ async def test_a_theme_shows_as_one_moves_and_is_kept_only_if_chosen(open_screen
         assert read_settings(screen.app._settings.file).theme == "paper"
 
 
-async def test_help_lists_the_keys_that_work_and_does_what_is_picked(open_screen: OpenScreen) -> None:
+async def test_help_lists_the_active_keys_and_runs_the_picked_action(open_screen: OpenScreen) -> None:
     screen = open_screen(overrides={"sort": ("S",), "hide_tree": ("n",)})
     async with screen.open() as pilot:
         await pilot.press("?")
@@ -246,21 +246,21 @@ async def test_help_lists_the_keys_that_work_and_does_what_is_picked(open_screen
         assert "by score" in screen.text, "the key of the table is free now"
 
 
-async def test_panes_picked_from_the_list_of_keys_ask_for_a_digit(open_screen: OpenScreen) -> None:
+async def test_pane_action_picked_from_help_asks_for_a_digit(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await pilot.press("question_mark", *"panenumber", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, JumpScreen))
 
 
-async def test_a_clash_of_keys_is_said_once(open_screen: OpenScreen) -> None:
+async def test_conflict_in_the_keymap_is_reported_once(open_screen: OpenScreen) -> None:
     screen = open_screen(overrides={"sort": ("r",)})
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j")
         assert [notice.message for notice in screen.app._notifications] == ["r now means sort; run (run) lost it"]
 
 
-async def test_nothing_to_run(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_folder_without_cases_says_what_to_do(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(make_workspace({}))
     async with screen.open() as pilot:
         assert "No agents and no evalsets in" in screen.text
@@ -272,7 +272,7 @@ async def test_nothing_to_run(open_screen: OpenScreen, make_workspace: MakeWorks
         assert "lonely" in screen.text
 
 
-async def test_a_broken_file_shows_its_faults_and_the_others_still_open(
+async def test_broken_file_shows_its_faults_and_other_files_open(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace({"agent": {"broken": '{"eval_cases": [}', "fine": ["x"]}}))
@@ -287,7 +287,7 @@ async def test_a_broken_file_shows_its_faults_and_the_others_still_open(
         assert screen.row == "x"
 
 
-async def test_a_folder_that_cannot_be_read(open_screen: OpenScreen) -> None:
+async def test_unreadable_folder_is_reported(open_screen: OpenScreen) -> None:
     screen = open_screen()
 
     def fail(_: object) -> None:
@@ -300,7 +300,7 @@ async def test_a_folder_that_cannot_be_read(open_screen: OpenScreen) -> None:
         assert "cannot be read: [/oops] ␛[31mno permission" in screen.text
 
 
-async def test_whatever_goes_wrong_in_reading_is_said_instead_of_reading(open_screen: OpenScreen) -> None:
+async def test_unexpected_error_while_reading_is_reported(open_screen: OpenScreen) -> None:
     screen = open_screen()
 
     def fail(_: object) -> None:
@@ -311,7 +311,7 @@ async def test_whatever_goes_wrong_in_reading_is_said_instead_of_reading(open_sc
         await screen.until(pilot, lambda: "cannot be read: RecursionError: too deep" in screen.text)
 
 
-async def test_files_that_were_read_are_shown_while_the_rest_is_read(
+async def test_evalsets_appear_while_others_are_still_being_read(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.ui.controllers.folder._SHOWN_EVERY", -1.0)
@@ -340,7 +340,7 @@ async def test_files_that_were_read_are_shown_while_the_rest_is_read(
         assert "reading files" not in screen.text
 
 
-async def test_what_was_ignored(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_palette_lists_ignored_paths(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     import dataclasses
 
     from workbench.agents.discovery import Ignored
@@ -355,7 +355,7 @@ async def test_what_was_ignored(open_screen: OpenScreen, make_workspace: MakeWor
         assert "a virtual environment" in screen.text
 
 
-async def test_quitting(open_screen: OpenScreen) -> None:
+async def test_q_quits(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("escape", "escape", "escape")

@@ -18,7 +18,7 @@ def screens(base: type[Screen[Any]] = Screen) -> Iterator[type[Screen[Any]]]:
         yield from screens(found)
 
 
-def test_no_screen_has_more_than_three_classes_of_ours() -> None:
+def test_screen_inherits_from_at_most_three_classes_of_the_project() -> None:
     for module in pkgutil.walk_packages(workbench.ui.__path__, "workbench.ui."):
         importlib.import_module(module.name)
     ours = {

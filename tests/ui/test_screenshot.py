@@ -11,7 +11,7 @@ from workbench.ui.screenshot import picture, proposed
 _FONT = "@font-face { font-family: 'Fira Code'; src: url('https://example.com/font.woff2'); }"
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
+def test_screenshot_loads_no_external_resources() -> None:
     style = f"{_FONT}\n.a {{ font-family: Fira Code, monospace }}"
     svg = f"<svg><!-- made by -->\n<style>{style}</style>\n\n<text>é</text></svg>"
     made = picture(svg).decode()
@@ -21,7 +21,7 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     assert "<text>é</text>" in made
 
 
-def test_blanks_at_the_ends_of_a_text_become_its_place_and_wide_characters_have_two_cells() -> None:
+def test_screenshot_positions_texts_by_cells() -> None:
     rest = 'textLength="61" clip-path="url(#a)"'
     svg = f'<text class="r" x="12.2" y="20" {rest}>&#160;&#160;返&#160;&gt;&#160;</text>'
     svg += f'<text x="0" y="1" {rest}>&#160;&#160;</text>'
@@ -29,12 +29,12 @@ def test_blanks_at_the_ends_of_a_text_become_its_place_and_wide_characters_have_
     assert made == '<text class="r" x="36.6" y="20" textLength="48.8" clip-path="url(#a)">返&#160;&gt;</text>\n'
 
 
-def test_a_name_that_is_free(tmp_path: Path) -> None:
+def test_screenshot_gets_an_unused_name(tmp_path: Path) -> None:
     (tmp_path / "agent-workbench.svg").touch()
     assert proposed(tmp_path) == "agent-workbench-2.svg"
 
 
-async def test_the_screen_is_saved_where_the_user_says(
+async def test_screenshot_is_saved_where_the_user_says(
     open_screen: OpenScreen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -27,12 +27,12 @@ def cells(segments: list[Segment]) -> list[tuple[str, object]]:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", " ", "  ", "a", "b c"]), st.sampled_from(STYLES))))
-def test_what_is_seen_stays(parts: list[tuple[str, Style]]) -> None:
+def test_joined_segments_look_the_same(parts: list[tuple[str, Style]]) -> None:
     segments = [Segment(text, style) for text, style in parts]
     assert cells(joined(segments)) == cells(segments)
 
 
-def test_blanks_take_their_neighbours_style() -> None:
+def test_blanks_take_the_style_of_their_neighbour() -> None:
     red, blue, white, line = STYLES
     assert joined([Segment("  ", blue), Segment("x", red), Segment(" ", blue)]) == [Segment("  x ", red)]
     assert len(joined([Segment("x", red), Segment(" ", white)])) == 2

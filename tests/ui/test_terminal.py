@@ -104,7 +104,7 @@ def workbench(folder: Path) -> list[str]:
     return [sys.executable, "-m", "workbench", str(folder)]
 
 
-def test_a_terminal_that_is_attached_to_again_is_drawn_anew_and_leaving_with_q(folder: Path) -> None:
+def test_reattached_terminal_is_drawn_again_and_q_restores_it(folder: Path) -> None:
     program = started(workbench(folder))
     try:
         while program.read(1.0):
@@ -122,7 +122,7 @@ def test_a_terminal_that_is_attached_to_again_is_drawn_anew_and_leaving_with_q(f
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_told_to_end(folder: Path, number: signal.Signals) -> None:
+def test_signal_ends_the_program_and_restores_the_terminal(folder: Path, number: signal.Signals) -> None:
     program = started(workbench(folder))
     try:
         program.process.send_signal(number)
@@ -136,7 +136,7 @@ def test_told_to_end(folder: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a terminal cannot be asked whether it is there")
-def test_a_terminal_that_goes_without_a_word(folder: Path) -> None:
+def test_program_ends_when_its_terminal_closes_without_a_signal(folder: Path) -> None:
     """Nobody sends a signal: the terminal is not the one that controls the program."""
     program = started(workbench(folder))
     os.close(program.slave)
@@ -168,7 +168,7 @@ config.read_settings = lambda: [print("stuck", flush=True), time.sleep(1000)]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a look at the terminal is taken once a second")
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
-def test_a_program_that_cannot_write_ends_with_its_terminal_and_when_told(
+def test_program_that_cannot_write_ends_with_its_terminal_or_a_signal(
     folder: Path, number: signal.Signals | None
 ) -> None:
     """The main thread waits for a queue that nobody empties."""
@@ -187,7 +187,7 @@ def test_a_program_that_cannot_write_ends_with_its_terminal_and_when_told(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_program_told_to_end_before_its_screen_is_there_ends_at_once(folder: Path, number: signal.Signals) -> None:
+def test_signal_before_the_first_frame_ends_the_program_at_once(folder: Path, number: signal.Signals) -> None:
     program = Program([sys.executable, "-c", STUCK.format(stuck=STUCK_BEFORE_THE_SCREEN), str(folder)])
     try:
         program.wait_for(b"stuck")
@@ -198,7 +198,7 @@ def test_a_program_told_to_end_before_its_screen_is_there_ends_at_once(folder: P
         program.close()
 
 
-def test_a_terminal_that_nobody_reads_keeps_its_settings_when_the_program_is_told_to_end(folder: Path) -> None:
+def test_signal_restores_the_settings_of_a_terminal_that_nobody_reads(folder: Path) -> None:
     program = started(workbench(folder))
     try:
         termios.tcflow(program.slave, termios.TCOOFF)
@@ -211,7 +211,7 @@ def test_a_terminal_that_nobody_reads_keeps_its_settings_when_the_program_is_tol
 
 
 @pytest.mark.parametrize("what", ["RuntimeError('broken')", "SystemExit(7)", "KeyboardInterrupt()"])
-def test_a_crash(folder: Path, what: str) -> None:
+def test_crash_restores_the_terminal_and_shows_the_traceback(folder: Path, what: str) -> None:
     program = started([sys.executable, "-c", BREAK.format(what=what), str(folder)])
     try:
         program.press(b"s")
@@ -222,7 +222,7 @@ def test_a_crash(folder: Path, what: str) -> None:
         program.close()
 
 
-def test_without_a_mouse_no_mouse_is_asked_for(folder: Path) -> None:
+def test_no_mouse_option_leaves_the_mouse_to_the_terminal(folder: Path) -> None:
     program = started([*workbench(folder), "--no-mouse"])
     try:
         assert b"\x1b[?1000h" not in program.seen
@@ -232,7 +232,7 @@ def test_without_a_mouse_no_mouse_is_asked_for(folder: Path) -> None:
         program.close()
 
 
-def test_no_colour_where_none_is_wanted(folder: Path) -> None:
+def test_no_color_variable_disables_colours(folder: Path) -> None:
     program = started([*workbench(folder), "--theme", "terminal"], NO_COLOR="1")
     try:
         program.press(b"jj")
@@ -245,7 +245,7 @@ def test_no_colour_where_none_is_wanted(folder: Path) -> None:
         program.close()
 
 
-def test_what_is_set_before_the_library_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepare_sets_the_variables_of_textual_unless_the_user_did(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TEXTUAL_ANIMATIONS", "TEXTUAL_SMOOTH_SCROLL", "TEXTUAL_FPS", "ESCDELAY"):
         monkeypatch.setenv(name, "x")
         monkeypatch.delenv(name)
@@ -255,7 +255,7 @@ def test_what_is_set_before_the_library_is_imported(monkeypatch: pytest.MonkeyPa
     assert "TEXTUAL_SMOOTH_SCROLL" not in os.environ
 
 
-def test_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepare_disables_smooth_scrolling_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
     for name in ("TEXTUAL_ANIMATIONS", "TEXTUAL_SMOOTH_SCROLL", "TEXTUAL_FPS", "ESCDELAY"):
         monkeypatch.setenv(name, "x")
@@ -268,7 +268,7 @@ def test_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "TEXTUAL_FPS" not in os.environ
 
 
-def test_opening_imports_no_framework_and_no_numbers(repository: Path) -> None:
+def test_opening_imports_no_agent_framework_and_no_numeric_library(repository: Path) -> None:
     program = """
 import sys
 from workbench.ui import terminal
@@ -286,7 +286,7 @@ print(sorted(heavy))
     assert done.stdout.strip() == "[]"
 
 
-def test_the_first_frame_needs_no_model(repository: Path) -> None:
+def test_first_frame_does_not_import_the_model(repository: Path) -> None:
     program = """
 import sys
 import workbench.ui.workbench_app

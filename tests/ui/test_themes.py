@@ -30,7 +30,7 @@ def read_all() -> list[Theme]:
     return [OWN.read(name) for name in OWN.names]
 
 
-def test_there_are_at_least_five_with_light_contrast_and_sixteen_colours() -> None:
+def test_at_least_five_themes_include_light_contrast_and_sixteen_colours() -> None:
     themes = {theme.name: theme for theme in read_all()}
     assert len(themes) >= 5
     assert DEFAULT in themes
@@ -47,7 +47,7 @@ def test_every_status_and_difference_has_a_colour(theme: Theme) -> None:
 
 
 @pytest.mark.parametrize("theme", [theme for theme in read_all() if not theme.ansi], ids=lambda theme: theme.name)
-def test_words_can_be_read_on_the_background_and_under_the_cursor(theme: Theme) -> None:
+def test_text_has_enough_contrast_on_the_background_and_under_the_cursor(theme: Theme) -> None:
     least = 7.0 if theme.name == "contrast" else 4.5
     names = {face.variable for face in (*FACES.values(), FLAKY)} | {*DIFFERENCES, "label", "label-strong"}
     assert theme.background is not None
@@ -78,7 +78,7 @@ def test_the_sixteen_colour_theme_uses_nothing_else() -> None:
     )
 
 
-def test_a_users_theme_takes_the_place_of_one_of_the_same_name(tmp_path: Path) -> None:
+def test_theme_of_the_user_replaces_one_with_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "night.toml").write_text('[colors]\nprimary = "#123456"\n', encoding="utf-8")
     themes = Themes([tmp_path])
     assert themes.read("night").primary == "#123456"
@@ -106,7 +106,7 @@ def test_a_small_theme_gets_all_variables(tmp_path: Path) -> None:
         ('[colors]\nprimary = "red"\n[statuses]\npassed = "\\u001b[31m"\n', "is not a color"),
     ],
 )
-def test_what_is_wrong_in_a_theme_is_said_safely(tmp_path: Path, text: str, complaint: str) -> None:
+def test_error_in_a_theme_is_reported_as_safe_text(tmp_path: Path, text: str, complaint: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ThemeError) as caught:
@@ -116,6 +116,6 @@ def test_what_is_wrong_in_a_theme_is_said_safely(tmp_path: Path, text: str, comp
     assert "\x1b" not in str(caught.value)
 
 
-def test_an_unknown_theme_names_those_that_exist() -> None:
+def test_unknown_theme_lists_the_known_themes() -> None:
     with pytest.raises(ThemeError, match="no theme x; known themes: contrast, ember, night"):
         OWN.read("x")

@@ -13,20 +13,20 @@ def counted(*scored: MetricScored, ends: bool = False) -> JudgeCount:
     return count
 
 
-def test_calls_are_counted_as_criteria_come_in() -> None:
+def test_judge_calls_are_counted_for_each_scored_criterion() -> None:
     count = counted(match(), claims())
     assert (count.asked, count.cached) == (4, 2)
     assert count.words == "judge 4 asked, 2 cached"
 
 
-def test_what_the_case_counts_in_the_end_holds() -> None:
+def test_count_of_a_finished_case_replaces_that_of_its_criteria() -> None:
     count = counted(match(), claims(), ends=True)
     assert (count.asked, count.cached) == (5, 1)
     count.apply(CaseFinished(REF, "failed", None, 1.0, Usage(judge_calls=7)))
     assert count.words == "judge 7 asked"
 
 
-def test_a_new_run_begins_at_nothing() -> None:
+def test_new_run_resets_the_count() -> None:
     count = counted(match(HEURISTIC), ends=True)
     assert count.heuristic
     count.apply(next(events([])))
@@ -34,7 +34,7 @@ def test_a_new_run_begins_at_nothing() -> None:
     assert not counted(match(GEMINI)).heuristic
 
 
-def test_a_pause_counts_down_to_nothing() -> None:
+def test_judge_wait_counts_down() -> None:
     waits = [JudgeWaits("gemini-2.5-flash", 2.0, 12.0, "quota")]
     assert wait_text(waits, 2.0) == ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
     assert wait_text(waits, 12.4)[1] == "waits 2 s"
@@ -42,12 +42,12 @@ def test_a_pause_counts_down_to_nothing() -> None:
     assert wait_text([], 0.0) == ("", "")
 
 
-def test_of_several_pauses_the_longest_is_told() -> None:
+def test_longest_judge_wait_is_shown() -> None:
     waits = [JudgeWaits("a", 0.0, 5.0, "quota"), JudgeWaits("b\x1b[31m", 0.0, 9.0, ""), JudgeWaits("c", 0.0, 1.0, "")]
     assert wait_text(waits, 2.0)[0] == "b␛[31m waits 7 s, 1 more"
 
 
-def test_the_end_of_a_pause_is_an_event() -> None:
+def test_judge_wait_ends_with_an_event() -> None:
     store = Store()
     store.apply(JudgeWaits("a", 0.0, 5.0, "quota"))
     store.apply(JudgeWaits("a", 1.0, 0.0, ""))

@@ -20,7 +20,7 @@ class SavedNow(JobQueue):
         return {KEY} if self.under_way.pop(KEY, None) else set()
 
 
-def test_a_save_waits_until_it_is_known_what_the_run_just_started_consists_of() -> None:
+def test_save_waits_until_the_cases_of_a_started_run_are_known() -> None:
     store = Store()
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None, ignored=set())
     saved = cast(Any, SimpleNamespace(changed=frozenset(), impact=SimpleNamespace(idle=set())))
@@ -52,7 +52,7 @@ def watched() -> Watching:
     return watching
 
 
-def test_what_the_user_cancelled_is_not_started_again_at_once() -> None:
+def test_cancelled_cases_do_not_start_again_at_once() -> None:
     watching = watched()
     watching.admit(RunStarted("r", "/", "", (CASE,)))
     watching.admit(CaseFinished(CASE.case, "error", CaseError("cancelled", "cancelled"), 1.0))
@@ -61,7 +61,7 @@ def test_what_the_user_cancelled_is_not_started_again_at_once() -> None:
     assert set(watching.jobs.depths) == {KEY}
 
 
-def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
+def test_stopped_run_does_not_start_again_at_once() -> None:
     watching = watched()
     watching.admit(RunStarted("r", "/", "", (CASE,)))
     watching.admit(RunFinished(1.0, interrupted=True))
@@ -69,14 +69,14 @@ def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
     assert set(watching.jobs.depths) == {KEY}
 
 
-def test_a_run_that_was_refused_is_not_started_again_at_once() -> None:
+def test_refused_run_does_not_start_again_at_once() -> None:
     watching = watched()
     assert watching.next(busy=False) is None
     assert watching.announced.is_set()
     assert set(watching.jobs.depths) == {KEY}
 
 
-def test_the_store_knows_the_job_of_a_watch_until_it_is_refused() -> None:
+def test_store_has_the_job_of_a_watch_until_it_is_refused() -> None:
     watching = watched()
     assert watching.store.activity.watch_job == "run"
     watching.end_start()

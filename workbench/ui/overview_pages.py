@@ -71,7 +71,7 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     if workspace.ignored:
         lines.append(("ignored", f"{counted(len(workspace.ignored), 'path')}, listed in the palette"))
     palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
-    lines.append(("charts", f"{palette} then '{BY_ID['pictures'].label}': {BY_ID['pictures'].help}"))
+    lines.append(("charts", f"press {palette} and choose '{BY_ID['pictures'].label}'"))
     lines += [("", ""), ("first keys", "")]
     lines += [
         (" ".join(key_label(key) for key in keys[name][:2]), BY_ID[name].help)
@@ -122,7 +122,11 @@ def empty_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") ->
     if workspace.ignored:
         lines += [("", ""), ("ignored", counted(len(workspace.ignored), "path"))]
         lines += [("", f"{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]]
-    lines += [("", ""), ("", f"{palette} then '{BY_ID['reload'].label}' reads the folder again. {leave} quits.")]
+    lines += [
+        ("", ""),
+        ("", f"To read the folder again, press {palette} and choose '{BY_ID['reload'].label}'."),
+        ("", f"To quit, press {leave}."),
+    ]
     return lines
 
 

@@ -37,7 +37,7 @@ def copied(reading: Reading[Subject], *keys: str) -> list[str]:
     return reading.copied(item, 0)[1].splitlines()
 
 
-def test_a_part_is_copied_whole_without_what_is_told_beside_its_row(reading: Reading[Subject]) -> None:
+def test_part_of_an_item_is_copied_without_the_aside_of_its_row(reading: Reading[Subject]) -> None:
     lines = copied(reading, "span/0/3", "span/0/3/response")
     assert lines[0].strip().startswith("▾ Response")
     assert lines[-1].strip() == "}"
@@ -45,7 +45,7 @@ def test_a_part_is_copied_whole_without_what_is_told_beside_its_row(reading: Rea
     assert not any("model call" in line for line in lines)
 
 
-def test_a_row_is_copied_with_its_parts_and_what_is_told_beside_it(reading: Reading[Subject]) -> None:
+def test_row_is_copied_with_its_parts_and_its_aside(reading: Reading[Subject]) -> None:
     lines = copied(reading, "span/0/4")
     assert "ƒ" in lines[0] or "▾ find_order" in lines[0]
     text = "\n".join(lines)

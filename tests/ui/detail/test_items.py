@@ -47,12 +47,14 @@ def marked(app: Any) -> list[str]:
     ("pane", "name"), [(CLAIMS, "claims"), (RUBRICS, "rubrics"), (JUDGE, "judge"), (2, "judged_scores")]
 )
 @pytest.mark.parametrize(("width", "height"), [(50, 20), (76, 36), (134, 36)])
-async def test_judged_panes_look_like_this(pane: int, name: str, width: int, height: int, make_app: MakeApp) -> None:
+async def test_judged_panes_match_golden_files(
+    pane: int, name: str, width: int, height: int, make_app: MakeApp
+) -> None:
     await compare(make_app(), judged_case(), pane, f"{name}_{width}x{height}", (width, height))
 
 
 @pytest.mark.parametrize(("width", "height"), [(50, 20), (134, 36)])
-async def test_a_simulated_conversation_looks_like_this(width: int, height: int, make_app: MakeApp) -> None:
+async def test_simulated_conversation_matches_its_golden_file(width: int, height: int, make_app: MakeApp) -> None:
     record = played(scenario_events())
     await compare(make_app(), record, 4, f"simulator_{width}x{height}", (width, height))
 
@@ -104,7 +106,7 @@ async def test_a_sentence_leads_to_the_tool_result_and_back(make_app: MakeApp) -
         assert not detail.go_back()
 
 
-async def test_what_was_jumped_to_is_marked_until_something_moves(make_app: MakeApp) -> None:
+async def test_target_of_a_jump_is_marked_until_something_moves(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
@@ -129,7 +131,7 @@ async def test_a_sentence_without_a_place_leads_to_the_question(make_app: MakeAp
         assert key(app) == "claim/0/1/2"
 
 
-async def test_a_source_that_is_not_in_the_log_leads_to_the_question(make_app: MakeApp) -> None:
+async def test_source_missing_from_the_log_leads_to_the_question(make_app: MakeApp) -> None:
     app = make_app()
     source = {"kind": "result", "name": "gone", "event": 99, "call_id": "nobody"}
     record = played(events([claims(sentences=[{**SENTENCES[1], "source": source}])]))
@@ -188,7 +190,7 @@ async def test_a_long_item_is_scrolled_through_before_the_next(make_app: MakeApp
         assert body.top + body.height >= first.end
 
 
-async def test_every_item_can_be_reached_and_is_in_sight(make_app: MakeApp) -> None:
+async def test_each_item_can_be_reached_and_is_visible(make_app: MakeApp) -> None:
     app = make_app()
     record = played(events([rubrics(30)]))
     async with app.run_test(size=(50, 16)) as pilot:
@@ -272,7 +274,7 @@ async def test_a_click_moves_the_cursor_and_a_second_one_goes_in(make_app: MakeA
         assert marked(app)[0].startswith("▌result")
 
 
-async def test_copying_gives_the_item_with_all_that_is_told_of_it(make_app: MakeApp) -> None:
+async def test_copied_item_includes_its_details(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
@@ -303,7 +305,7 @@ async def test_from_a_call_of_the_diff_to_its_row_of_the_trace_and_back(make_app
         assert not detail.go_back()
 
 
-async def test_one_key_leads_from_a_sentence_to_its_event_and_back(make_app: MakeApp) -> None:
+async def test_i_on_a_sentence_goes_to_its_event_and_back(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
@@ -320,7 +322,7 @@ async def test_one_key_leads_from_a_sentence_to_its_event_and_back(make_app: Mak
             await pilot.pause()
 
 
-async def test_from_the_log_the_key_leads_to_the_event_of_what_is_first_in_sight_and_back(make_app: MakeApp) -> None:
+async def test_i_in_the_log_goes_to_the_event_of_the_first_visible_line_and_back(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 7)) as pilot:
         detail = await show(pilot, watched(), 3)
@@ -339,7 +341,7 @@ async def test_from_the_log_the_key_leads_to_the_event_of_what_is_first_in_sight
         assert app.query_one(Body).item is None
 
 
-async def test_the_same_key_leads_from_a_row_of_the_trace_into_the_diff_and_from_there_back(make_app: MakeApp) -> None:
+async def test_i_in_the_trace_goes_to_the_diff_and_back(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, watched(), 4)
@@ -428,7 +430,7 @@ async def test_a_resize_keeps_the_cursor_on_its_line(make_app: MakeApp) -> None:
         assert len(marked(app)) == 1
 
 
-async def test_in_sixteen_colours_the_edge_says_it_alone(make_app: MakeApp) -> None:
+async def test_only_the_edge_marks_the_cursor_in_sixteen_colours(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         app.theme = "terminal"

@@ -36,7 +36,7 @@ def long_answer() -> CaseRecord:
     return execute([turn("hi", (), "x")], [recorded("hi", (), text)])
 
 
-async def test_it_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
+async def test_pane_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(48, 20)) as pilot:
         await show(pilot, late_parcel())
@@ -50,7 +50,7 @@ async def test_it_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(48, 22), (120, 36)])
-async def test_a_failed_case_looks_like_this(width: int, height: int, make_app: MakeApp) -> None:
+async def test_failed_case_matches_its_golden_file(width: int, height: int, make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(width, height)) as pilot:
         await show(pilot, late_parcel())
@@ -58,7 +58,7 @@ async def test_a_failed_case_looks_like_this(width: int, height: int, make_app: 
     assert found == (GOLDEN / f"late_parcel_{width}x{height}.txt").read_text(encoding="utf-8")
 
 
-async def test_where_everything_fits_nothing_is_scrolled_but_the_turn_is_named(make_app: MakeApp) -> None:
+async def test_pane_that_fits_does_not_scroll_but_names_the_turn(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(120, 50)) as pilot:
         await show(pilot, late_parcel())
@@ -76,7 +76,7 @@ async def test_an_error_opens_at_its_cause(make_app: MakeApp) -> None:
     assert "! KeyError: 'Z-99' in find_order" in lines[3]
 
 
-async def test_keys_move_and_say_whether_they_did(make_app: MakeApp) -> None:
+async def test_move_returns_whether_anything_changed(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
@@ -93,7 +93,7 @@ async def test_keys_move_and_say_whether_they_did(make_app: MakeApp) -> None:
         assert body.top == 0
 
 
-async def test_unfolding_shows_all_and_folding_less(make_app: MakeApp) -> None:
+async def test_unfolding_shows_all_lines_and_folding_fewer(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
@@ -108,7 +108,7 @@ async def test_unfolding_shows_all_and_folding_less(make_app: MakeApp) -> None:
         assert not detail.move("left")
 
 
-async def test_from_turn_to_turn(make_app: MakeApp) -> None:
+async def test_braces_go_to_the_next_and_previous_turn(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(48, 16)) as pilot:
         detail = await show(pilot, late_parcel())
@@ -123,7 +123,7 @@ async def test_from_turn_to_turn(make_app: MakeApp) -> None:
         assert app.query_one(Body).top == 0
 
 
-async def test_panes_by_number_and_by_click(make_app: MakeApp) -> None:
+async def test_panes_open_by_digit_and_by_click(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(80, 30)) as pilot:
         detail = await show(pilot, late_parcel(output={"stdout": "looking up A-7\n"}))
@@ -137,7 +137,7 @@ async def test_panes_by_number_and_by_click(make_app: MakeApp) -> None:
     assert detail.pane_titles == ("Diff", "Scores", "Log", "Trace")
 
 
-async def test_the_end_of_a_running_case_is_followed_until_somebody_scrolls(make_app: MakeApp) -> None:
+async def test_end_of_a_running_case_is_followed_until_the_user_scrolls(make_app: MakeApp) -> None:
     app = make_app()
     record = execute([turn("hi"), turn("and?")], [recorded("hi")], ends=False, unfinished=True)
     async with app.run_test(size=(60, 14)) as pilot:
@@ -164,7 +164,7 @@ def grow(record: CaseRecord, count: int) -> None:
     record.turns[-1].acted += [{"author": "a", "content": {"parts": [part]}}] * count
 
 
-async def test_a_case_that_ends_opens_at_its_problem_unless_somebody_reads(make_app: MakeApp) -> None:
+async def test_finished_case_opens_at_its_problem_unless_the_user_scrolled(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(48, 16)) as pilot:
         for reads in (False, True):
@@ -194,7 +194,7 @@ async def test_the_same_case_run_again_keeps_its_place(make_app: MakeApp) -> Non
         assert app.query_one(Body).top == 0
 
 
-async def test_copying_gives_the_turn_in_sight_whole_and_unwrapped(make_app: MakeApp) -> None:
+async def test_copied_turn_is_complete_and_unwrapped(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(48, 16)) as pilot:
         detail = await show(pilot, late_parcel())
@@ -298,7 +298,7 @@ async def test_sixteen_colours_are_enough(make_app: MakeApp) -> None:
     assert {style.color.number for style in styles} == {1}
 
 
-async def test_nothing_to_show(make_app: MakeApp) -> None:
+async def test_empty_subject_shows_nothing(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(60, 12)) as pilot:
         await show(pilot, late_parcel())

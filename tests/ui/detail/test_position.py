@@ -44,7 +44,7 @@ def test_steps_lead_through_all_items_and_lines_and_back(shape: list[tuple[int, 
 
 
 @given(SHAPES, st.integers(3, 20), st.lists(st.sampled_from(["down", "up", "page_down", "page_up", "top", "bottom"])))
-def test_whatever_is_pressed_it_stays_in_the_document(
+def test_position_stays_in_the_document_after_any_key(
     shape: list[tuple[int, int]], height: int, keys: list[str]
 ) -> None:
     place = Position()
@@ -58,7 +58,7 @@ def test_whatever_is_pressed_it_stays_in_the_document(
         assert 0 <= place.cursor < len(shape)
 
 
-def test_the_end_that_was_asked_for_is_shown_even_without_the_cursor() -> None:
+def test_requested_end_is_shown_even_without_the_cursor() -> None:
     place, made = Position(), document([(0, 3), (0, 3)], 30)
     place.begin(made, 10, len(made.lines), 0)
     assert place.top == place.last_top

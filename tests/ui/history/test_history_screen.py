@@ -119,7 +119,7 @@ async def _compares(screen: Screen, pilot: Any) -> None:
     await pilot.press("enter")
 
 
-async def test_opening_shows_the_last_verdicts_as_what_they_are(open_screen: OpenScreen, kept: Workspace) -> None:
+async def test_opening_shows_the_last_verdicts_with_their_time(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
         await _shows(screen, pilot, "■ 2/2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ~agent.py")
@@ -134,7 +134,7 @@ async def test_opening_shows_the_last_verdicts_as_what_they_are(open_screen: Ope
         assert "on_time stale: agent.py" in screen.text  # on_time was made with other files, too
 
 
-async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Workspace) -> None:
+async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
         await pilot.press("H")
@@ -158,7 +158,7 @@ async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Work
         assert screen.app.screen is screen.main
 
 
-async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
+async def test_stored_run_groups_its_repeats_and_d_deletes_it(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace()
@@ -188,7 +188,7 @@ async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
         await _shows(screen, pilot, "No stored runs yet.", "1 run deleted")
 
 
-async def test_what_changed_between_the_last_run_and_another(open_screen: OpenScreen, kept: Workspace) -> None:
+async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 40)) as pilot:
         await _compares(screen, pilot)
@@ -209,7 +209,7 @@ async def test_what_changed_between_the_last_run_and_another(open_screen: OpenSc
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
 
 
-async def test_a_case_that_changed_as_it_is_now(open_screen: OpenScreen, kept: Workspace) -> None:
+async def test_o_opens_the_current_state_of_a_changed_case(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 40)) as pilot:
         await _compares(screen, pilot)
@@ -229,7 +229,7 @@ def test_a_comparison_in_which_nothing_changed_says_so_in_its_list() -> None:
     assert not rows.can_stop(1)
 
 
-async def test_times_grow_old_on_an_idle_screen(
+async def test_relative_times_are_updated_on_an_idle_screen(
     open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = 5
@@ -249,7 +249,7 @@ async def test_times_grow_old_on_an_idle_screen(
         await _shows(screen, pilot, "ran 3 min ago")
 
 
-async def test_the_clock_is_looked_at_only_when_a_text_changes(
+async def test_timer_fires_only_when_a_relative_time_changes(
     open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = datetime(2026, 1, 2, 10, tzinfo=UTC)
@@ -265,7 +265,7 @@ async def test_the_clock_is_looked_at_only_when_a_text_changes(
         assert "ran " not in screen.text.splitlines()[0]
 
 
-async def test_without_any_run(open_screen: OpenScreen) -> None:
+async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open(size=(60, 20)) as pilot:
         await pilot.press("C")
@@ -277,7 +277,7 @@ async def test_without_any_run(open_screen: OpenScreen) -> None:
         assert "No stored runs yet." in screen.text
 
 
-def test_nothing_of_a_journal_is_needed_for_its_row(kept: Workspace) -> None:
+def test_row_of_a_run_needs_no_journal(kept: Workspace) -> None:
     from workbench.history.listed_runs import newest_runs
 
     state = kept.root / ".workbench"

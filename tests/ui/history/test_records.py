@@ -24,7 +24,7 @@ def stale(workspace: Workspace) -> set[str]:
     return {eval_id for _, eval_id in stale_cases([part.latest for part in recalled(workspace)], workspace)}
 
 
-def test_what_has_no_end_was_cancelled_and_says_so(tmp_path: Path) -> None:
+def test_unfinished_case_is_cancelled_and_says_so(tmp_path: Path) -> None:
     events = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "failed")[:2]]
     file = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     records = read_records(file, {PASSED, FAILED})
@@ -40,9 +40,7 @@ def test_what_has_no_end_was_cancelled_and_says_so(tmp_path: Path) -> None:
     assert "before this case started" in never.message
 
 
-def test_what_is_recalled_is_the_newest_verdict_and_what_overtook_it(
-    tmp_path: Path, make_workspace: MakeWorkspace
-) -> None:
+def test_newest_verdicts_are_restored_with_their_changed_inputs(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     from tests.ui.history.test_history_screen import keep
 
     workspace = make_workspace()
@@ -59,7 +57,7 @@ def test_what_is_recalled_is_the_newest_verdict_and_what_overtook_it(
     assert stale(workspace) == {"on_time", "late_parcel"}
 
 
-def test_a_function_that_judges_overtakes_as_well(make_workspace: MakeWorkspace) -> None:
+def test_changed_judge_function_makes_a_restored_verdict_stale(make_workspace: MakeWorkspace) -> None:
     from tests.ui.history.test_history_screen import keep
 
     root = make_workspace().root
@@ -78,7 +76,7 @@ def test_a_function_that_judges_overtakes_as_well(make_workspace: MakeWorkspace)
     assert stale(workspace) == {"on_time", "late_parcel"}
 
 
-def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
+def test_changed_custom_metric_makes_a_restored_verdict_stale(make_workspace: MakeWorkspace) -> None:
     from tests.ui.history.test_history_screen import keep
 
     workspace = make_workspace()
@@ -93,7 +91,7 @@ def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
     assert stale(replace(workspace, evalsets=(entry, *others))) == {"on_time"}
 
 
-def test_a_case_that_was_renamed_since_counts_no_more(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+def test_verdict_of_a_renamed_case_is_not_restored(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
     from tests.ui.history.test_history_screen import keep
 
     before = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})

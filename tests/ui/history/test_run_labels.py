@@ -37,12 +37,12 @@ RUN = ListedRun(
         (timedelta(days=400), f"{NOW - timedelta(days=400):%Y-%m-%d}"),
     ],
 )
-def test_when(ago: timedelta, said: str) -> None:
+def test_short_time_depends_on_the_age(ago: timedelta, said: str) -> None:
     assert run_labels.short_time((NOW - ago).astimezone(UTC).isoformat(), NOW) == said
 
 
 @given(st.integers(0, 360 * 86_400), st.integers(0, 300_000))
-def test_what_is_said_of_a_time_is_due_when_it_changes(start: int, seconds: int) -> None:
+def test_seconds_until_change_ends_when_the_short_time_changes(start: int, seconds: int) -> None:
     then = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=start)
     started = then.isoformat()
     now = (then + timedelta(seconds=seconds)).astimezone()
@@ -54,16 +54,16 @@ def test_what_is_said_of_a_time_is_due_when_it_changes(start: int, seconds: int)
     assert after <= 86_400
 
 
-def test_no_date_never_changes() -> None:
+def test_unknown_date_never_changes() -> None:
     assert run_labels.seconds_until_change("", NOW) is None
 
 
-def test_every_time_has_room_in_its_column() -> None:
+def test_each_short_time_fits_into_its_column() -> None:
     times = [(NOW - timedelta(hours=hours)).isoformat() for hours in range(0, 10_000, 7)]
     assert all(cell_len(run_labels.short_time(time, NOW)) <= 12 for time in [*times, "", "soon", "2026-99-99"])
 
 
-def test_what_it_was() -> None:
+def test_run_label_names_agents_and_evalsets() -> None:
     assert run_labels.agents_and_evalsets(RUN) == "desk · refunds, late"
     assert commit_words(RUN.commit, RUN.dirty) == "ab12cd34+"
     assert run_labels.counts_in_words(RUN.counts) == "10 pass, 2 fail"
@@ -74,7 +74,7 @@ def test_what_it_was() -> None:
 
 @pytest.mark.parametrize("width", [1, 4, 8])
 @pytest.mark.parametrize("counts", [(1000, 1, 1, 1), (1, 0, 0, 0), (0, 0, 0, 0), (1, 1, 0, 0)])
-def test_the_bar_has_its_width_and_hides_no_failure(width: int, counts: tuple[int, ...]) -> None:
+def test_meter_has_its_width_and_shows_each_status(width: int, counts: tuple[int, ...]) -> None:
     run = dict(zip(("passed", "failed", "error", "not_evaluated"), counts, strict=True))
     pieces = run_labels.meter(run, width)
     kinds = sum(count > 0 for count in counts)
@@ -82,7 +82,7 @@ def test_the_bar_has_its_width_and_hides_no_failure(width: int, counts: tuple[in
     assert len({name for _, name in pieces}) == max(kinds, 1)
 
 
-def test_flags_name_what_is_special() -> None:
+def test_flags_name_the_peculiarities_of_a_run() -> None:
     run = replace(RUN, interrupted=True, scored_from="x")
     assert run_labels.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
     assert run_labels.flags(replace(RUN, ended=False), baseline=None, running="") == ["did not end"]
@@ -96,7 +96,7 @@ def test_flags_name_what_is_special() -> None:
     ("text", "shown"),
     [("", True), ("refunds ab12", True), ("other", False), (":fail", True), (":pass", False), (":base", True)],
 )
-def test_the_filter(text: str, shown: bool) -> None:
+def test_run_filter_matches_words_statuses_and_flags(text: str, shown: bool) -> None:
     assert RunFilter(text).lets_through(RUN, ["baseline"]) is shown
 
 
@@ -112,7 +112,7 @@ def test_hostile_names_stay_in_their_row(width: int) -> None:
             assert sum(cell_len(piece) for piece, _ in right) < max(width - 20, 40)
 
 
-def test_where_nothing_can_be_kept_no_run_is_promised(tmp_path: Path) -> None:
+def test_unwritable_state_folder_is_named_in_an_empty_history(tmp_path: Path) -> None:
     assert run_labels.no_runs_text(tmp_path / "not/there/yet").startswith("No stored runs yet.")
     (tmp_path / "file").touch()
     assert "is not writable" in run_labels.no_runs_text(tmp_path / "file/below")

@@ -27,7 +27,7 @@ def record(name: str, score: float | None = None, seconds: float = 1.0, tokens: 
     return made
 
 
-def test_scores_are_counted_where_they_belong() -> None:
+def test_scores_are_counted_in_their_bins() -> None:
     given = [0.0, 0.049, 0.05, 0.15, 0.8, 0.99, 1.0, 1.0, 7.0, -3.0, math.nan]
     (found,) = scores(record(str(number), score) for number, score in enumerate(given))
     bins = [0] * BINS
@@ -37,13 +37,13 @@ def test_scores_are_counted_where_they_belong() -> None:
     assert (found.passed, found.failed, found.threshold) == (5, 5, 0.8)
 
 
-def test_the_slowest_and_the_longest_come_first_and_what_took_nothing_is_left_out() -> None:
+def test_slowest_cases_come_first_and_cases_without_duration_are_left_out() -> None:
     records = [record("a", seconds=2), record("b", seconds=3, tokens=5), record("c", seconds=0, tokens=99)]
     assert [share.record.ref.eval_id for share in slowest(records)] == ["b", "a"]
     assert [share.amount for share in longest(records)[:2]] == [100.0, 11.0]
 
 
-def test_of_a_case_only_its_largest_execution_is_shown() -> None:
+def test_only_the_slowest_execution_of_a_case_is_shown() -> None:
     records = [record("often", seconds=number) for number in range(1, 20)] + [record("once", seconds=2)]
     for number, one in enumerate(records[:-1], 1):
         one.planned = PlannedCase(replace(one.ref, repeat=number), None, "")
@@ -62,7 +62,7 @@ def paid(name: str, model: str, *, told: bool = True) -> CaseRecord:
     return made
 
 
-def test_money_is_told_where_all_of_it_is_known_and_else_what_is_missing() -> None:
+def test_cost_is_shown_if_all_prices_are_known_else_what_is_missing() -> None:
     assert costs([paid("a", "m")], None) is None
     assert costs([paid("a", "m")], Prices()) is None
     records = [paid("cheap", "m"), paid("dear", "l"), paid("unpriced", "x"), paid("silent", "m", told=False)]
@@ -80,7 +80,7 @@ def test_money_is_told_where_all_of_it_is_known_and_else_what_is_missing() -> No
     assert "not known of 4: no price for, or no tokens told by, judge, m, the agent's" in told
 
 
-def test_without_a_price_table_it_says_how_to_have_one() -> None:
+def test_page_without_prices_says_how_to_add_them() -> None:
     assert "[prices]" in "\n".join(text_of(line) for line in picture_lines([record("a")], Trend(), 76))
 
 
@@ -96,7 +96,7 @@ def test_every_line_fits(width: int, name: str) -> None:
         assert "\x1b" not in text_of(line)
 
 
-def test_a_run_is_a_column_and_the_last_one_is_told() -> None:
+def test_each_run_is_a_column_and_the_last_is_described() -> None:
     trend = Trend((RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)), 4)
     told = [text_of(line) for line in picture_lines([], trend, 80)]
     (bottom,) = [line for line in told if line.startswith("  0 %")]
@@ -135,7 +135,7 @@ def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
     assert "mean 0.8, threshold 0.8000001" in distribution(found)
 
 
-def test_nothing_to_see_says_so() -> None:
+def test_charts_without_a_run_say_so() -> None:
     told = " ".join(text_of(line) for line in picture_lines([], None, 80))
     assert "nothing has run yet" in told
     assert "reading …" in told

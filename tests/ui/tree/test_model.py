@@ -46,7 +46,7 @@ def names(tree: Tree) -> list[str]:
     return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
 
 
-def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, feed: Feed) -> None:
+def test_rows_show_glyph_and_word_of_a_status_and_counts_of_each_level(tree: Tree, feed: Feed) -> None:
     run(
         feed,
         ("refunds", "on_time", "passed"),
@@ -65,7 +65,7 @@ def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, 
     assert lines(tree)[7] == "  ▾ greetings  |  2"
 
 
-def test_running_changes_labels_never_the_rows_or_the_cursor(tree: Tree, feed: Feed) -> None:
+def test_run_changes_labels_but_not_rows_or_cursor(tree: Tree, feed: Feed) -> None:
     tree.set_query(parse_query("parcel"))
     tree.stand_on(tree.outline.nearest(Row("case", 0, 0, 1)))
     rows, cursor = [tree.outline.row(number) for number in range(len(tree.outline))], tree.cursor
@@ -89,7 +89,7 @@ def test_running_changes_labels_never_the_rows_or_the_cursor(tree: Tree, feed: F
         (":marked", ["hello"]),
     ],
 )
-def test_filters(tree: Tree, feed: Feed, text: str, expected: list[str]) -> None:
+def test_filters_combine_words_statuses_and_metrics(tree: Tree, feed: Feed, text: str, expected: list[str]) -> None:
     run(
         feed,
         ("refunds", "on_time", "passed"),
@@ -109,7 +109,7 @@ def test_a_filter_keeps_the_cursor_on_its_case(tree: Tree) -> None:
     assert tree.cursor == Row("case", 0, 0, 3)
 
 
-def test_nothing_matches(tree: Tree) -> None:
+def test_filter_without_a_match_leaves_no_rows(tree: Tree) -> None:
     tree.set_query(parse_query("zzz"))
     assert len(tree.outline) == 0
     assert tree.cursor is None
@@ -119,7 +119,7 @@ def test_nothing_matches(tree: Tree) -> None:
     tree.mark()
 
 
-def test_a_filter_applied_again_keeps_the_case_under_the_cursor_in_sight(tree: Tree, feed: Feed) -> None:
+def test_reapplied_filter_keeps_the_case_under_the_cursor(tree: Tree, feed: Feed) -> None:
     run(feed, ("refunds", "on_time", "failed"), ("refunds", "late_parcel", "failed"))
     tree.set_query(parse_query(":fail"))
     tree.show(Row("case", 0, 0, 0))
@@ -130,7 +130,7 @@ def test_a_filter_applied_again_keeps_the_case_under_the_cursor_in_sight(tree: T
     assert tree.cursor == Row("case", 0, 0, 0)
 
 
-def test_orders(tree: Tree, feed: Feed) -> None:
+def test_cases_sort_by_status_score_and_time(tree: Tree, feed: Feed) -> None:
     refs = feed.start(*[("refunds", case) for case in ("on_time", "late_parcel", "unknown_order")])
     for ref, (status, score, seconds) in zip(
         refs, [("passed", 0.9, 3.0), ("failed", 0.5, 1.0), ("error", None, 2.0)], strict=True
@@ -229,20 +229,20 @@ def test_many_cases_start_closed(store: Store, make_workspace: MakeWorkspace) ->
     assert lines(tree) == ["everything  |  200", "▾ agent  |  200", "  ▸ many  |  200"]
 
 
-def test_evalsets_without_agent_stand_last(store: Store, make_workspace: MakeWorkspace) -> None:
+def test_evalsets_without_agent_come_last(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"": {"stray": ["x"]}, "zebra": {}, "agent": {"one": ["y"]}}))
     assert tree.groups == ["zebra", "agent", "(no agent)"]
     assert lines(tree)[1] == "  zebra  |  no evalsets"
 
 
-def test_a_broken_file_is_a_row_that_says_so(store: Store, make_workspace: MakeWorkspace) -> None:
+def test_broken_file_is_a_row_that_says_so(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"agent": {"broken": "{ not json", "fine": ["x"]}}))
     assert lines(tree)[2].endswith("|  ! broken file")
 
 
-def test_repeats_stand_under_their_case(tree: Tree, feed: Feed) -> None:
+def test_repeats_are_rows_under_their_case(tree: Tree, feed: Feed) -> None:
     for ref, status in zip(feed.start(("refunds", "on_time"), runs=2), ("passed", "failed"), strict=True):
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
@@ -269,7 +269,7 @@ def test_repeats_that_are_dropped_leave_the_rows(tree: Tree, store: Store, feed:
     assert tree.cursor.case >= 0
 
 
-def test_flaky_cases_are_found_and_sorted_behind_those_that_always_fail(tree: Tree, feed: Feed) -> None:
+def test_flaky_cases_sort_after_cases_that_always_fail(tree: Tree, feed: Feed) -> None:
     verdicts = {"on_time": ("passed", "failed"), "late_parcel": ("failed", "failed")}
     for name, statuses in verdicts.items():
         for ref, status in zip(feed.start(("refunds", name), runs=2), statuses, strict=True):
@@ -286,9 +286,7 @@ def test_flaky_cases_are_found_and_sorted_behind_those_that_always_fail(tree: Tr
 @pytest.mark.parametrize(
     "name", ["荷物はどこですか_とても長い名前のケース", "a_case_with_a_very_long_name_of_which_no_end_is_seen"]
 )
-def test_a_long_name_hides_no_sign_behind_it(
-    store: Store, make_workspace: MakeWorkspace, name: str, width: int
-) -> None:
+def test_long_name_is_cut_before_its_signs(store: Store, make_workspace: MakeWorkspace, name: str, width: int) -> None:
     model = Tree(Verdicts(store))
     model.load(make_workspace({"desk": {"talk": [name]}}))
     model.verdicts.mark_stale({(0, 0): (PROMPT,)})

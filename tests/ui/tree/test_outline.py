@@ -15,7 +15,7 @@ def texts(tree: Outline) -> list[str]:
     return [" ".join(str(part) for part in tree.row(position) if part not in (-1,)) for position in range(len(tree))]
 
 
-def test_all_open() -> None:
+def test_rows_of_an_open_tree_have_the_order_of_the_files() -> None:
     assert texts(outline()) == [
         "all",
         "agent 0",

@@ -16,7 +16,7 @@ def test_words_statuses_and_metrics() -> None:
     assert not query.faults
 
 
-def test_nothing_lets_everything_through() -> None:
+def test_empty_query_lets_all_cases_through() -> None:
     assert parse_query("").empty
     assert parse_query("   ").empty
     assert parse_query(":").empty, "a status that is being typed hides nothing yet"
@@ -25,21 +25,21 @@ def test_nothing_lets_everything_through() -> None:
 @pytest.mark.parametrize(
     ("text", "statuses"), [(":f", {"failed"}), (":run", {"running", "queued"}), (":noteval", {"not_evaluated"})]
 )
-def test_a_status_may_be_cut_short(text: str, statuses: set[str]) -> None:
+def test_status_can_be_abbreviated(text: str, statuses: set[str]) -> None:
     assert parse_query(text).statuses == statuses
 
 
-def test_an_unknown_status_is_named_with_the_nearest() -> None:
+def test_unknown_status_is_reported_with_the_nearest_name() -> None:
     assert parse_query(":failed x").faults == ("unknown filter :failed; did you mean :fail?",)
-    assert "known are :pass" in parse_query(":zzz").faults[0]
+    assert "known: :pass" in parse_query(":zzz").faults[0]
 
 
 @pytest.mark.parametrize("text", ["a<0.5", "a<=1", "a>0", "a>=.5", "a=1"])
-def test_operators(text: str) -> None:
+def test_metric_conditions_support_all_operators(text: str) -> None:
     (test,) = parse_query(text).metrics
     assert f"{test.name}{test.operator}" == text.rstrip("0123456789.")
 
 
 @given(st.text())
-def test_anything_can_be_typed(text: str) -> None:
+def test_any_query_text_can_be_parsed(text: str) -> None:
     assert parse_query(text).text == text

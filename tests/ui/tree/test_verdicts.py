@@ -22,7 +22,7 @@ def verdicts(store: Store, shop: Workspace) -> Verdicts:
     return found
 
 
-def test_a_case_that_never_ran(verdicts: Verdicts) -> None:
+def test_case_that_never_ran_has_no_record(verdicts: Verdicts) -> None:
     assert verdicts.state(0, 0) == "not_run"
     assert verdicts.record(0, 0) is None
     assert verdicts.total([0, 1, 2]) == Counter()
@@ -64,7 +64,7 @@ def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed
     assert shown.state == "passed"
 
 
-def test_after_one_run_of_three_a_single_run_counts_alone(verdicts: Verdicts, feed: Feed) -> None:
+def test_single_run_after_repeats_counts_alone(verdicts: Verdicts, feed: Feed) -> None:
     for ref in feed.start(("refunds", "on_time"), runs=3):
         feed.begin(ref)
         feed.end(ref, "failed")

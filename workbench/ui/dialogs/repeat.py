@@ -72,7 +72,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
                 yield Label("times")
                 yield self._times
             with Horizontal():
-                yield Label("until certain that")
+                yield Label("until sure that")
                 yield self._until
                 yield Label("% pass", classes="unit")
             yield self._votes
