@@ -110,7 +110,7 @@ class CaseRecord:
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     brief: Brief | None = field(default=None, compare=False, repr=False)
-    """What stays in memory without the details, or None if this record never drops its details."""
+    """The part that stays in memory without the details, or None if this record never drops them."""
 
     if not TYPE_CHECKING:  # The type checker would accept any misspelt field name otherwise.
 

@@ -173,7 +173,7 @@ def test_a_threshold_decides_again_and_runs_nothing(project: Project) -> None:
     project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
     with watching(project) as lines:
         project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
-        lines.until("2 of 2 stale: deciding on what is stored")
+        lines.until("2 of 2 stale: comparing stored scores")
         text = "".join(lines.round())
         assert "PASS echo/talk/bad response_match_score=0.0>=0.0" in text
 
@@ -183,7 +183,7 @@ def test_another_reference_is_scored_with_what_stands_there_now(project: Project
     with watching(project) as lines:
         path = project.root / "echo/talk.evalset.json"
         path.write_text(path.read_text().replace("Something else entirely", "You said hello"))
-        lines.until("1 of 2 stale: scoring what it said")
+        lines.until("1 of 2 stale: scoring the transcripts")
         text = "".join(lines.round())
         assert "PASS echo/talk/bad" in text
         assert "echo/talk/good" not in text

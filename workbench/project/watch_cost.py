@@ -57,8 +57,8 @@ def estimate(
 
 def limit_words(limit: Limit, prices: Prices) -> str:
     """Return a text such as `50 calls, $0.50`."""
-    said = [] if limit.calls is None else [counted(limit.calls, "call")]
-    return ", ".join([*said, *([] if limit.money is None else [money(limit.money, prices.currency)])])
+    parts = [] if limit.calls is None else [counted(limit.calls, "call")]
+    return ", ".join([*parts, *([] if limit.money is None else [money(limit.money, prices.currency)])])
 
 
 def _unknown(models: Collection[str]) -> str:

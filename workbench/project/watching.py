@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 DEPTH_WORDS: dict[Effect, str] = {
     "run": "running the agent",
-    "score": "scoring what it said",
-    "decide": "deciding on what is stored",
+    "score": "scoring the transcripts",
+    "decide": "comparing stored scores",
 }
 
 _JUST = 1.0

@@ -68,17 +68,17 @@ class CaseScoring:
         )
         for one in self._kept:
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
-        asked = await self._score(conversation)
-        scored = [*self._kept, *asked]
+        fresh = await self._score(conversation)
+        scored = [*self._kept, *fresh]
         error = metric_error(scored)
         named = {one.result.name for one in scored}
         if self._cancelled is not None and any(item.name not in named for item in config.criteria):
-            return Verdicts("cancelled", self._cancelled, scored, judge_usage(asked))
+            return Verdicts("cancelled", self._cancelled, scored, judge_usage(fresh))
         status: CaseStatus = "error"
         if error is None:
             results = [one.result for one in scored]
             status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
-        return Verdicts(status, error, scored, judge_usage(asked))
+        return Verdicts(status, error, scored, judge_usage(fresh))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
         """Return the verdicts, and emit each as soon as it exists.

@@ -57,7 +57,7 @@ class Zygote:
 
     @property
     def failure(self) -> str:
-        """How it ended, with its last output."""
+        """The reason why it ended, with its last output."""
         how = self.process.ended.result() if self.process.ended.done() else "does not answer"
         return f"{how}: {self.process.last_line}" if self.process.last_line else how
 

@@ -60,11 +60,11 @@ def obstacle(
     if simulator.audio:
         cause = "a simulated user that speaks (llm_audio) is not supported yet"
         return Obstacle("not_evaluated", "simulator", cause, "Use `llm_backed`, which writes its messages")
-    told = read_scenario(scenario)
-    if not isinstance(step_without_judge(told, simulator, 0), SimulatedMessage):
+    details = read_scenario(scenario)
+    if not isinstance(step_without_judge(details, simulator, 0), SimulatedMessage):
         return None
     if simulator.custom_instructions is not None:
-        faults = instruction_faults(simulator.custom_instructions, with_persona=told.persona is not None)
+        faults = instruction_faults(simulator.custom_instructions, with_persona=details.persona is not None)
         if faults:
             return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
     try:
