@@ -53,7 +53,7 @@ def test_bar_names_a_run_that_only_scored_again() -> None:
 
 
 def test_bar_names_interrupted_runs_and_changed_criteria() -> None:
-    facts = Facts("x", "", COUNTS, 31, interrupted=True, changed=True, seconds=3700)
+    facts = Facts("x", "", COUNTS, 31, interrupted=True, criteria_changed=True, seconds=3700)
     assert "interrupted" in text(facts, 140)
     assert "criteria changed" in text(facts, 140)
     assert "■ 14/31" in text(facts, 140)
@@ -64,9 +64,9 @@ WAITING = ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
 
 
 def test_bar_shows_judge_calls_and_judge_kind() -> None:
-    facts = dataclasses.replace(FACTS, judges="judge 48 asked, 6 cached", heuristic=True, waiting=WAITING)
+    facts = dataclasses.replace(FACTS, judge_calls="48 judge calls, 6 cached", heuristic=True, waiting=WAITING)
     wide = text(facts, 160)
-    assert "judge 48 asked, 6 cached  ≈ heuristic judge   gemini-2.5-flash waits 12 s: quota" in wide
+    assert "48 judge calls, 6 cached  ≈ heuristic judge   gemini-2.5-flash waits 12 s: quota" in wide
     assert text(facts, 60) == " sampl…  ▶ 14/31  ✓9  ✗4  !1  0:07  ≈ heuristic  waits 12 s|"
 
 
@@ -74,7 +74,7 @@ def test_bar_shows_judge_calls_and_judge_kind() -> None:
 def test_bar_with_judges_fits_into_every_width(width: int) -> None:
     for heuristic in (False, True):
         for waiting in (("", ""), WAITING, ("長い名前" * 15 + " waits 1 s", "waits 1 s")):
-            facts = dataclasses.replace(FACTS, judges="judge 4,848 asked", heuristic=heuristic, waiting=waiting)
+            facts = dataclasses.replace(FACTS, judge_calls="4,848 judge calls", heuristic=heuristic, waiting=waiting)
             left, right = bar_parts(facts, width)
             assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
@@ -88,7 +88,7 @@ def test_bar_shows_the_watch_at_every_width(width: int) -> None:
     facts = dataclasses.replace(
         FACTS,
         root="x",
-        judges="judge 0 asked, 49 cached",
+        judge_calls="0 judge calls, 49 cached",
         heuristic=True,
         watching=True,
         watch=("watch on: ran the agent, 20 stale", "watch on, 20 stale"),
@@ -98,7 +98,7 @@ def test_bar_shows_the_watch_at_every_width(width: int) -> None:
 
 def test_bar_shows_the_cost_of_a_save_before_the_run() -> None:
     words = "7 of 35 stale, about 23 calls, about $0.0021: press w to run"
-    facts = Facts("desk", "", COUNTS, 31, judges="judge 6 asked", heuristic=True, watching=True, asking=True)
+    facts = Facts("desk", "", COUNTS, 31, judge_calls="6 judge calls", heuristic=True, watching=True, awaits_key=True)
     facts = dataclasses.replace(facts, watch=(words, "7 stale, 23 calls, $0.0021: press w"))
     for width in (140, 120, 100):
         assert words in text(facts, width), width

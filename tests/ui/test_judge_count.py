@@ -37,18 +37,18 @@ def counted(prices: Prices | None, *events: MetricScored | UserSimulated | CaseF
 
 def test_judge_calls_cached_answers_and_cost_are_counted_as_they_arrive() -> None:
     count = counted(PRICES, scored("a", 3), scored("b", 0, 5), simulated("gemini-2.5-flash"))
-    assert count.words == "judge 3 asked, 5 cached, 0.050 EUR"
+    assert count.text == "3 judge calls, 5 cached, 0.050 EUR"
     count.apply(CaseFinished(REF, "passed", None, 1.0, Usage(judge_calls=4, judge_calls_cached=5)))
-    assert count.words == "judge 4 asked, 5 cached, 0.050 EUR", "the simulated user's call is in the end's count"
+    assert count.text == "4 judge calls, 5 cached, 0.050 EUR", "the simulated user's call is in the end's count"
     count.apply(STARTED)
-    assert count.words == ""
+    assert count.text == ""
 
 
 def test_cost_is_left_out_if_it_is_not_known() -> None:
-    assert counted(None, scored("a", 3)).words == "judge 3 asked"
-    assert counted(PRICES, scored("a", 3), scored("b", 1, model="other")).words == "judge 4 asked"
-    assert counted(PRICES, scored("a", 3), simulated("other")).words == "judge 3 asked"
+    assert counted(None, scored("a", 3)).text == "3 judge calls"
+    assert counted(PRICES, scored("a", 3), scored("b", 1, model="other")).text == "4 judge calls"
+    assert counted(PRICES, scored("a", 3), simulated("other")).text == "3 judge calls"
 
 
 def test_cached_answers_cost_nothing() -> None:
-    assert counted(PRICES, scored("a", 0, 5, model="other")).words == "judge 0 asked, 5 cached, 0.00 EUR"
+    assert counted(PRICES, scored("a", 0, 5, model="other")).text == "0 judge calls, 5 cached, 0.00 EUR"

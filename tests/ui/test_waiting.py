@@ -15,22 +15,22 @@ def counted(*scored: MetricScored, ends: bool = False) -> JudgeCount:
 
 def test_judge_calls_are_counted_for_each_scored_criterion() -> None:
     count = counted(match(), claims())
-    assert (count.asked, count.cached) == (4, 2)
-    assert count.words == "judge 4 asked, 2 cached"
+    assert (count.calls, count.cached) == (4, 2)
+    assert count.text == "4 judge calls, 2 cached"
 
 
 def test_count_of_a_finished_case_replaces_that_of_its_criteria() -> None:
     count = counted(match(), claims(), ends=True)
-    assert (count.asked, count.cached) == (5, 1)
+    assert (count.calls, count.cached) == (5, 1)
     count.apply(CaseFinished(REF, "failed", None, 1.0, Usage(judge_calls=7)))
-    assert count.words == "judge 7 asked"
+    assert count.text == "7 judge calls"
 
 
 def test_new_run_resets_the_count() -> None:
     count = counted(match(HEURISTIC), ends=True)
     assert count.heuristic
     count.apply(next(events([])))
-    assert (count.words, count.heuristic) == ("", False)
+    assert (count.text, count.heuristic) == ("", False)
     assert not counted(match(GEMINI)).heuristic
 
 

@@ -20,31 +20,31 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     """Return what the bar shows. `agents` is the number of groups in the tree."""
     store, watching = session.store, session.watching
     activity = store.activity
-    asking = watching is not None and watching.jobs.waiting is not None
+    awaits_key = watching is not None and watching.jobs.waiting is not None
     return Facts(
         root=session.target_name,
-        resting=_resting(session, agents),
+        idle_text=_idle_text(session, agents),
         counts=store.counts(),
         total=len(store.current),
         running=activity.running,
         interrupted=store.run.interrupted,
         rescored=bool(store.run.scored_from),
         other_criteria=store.run.other_criteria,
-        earlier=_earlier(session, now),
+        when=_when(session, now),
         loading=_LOADING[session.loading],
         seconds=session.elapsed(),
-        changed=not session.draft.empty,
-        judges=session.judges.words,
+        criteria_changed=not session.draft.empty,
+        judge_calls=session.judges.text,
         heuristic=session.judges.heuristic,
         waiting=session.waiting(),
-        stale=("", "") if asking else session.verdicts.stale_text,
+        stale=("", "") if awaits_key else session.verdicts.stale_text,
         watching=watching is not None,
         watch=("watch off", "watch off") if watching is None else _watch_words(session, watching),
-        asking=asking,
+        awaits_key=awaits_key,
     )
 
 
-def _earlier(session: Session, now: datetime) -> str:
+def _when(session: Session, now: datetime) -> str:
     """Return when the run was made, or "" if it is of this session."""
     run = session.store.run
     if not session.restored_run or run.run_id != session.restored_run or session.store.activity.running:
@@ -80,7 +80,7 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
     return ", ".join(words), "watch on"
 
 
-def _resting(session: Session, agents: int) -> str:
+def _idle_text(session: Session, agents: int) -> str:
     workspace = session.workspace
     if session.read_error:
         return f"cannot be read: {one_line(session.read_error, limit=80)}"

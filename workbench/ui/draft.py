@@ -110,19 +110,19 @@ def _in_words(before: Content, after: Content) -> Iterator[str]:
 def _criterion_in_words(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
     from workbench.metrics.registry import descriptions
 
-    told = [f"{name} ≥ {_shown(after.get('threshold'))}"]
+    parts = [f"{name} ≥ {_shown(after.get('threshold'))}"]
     if before is None:
-        told[0] = f"added {told[0]}"
+        parts[0] = f"added {parts[0]}"
     elif before.get("threshold") != after.get("threshold"):
-        told[0] += f" instead of {_shown(before.get('threshold'))}"
+        parts[0] += f" instead of {_shown(before.get('threshold'))}"
     info = descriptions().get(name)
     defaults = info.defaults() if info is not None else {}
     then = {**defaults, **(before or {})}
     for key in {**then, **after}:
         now = after.get(key, defaults.get(key))
         if key != "threshold" and then.get(key) != now:
-            told.append(f"{key} {_shown(now)}" + (f" instead of {_shown(then.get(key))}" if before else ""))
-    return ", ".join(told)
+            parts.append(f"{key} {_shown(now)}" + (f" instead of {_shown(then.get(key))}" if before else ""))
+    return ", ".join(parts)
 
 
 def _values(criterion: Any) -> dict[str, Any]:

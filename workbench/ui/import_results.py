@@ -28,9 +28,9 @@ class ImportResults:
         The full error is read from the journal only for the first failed import of an agent.
         """
         brief = record.brief_error
-        tells = brief is not None and brief.kind in _KINDS and record.ref.agent not in self.failed
-        if tells or brief is None or brief.kind not in _KINDS:
-            self.add_case(record.ref.agent, record.error if tells else brief)
+        is_first = brief is not None and brief.kind in _KINDS and record.ref.agent not in self.failed
+        if is_first or brief is None or brief.kind not in _KINDS:
+            self.add_case(record.ref.agent, record.error if is_first else brief)
 
     def add_case(self, agent: str, error: CaseError | None) -> None:
         """Add what a finished case says about the import of its agent.

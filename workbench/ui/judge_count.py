@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 
+from workbench.counting import counted
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
 from workbench.json_values import mapping
 from workbench.prices import Prices, criterion_cost, money, simulation_cost, total
@@ -13,14 +14,14 @@ from workbench.text import one_line
 class JudgeCount:
     """Judge calls of the run so far.
 
-    `asked` and `cached` count calls. `heuristic` says whether rules judged anything. With `prices`, the text has the
+    `calls` and `cached` count calls. `heuristic` says whether rules judged anything. With `prices`, the text has the
     cost too.
     """
 
     def __init__(self, prices: Prices | None = None) -> None:
         self._prices = prices or Prices()
         self._costs: list[float | None] = []
-        self.asked = 0
+        self.calls = 0
         self.cached = 0
         self.heuristic = False
         self._cases: dict[CaseRef, tuple[int, int]] = {}
@@ -29,15 +30,15 @@ class JudgeCount:
         """Count an event. The count of a finished case replaces that of its criteria."""
         match event:
             case RunStarted():
-                self.asked = self.cached = 0
+                self.calls = self.cached = 0
                 self.heuristic = False
                 self._cases.clear()
                 self._costs.clear()
             case MetricScored():
                 self.heuristic = self.heuristic or is_heuristic(event.result)
                 tally = mapping(event.result.details.get("tally"))
-                asked, cached = self._cases.get(event.case, (0, 0))
-                self._set(event.case, asked + count(tally.get("calls")), cached + count(tally.get("cached")))
+                calls, cached = self._cases.get(event.case, (0, 0))
+                self._set(event.case, calls + count(tally.get("calls")), cached + count(tally.get("cached")))
                 if count(tally.get("calls")):
                     self._costs.append(criterion_cost(event.result, self._prices))
             case UserSimulated():
@@ -45,23 +46,23 @@ class JudgeCount:
             case CaseFinished():
                 self._set(event.case, event.usage.judge_calls, event.usage.judge_calls_cached)
 
-    def _set(self, case: CaseRef, asked: int, cached: int) -> None:
+    def _set(self, case: CaseRef, calls: int, cached: int) -> None:
         before = self._cases.get(case, (0, 0))
-        self._cases[case] = (asked, cached)
-        self.asked += asked - before[0]
+        self._cases[case] = (calls, cached)
+        self.calls += calls - before[0]
         self.cached += cached - before[1]
 
     @property
-    def words(self) -> str:
-        """Text such as `judge 12 asked, 3 cached, 0.0054 EUR`, or "" without any calls.
+    def text(self) -> str:
+        """Text such as `12 judge calls, 3 cached, 0.0054 EUR`, or "" without any calls.
 
         The cost is left out if it is not known.
         """
-        if not self.asked and not self.cached:
+        if not self.calls and not self.cached:
             return ""
-        told = f"judge {self.asked:,} asked" + (f", {self.cached:,} cached" if self.cached else "")
+        text = counted(self.calls, "judge call") + (f", {self.cached:,} cached" if self.cached else "")
         cost = total(self._costs) if self._prices else None
-        return told if cost is None else f"{told}, {money(cost, self._prices.currency)}"
+        return text if cost is None else f"{text}, {money(cost, self._prices.currency)}"
 
 
 def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:

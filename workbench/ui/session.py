@@ -95,9 +95,9 @@ class Session:
         from workbench.agents.owners import read_owners
         from workbench.agents.workspace import open_workspace
 
-        kept = None if self.given_state_dir is None else read_owners(self.given_state_dir)
+        owners = None if self.given_state_dir is None else read_owners(self.given_state_dir)
         named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
-        return open_workspace(self.path, *named, stored_owners=kept, previous=self.workspace, on_evalset=arrived)
+        return open_workspace(self.path, *named, stored_owners=owners, previous=self.workspace, on_evalset=arrived)
 
     def set_workspace(self, workspace: "Workspace") -> None:
         """Use this workspace from now on."""

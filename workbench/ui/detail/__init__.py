@@ -1,1 +1,1 @@
-"""The widgets that show one case: frame and verdict, the strip of panes, and the pane itself."""
+"""Widgets for one case: the frame with name and verdict, the pane names, and the open pane."""

@@ -1,1 +1,1 @@
-"""Runs that are kept, on the screen: the list, one of them, and two of them side by side."""
+"""The history screens: the list of stored runs, one run, and two runs compared."""

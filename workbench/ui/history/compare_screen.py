@@ -178,8 +178,8 @@ class CompareScreen(SplitScreen):
     def _deleted_runs(self) -> str:
         """Return a sentence about runs that were deleted meanwhile, or "" if both exist."""
         runs = zip((self._before, self._after), self._names(), strict=True)
-        gone = [name for run, name in runs if not run.file.exists()]
-        return f"Deleted meanwhile: {' and '.join(gone)}." if gone else ""
+        deleted = [name for run, name in runs if not run.file.exists()]
+        return f"Deleted meanwhile: {' and '.join(deleted)}." if deleted else ""
 
     # What is shown
 

@@ -38,8 +38,8 @@ async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedR
 
 async def delete(state: Path, runs: Sequence[ListedRun]) -> tuple[str, bool]:
     """Delete runs. Return a message, and whether any run was deleted."""
-    gone = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
-    message = f"{counted(len(gone), 'run')} deleted"
-    if len(gone) < len(runs):
-        message += f", {len(runs) - len(gone)} could not be deleted"
-    return message, bool(gone)
+    deleted = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
+    message = f"{counted(len(deleted), 'run')} deleted"
+    if len(deleted) < len(runs):
+        message += f", {len(runs) - len(deleted)} could not be deleted"
+    return message, bool(deleted)

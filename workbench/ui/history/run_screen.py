@@ -346,8 +346,8 @@ class RunScreen(SplitScreen):
 
     async def _delete(self) -> None:
         if await confirm_delete(self.app, self._state, [self._run]):
-            message, gone = await delete(self._state, [self._run])
-            if gone:
+            message, deleted = await delete(self._state, [self._run])
+            if deleted:
                 self.dismiss(None)  # To the list, which reads again.
             self.notify(message)
 

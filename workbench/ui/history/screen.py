@@ -212,8 +212,8 @@ class HistoryScreen(ListScreen):
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10)
         self._all, self._read_once = runs, True
-        kept = {run.path for run in runs}
-        self.runs.marked = [run for run in self.runs.marked if run.path in kept]
+        listed = {run.path for run in runs}
+        self.runs.marked = [run for run in self.runs.marked if run.path in listed]
         self._show_state()
         self.set_class(not runs, "-nothing")
         self._show_filtered()
@@ -254,8 +254,8 @@ class HistoryScreen(ListScreen):
             self._about.update(Content.styled(one_line(run.trouble, limit=500), "$status-error"))
             return
         first = one_line(run.run_id, limit=120)
-        told = " · ".join(run_labels.run_facts(run, self._flags(run)))
-        self._about.update(Content.assemble((first, "bold"), "\n", (told, "$status-muted")))
+        details = " · ".join(run_labels.run_facts(run, self._flags(run)))
+        self._about.update(Content.assemble((first, "bold"), "\n", (details, "$status-muted")))
 
     # Leaving
 
@@ -342,10 +342,10 @@ class HistoryScreen(ListScreen):
         if not await confirm_delete(self.app, self._state, runs):
             return
         self.say("deleting")
-        message, gone = await delete(self._state, runs)
+        message, deleted = await delete(self._state, runs)
         self.runs.marked = []
         await self._read()
-        self.say(message, warning=not gone)
+        self.say(message, warning=not deleted)
 
     def action_history_copy(self) -> None:
         """Copy the run's ID."""

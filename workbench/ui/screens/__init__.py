@@ -1,1 +1,1 @@
-"""The main screen and what opens on top of it."""
+"""The main screen: layout, controllers and movement keys."""

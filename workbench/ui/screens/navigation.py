@@ -165,12 +165,12 @@ class Navigation:
     def problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) problem."""
         before = self._screen.tree_view.row
-        anew = self._screen.tree_view.next_problem(step)
-        if anew is None:
+        wrapped = self._screen.tree_view.next_problem(step)
+        if wrapped is None:
             self._screen.say(self._screen.session.why_nothing_found("nothing failed"))
         elif before == self._screen.tree_view.row:
             self._screen.say("no other problem")
-        elif anew:
+        elif wrapped:
             self._screen.say("wrapped around")
 
     def filter(self) -> None:

@@ -188,7 +188,7 @@ class Shell(Screen[None]):
     def show_facts(self) -> bool:
         """Update the bar. Return whether it changed."""
         facts = bar_facts(self.session, len(self.rows.groups), aging.now())
-        if facts.earlier:
+        if facts.when:
             from workbench.ui.history.run_labels import seconds_until_change
 
             self._aging.wait([seconds_until_change(self.session.store.run.started, aging.now())])

@@ -1,1 +1,1 @@
-"""The tree of cases without a screen: rows, verdicts, filter, order."""
+"""The tree of cases: rows, verdicts, filter, sort order and the widget."""

@@ -103,7 +103,7 @@ class Labels:
         if entry.owned.rule == "location":
             left.append((" by location", "muted"))
         if entry.owned.lost and entry.agent is None:
-            return left, [(FACES["error"].glyph + " agent gone", "error")]
+            return left, [(FACES["error"].glyph + " agent missing", "error")]
         if whole := self._verdicts.views.get((row.evalset, WHOLE_FILE)):
             return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
         right = self._counts(counts, outline.count(row))

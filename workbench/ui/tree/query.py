@@ -82,8 +82,8 @@ class Query:
 
     def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
         """Return whether each metric condition matches one of the records."""
-        kept = list(records)
-        return all(any(test.holds(record) for record in kept) for test in self.metrics)
+        found = list(records)
+        return all(any(test.holds(record) for record in found) for test in self.metrics)
 
 
 def parse_query(text: str) -> Query:

@@ -225,8 +225,8 @@ class Verdicts:
         dropped: dict[tuple[str, str], set[CaseRef]] = {}
         for ref in event.cases:
             dropped.setdefault(ref.name, set()).add(ref)
-        for name, gone in dropped.items():
-            self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in gone]
+        for name, removed in dropped.items():
+            self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in removed]
             if self._newest[name]:
                 self._review(*name)
 

@@ -20,23 +20,23 @@ Form = tuple[bool, int, int, list[Part]]
 class Facts:
     """The content of the bar.
 
-    `root` is safe text. If `total` is 0, nothing has run, and `resting` is shown in place of progress.
+    `root` is safe text. If `total` is 0, nothing has run, and `idle_text` is shown in place of progress.
     """
 
     root: str = ""
-    resting: str = ""
+    idle_text: str = ""
     counts: Counter[CaseState] | None = None
     total: int = 0
     running: bool = False
     interrupted: bool = False
     rescored: bool = False
     """Whether transcripts were scored again, without the agent."""
-    earlier: str = ""
+    when: str = ""
     """When the run was made, if an earlier session made it."""
     loading: str = ""
     """What is being loaded from earlier sessions."""
     seconds: float = 0.0
-    judges: str = ""
+    judge_calls: str = ""
     """Number and cost of judge calls, as text."""
     heuristic: bool = False
     """Whether rules judged instead of a language model."""
@@ -44,14 +44,14 @@ class Facts:
     """Which judge waits, in full and in short."""
     other_criteria: bool = False
     """Whether the run was made with criteria that are not in the file."""
-    changed: bool = False
+    criteria_changed: bool = False
     """Whether the criteria of the next run differ from the files."""
     stale: tuple[str, str] = ("", "")
     """Number of stale verdicts and the reason, in full and in short."""
     watching: bool = False
     watch: tuple[str, str] = ("watch off", "watch off")
     """State of the watch, in full and in short."""
-    asking: bool = False
+    awaits_key: bool = False
     """Whether the watch waits for a key. Its cost is then more important than the run."""
 
 
@@ -64,7 +64,7 @@ def clock(seconds: float) -> str:
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     """Return the left and right side of the bar as (text, theme variable), shorter if `width` is small."""
-    changed: list[Part] = [(" criteria changed ", "accent")] if facts.changed else []
+    changed: list[Part] = [(" criteria changed ", "accent")] if facts.criteria_changed else []
     why, stale = ([(f"{words}  ", STALE.variable)] if words else [] for words in facts.stale)
     urgent = [*changed, *stale]
     color = "status-running" if facts.watching else "status-muted"
@@ -72,8 +72,8 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
     forms = _forms(full, [*changed, *why], right, urgent, armed=facts.watching)
-    for words, meter, judges, tail in (*(_asking(full, right) if facts.asking else ()), *forms):
-        middle = [(f"   {facts.resting}", "status-muted")]
+    for words, meter, judges, tail in (*(_forms_awaiting_key(full, right) if facts.awaits_key else ()), *forms):
+        middle = [(f"   {facts.idle_text}", "status-muted")]
         if facts.total:
             middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
         if facts.loading:
@@ -104,7 +104,7 @@ def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Pa
     yield from ((False, 0, 2, urgent), (False, 0, 1, urgent), (False, 0, 0, urgent))
 
 
-def _asking(full: list[Part], short: list[Part]) -> Iterator[Form]:
+def _forms_awaiting_key(full: list[Part], short: list[Part]) -> Iterator[Form]:
     yield from ((True, 20, 2, full), (True, 0, 1, full), (False, 0, 1, full), (False, 0, 0, full))
     yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("press w to run ", short[-1][1])]))
 
@@ -127,8 +127,8 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
         sign = OTHER_CRITERIA.glyph
         parts.append((gap + (f"{sign} {OTHER_CRITERIA.word}" if words else sign), OTHER_CRITERIA.variable))
     parts.append((gap + clock(facts.seconds), ""))
-    if facts.earlier:
-        parts.append((gap + facts.earlier, "status-muted"))
+    if facts.when:
+        parts.append((gap + facts.when, "status-muted"))
     if facts.rescored:
         parts.append((gap + ("scored again" if words else "again"), "status-muted"))
     if facts.interrupted:
@@ -140,8 +140,8 @@ def _judges(facts: Facts, form: int) -> list[Part]:
     """Return the text about judges: everything (2), only what qualifies the verdicts (1), or nothing (0)."""
     full, short = facts.waiting
     parts: list[Part] = []
-    if form == 2 and facts.judges:
-        parts.append((f"   {facts.judges}", "status-muted"))
+    if form == 2 and facts.judge_calls:
+        parts.append((f"   {facts.judge_calls}", "status-muted"))
     if form and facts.heuristic:
         word = f" {HEURISTIC.word}{' judge' if form == 2 else ''}"
         parts.append((f"  {HEURISTIC.glyph}{word}", HEURISTIC.variable))
