@@ -69,7 +69,7 @@ def seconds_until_change(started: str, now: datetime) -> float | None:
     tomorrow = (midnight - now).total_seconds()
     if ago < 0:
         return min(-ago, tomorrow)
-    return min(_MINUTE - ago % _MINUTE, tomorrow) if ago < _HOUR else tomorrow
+    return _MINUTE - ago % _MINUTE if ago < _HOUR else tomorrow
 
 
 def no_runs_text(state: Path) -> str:
