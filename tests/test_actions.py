@@ -50,7 +50,7 @@ CONTRACT = {
 }
 
 
-def test_the_keys_are_those_of_the_contract() -> None:
+def test_keys_equal_those_of_the_contract() -> None:
     assert {name: " ".join(BY_ID[name].keys) for name in CONTRACT} == CONTRACT
     assert "q" in BY_ID["quit"].keys
 
@@ -60,20 +60,20 @@ def test_ids_are_unique_and_no_key_has_two_actions_in_one_place() -> None:
     assert keymap().faults == ()
 
 
-def test_no_key_that_a_terminal_or_its_multiplexer_keeps_for_itself() -> None:
+def test_no_key_is_reserved_by_terminals_or_multiplexers() -> None:
     taken = {f"ctrl+{letter}" for letter in "sqzabimhj"} | {f"f{number}" for number in range(1, 25)}
     keys = {key for action in ACTIONS for key in action.keys}
     assert not keys & taken
     assert not [key for key in keys if key.startswith(("alt+", "ctrl+shift+"))]
 
 
-def test_the_footer_has_at_most_seven() -> None:
+def test_footer_has_at_most_seven_actions() -> None:
     assert [action.id for action in footer()][:2] == ["run", "rerun"]
     assert len(footer()) <= 7
     assert len(footer("criteria")) <= 7
 
 
-def test_keys_have_a_name_for_the_terminal_library_and_one_for_people() -> None:
+def test_keys_have_a_textual_name_and_a_label() -> None:
     names = {
         "?": "question_mark",
         "/": "slash",
@@ -95,19 +95,19 @@ def test_a_user_moves_an_action_to_another_key() -> None:
     assert keys.faults == ()
 
 
-def test_a_key_wanted_twice_goes_to_whom_the_user_gave_it_and_the_loser_is_named() -> None:
+def test_key_of_two_actions_goes_to_the_users_choice() -> None:
     keys = keymap({"run": ["n"]})
     assert keys.keys["run"] == ("n",)
     assert keys.keys["next_problem"] == ()
     assert keys.faults == ("n now means run; next problem (next_problem) lost it",)
 
 
-def test_two_actions_may_change_places() -> None:
+def test_two_actions_can_swap_keys() -> None:
     keys = keymap({"run": ["F"], "rerun": ["r"]})
     assert (keys.keys["run"], keys.keys["rerun"], keys.faults) == (("F",), ("r",), ())
 
 
-def test_what_is_wrong_in_a_keymap_is_said_and_the_default_stays() -> None:
+def test_fault_in_a_keymap_is_reported_and_the_default_stays() -> None:
     keys = keymap({"runn": ["R"], "sort": ["no such key!"], "pane": ["1"]})
     assert keys.keys["sort"] == ("s",)
     assert keys.keys["pane"] == tuple("123456789")
@@ -119,7 +119,7 @@ def test_an_action_can_be_left_without_keys() -> None:
     assert keymap({"repeat": []}).keys["repeat"] == ()
 
 
-def test_the_document_is_current(repository: Path) -> None:
+def test_keys_page_is_current(repository: Path) -> None:
     assert (repository / "docs" / "keys.md").read_text(encoding="utf-8") == document(), (
         "run: python -m workbench.actions > docs/keys.md"
     )

@@ -37,7 +37,7 @@ def test_a_threshold_is_never_rounded(value: float, shown: str) -> None:
 
 
 @given(st.floats(allow_nan=False))
-def test_what_is_shown_of_a_number_is_that_number(value: float) -> None:
+def test_shown_number_equals_the_number(value: float) -> None:
     assert float(exact(value)) == float(threshold(value)) == value
 
 
@@ -72,7 +72,7 @@ def test_every_count_goes_through_the_helper() -> None:
     assert found == []
 
 
-def test_no_plural_is_made_by_hand() -> None:
+def test_no_plural_is_built_by_hand() -> None:
     found = [
         f"{path}:{number}: {line.strip()}"
         for path in _sources()

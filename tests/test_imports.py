@@ -44,7 +44,7 @@ def program(*words: str) -> str:
     [["--help"], ["--version"], ["run", "--help"], ["--theem"], ["run", ".", "--jsn", "-", "--json", "-"]],
     ids=" ".join,
 )
-def test_what_needs_no_run_loads_almost_nothing(words: list[str], repository: Path) -> None:
+def test_help_and_version_load_almost_nothing(words: list[str], repository: Path) -> None:
     names = loaded(program(*words), repository)
     assert "click" in names
     assert not names & (HEAVY | SCREEN | LATER)
@@ -80,7 +80,7 @@ USAGE_ERRORS = [
 ]
 
 
-def test_no_usage_error_waits_for_what_a_run_needs(repository: Path) -> None:
+def test_usage_errors_load_nothing_of_a_run(repository: Path) -> None:
     """One after the other in one interpreter, so that the test is quick; the first that loads something is named."""
     code = (
         "import contextlib, io, sys\nfrom workbench.__main__ import main\n"
@@ -109,7 +109,7 @@ def test_a_folder_is_opened_without_reading_options(words: list[str], repository
     assert not names & (HEAVY | SCREEN | LATER | {"click"})
 
 
-def test_the_package_itself_is_free(repository: Path) -> None:
+def test_package_import_loads_nothing_else(repository: Path) -> None:
     assert loaded("import workbench", repository) == {"workbench"}
 
 
@@ -144,7 +144,7 @@ def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ["model", "agents", "judge", "metrics", "simulation", "engine", "history", "store"])
-def test_no_room_below_the_screen_knows_it(room: str, repository: Path) -> None:
+def test_no_lower_package_imports_the_screen(room: str, repository: Path) -> None:
     code = (
         f"import importlib, pkgutil\nroot = importlib.import_module('workbench.{room}')\n"
         "for item in pkgutil.walk_packages(getattr(root, '__path__', []), root.__name__ + '.'):\n"

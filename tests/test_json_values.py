@@ -34,6 +34,6 @@ def test_id_of_a_case_in_both_spellings(case: object, name: str) -> None:
     assert case_id(case) == name
 
 
-def test_parts_of_a_message_leave_out_what_is_no_object() -> None:
+def test_parts_that_are_no_objects_are_left_out() -> None:
     assert parts_of({"parts": [{"text": "a"}, "b", None]}) == [{"text": "a"}]
     assert parts_of({"parts": {"text": "a"}}) == []

@@ -109,9 +109,7 @@ def test_value_without_an_attribute_is_named(made: Plugins) -> None:
     assert "is not of the form module:attribute" in trouble.reason
 
 
-def test_plugin_that_prints_is_named_and_its_words_reach_no_stream(
-    made: Plugins, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_printing_plugin_is_named_and_its_output_is_dropped(made: Plugins, capsys: pytest.CaptureFixture[str]) -> None:
     made.add("loud", "import sys\nprint('hello')\nprint('oh', file=sys.stderr)\nTHING = Thing('loud')")
     point = made.point()
     assert point.load("loud").name == "loud"
@@ -123,7 +121,7 @@ def test_plugin_that_prints_is_named_and_its_words_reach_no_stream(
     assert capsys.readouterr().out == "still heard\n"
 
 
-def test_plugin_that_is_imported_for_too_long_is_skipped(made: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_plugin_is_skipped(made: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "_IMPORT_SECONDS", 0.01)
     monkeypatch.setattr(plugins, "waited_for", released := threading.Event(), raising=False)
     streams = sys.stdout, sys.stderr
@@ -140,7 +138,7 @@ def test_plugin_that_is_imported_for_too_long_is_skipped(made: Plugins, monkeypa
     assert list(point) == ["good"]
 
 
-def test_name_is_given_out_once_and_ours_comes_first() -> None:
+def test_names_are_unique_and_ours_win() -> None:
     group = "agent_workbench.exporters"
     found = listing(
         [("z", group, "pdf", "z:A"), ("b", group, "html", "b:A"), ("a", group, "pdf", "a:A")],
@@ -175,7 +173,7 @@ def test_unknown_name_is_a_key_error() -> None:
         ExtensionPoint("exporters", Thing, Listing, {}).load("nothing")
 
 
-def test_extension_that_fails_when_it_is_asked_is_named(made: Plugins) -> None:
+def test_failing_extension_is_named(made: Plugins) -> None:
     made.add("bad", "class Bad(Thing):\n    def ask(self): raise RuntimeError('not now')\nTHING = Bad('bad')")
     made.add("good", "class Good(Thing):\n    def ask(self): pass\nTHING = Good('good')")
     found = listing(made.found, {})

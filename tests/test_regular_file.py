@@ -10,14 +10,14 @@ import pytest
 from workbench.regular_file import open_regular, read_regular, size_words
 
 
-def test_a_file_is_read_also_through_links(tmp_path: Path) -> None:
+def test_file_is_read_through_links(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x\0y")
     (tmp_path / "b").symlink_to("a")
     assert read_regular(tmp_path / "b") == b"x\0y"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "loop"])
-def test_what_is_no_regular_file_is_not_opened(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_irregular_file_is_not_opened(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = Path("there")
     if kind == "pipe":
@@ -39,9 +39,7 @@ def test_what_is_no_regular_file_is_not_opened(kind: str, tmp_path: Path, monkey
     assert not opened
 
 
-def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pipe_in_place_of_a_file_does_not_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, pipe = tmp_path / "file", tmp_path / "pipe"
     file.write_bytes(b"x")
     os.mkfifo(pipe)
@@ -51,7 +49,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(
         open_regular(pipe)
 
 
-def test_a_file_over_the_limit_says_both_sizes(tmp_path: Path) -> None:
+def test_error_of_a_too_large_file_has_both_sizes(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 3000)
     with pytest.raises(OSError, match=r"it has 2 kB, and at most 1 kB are read"):
         read_regular(tmp_path / "a", 1024)
@@ -63,11 +61,11 @@ def test_a_file_that_grows_while_it_is_read_is_over_the_limit_too() -> None:
 
 
 @pytest.mark.parametrize(("size", "words"), [(12, "12 bytes"), (2048, "2 kB"), (3 << 30, "3,072 MB")])
-def test_sizes(size: int, words: str) -> None:
+def test_sizes_have_units(size: int, words: str) -> None:
     assert size_words(size) == words
 
 
-def test_a_file_that_gives_nothing_at_the_moment_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_without_available_data_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Silent(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
             return None  # type: ignore[return-value]  # as a reader does that does not wait

@@ -69,7 +69,7 @@ def test_each_case_ends_as_its_description_says(cases: dict[str, dict[str, Any]]
     assert {name: case["status"] for name, case in cases.items()} == described
 
 
-def test_failures_give_the_reason_that_was_built_in(cases: dict[str, dict[str, Any]]) -> None:
+def test_failures_have_the_planted_reason(cases: dict[str, dict[str, Any]]) -> None:
     failed = {name for name, case in cases.items() if case["status"] == "failed"}
     assert failed == set(REASONS)
     for name, word in REASONS.items():
@@ -91,7 +91,7 @@ def details(case: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [metric["details"] for turn in case["invocations"] for metric in turn["metrics"] if metric["name"] == name]
 
 
-def test_sentences_are_labelled_with_the_tool_result_they_come_from_or_contradict(
+def test_sentences_are_labelled_by_their_tool_result(
     cases: dict[str, dict[str, Any]],
 ) -> None:
     texts = [text for turn in details(cases["promised_too_soon"], "hallucinations_v1") for text in turn["texts"]]
@@ -116,7 +116,7 @@ def test_rubrics_pass_and_fail_with_a_rationale(cases: dict[str, dict[str, Any]]
     assert all(rubric["rationale"] for rubric in turn["rubrics"])
 
 
-def test_wherever_rules_judge_they_say_that_they_are_no_model(cases: dict[str, dict[str, Any]]) -> None:
+def test_verdicts_of_rules_are_marked(cases: dict[str, dict[str, Any]]) -> None:
     judges = [
         metric["details"]["judge"]
         for case in cases.values()
@@ -129,7 +129,7 @@ def test_wherever_rules_judge_they_say_that_they_are_no_model(cases: dict[str, d
         assert "not a language model" in judge["note"]
 
 
-def test_simulated_customers_speak_until_they_have_what_they_want_or_may_not_any_more(
+def test_simulated_customers_stop_when_satisfied_or_at_their_limit(
     cases: dict[str, dict[str, Any]],
 ) -> None:
     said = {
@@ -141,6 +141,6 @@ def test_simulated_customers_speak_until_they_have_what_they_want_or_may_not_any
     assert said["will_not_wait"] == ["Hello!", "It is B-12. Where is my parcel?", again, again]
 
 
-def test_each_answer_is_filed_under_the_agent_that_its_folder_says(cases: dict[str, dict[str, Any]]) -> None:
+def test_each_answer_belongs_to_the_agent_of_its_folder(cases: dict[str, dict[str, Any]]) -> None:
     for case in cases.values():
         assert case["agent"] == case["evalset_file"].split("/")[0]

@@ -42,14 +42,12 @@ def finished(name: str, status: CaseStatus, kind: str = "") -> tuple[Event, Even
         ("good_001", "error", "timeout", True),
     ],
 )
-def test_a_verdict_that_is_not_the_cases_is_found(
-    tmp_path: Path, name: str, status: CaseStatus, kind: str, wrong: bool
-) -> None:
+def test_wrong_verdict_is_found(tmp_path: Path, name: str, status: CaseStatus, kind: str, wrong: bool) -> None:
     journal(tmp_path, *finished(name, status, kind))
     assert bool(list(aftermath.faults_of_journals(tmp_path))) is wrong
 
 
-def test_a_damaged_line_is_found_and_a_cut_last_one_is_not_counted(tmp_path: Path) -> None:
+def test_damaged_line_is_found_unless_it_is_the_cut_last_one(tmp_path: Path) -> None:
     path = journal(tmp_path, *finished("good_001", "passed"))
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
@@ -59,7 +57,7 @@ def test_a_damaged_line_is_found_and_a_cut_last_one_is_not_counted(tmp_path: Pat
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="processes are found in /proc")
-def test_a_marked_process_is_found_in_whatever_session() -> None:
+def test_marked_process_is_found_in_any_session() -> None:
     mark = uuid.uuid4().hex
     # Its environment can be read once it runs, which is a moment after it was started.
     words = ["sh", "-c", "echo runs; read line"]

@@ -9,11 +9,11 @@ from benchmarks import figures
 from benchmarks.bare_runner import case_of, in_cases
 
 
-def test_a_case_is_the_slope_so_that_the_start_does_not_count() -> None:
+def test_cost_of_a_case_excludes_the_start() -> None:
     assert case_of(lambda cases: 2.0 + 0.005 * cases, 1000) == pytest.approx(5.0)
 
 
-def test_the_goal_is_told_in_the_unit_of_the_machine_it_was_set_on(
+def test_goal_uses_the_unit_of_its_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(figures.VARIABLE, str(tmp_path / "figures"))

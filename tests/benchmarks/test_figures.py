@@ -21,13 +21,13 @@ FIGURES = st.builds(
 
 
 @given(st.lists(FIGURES, max_size=5))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, figures: list[Figure]) -> None:
+def test_written_figures_can_be_read(tmp_path_factory: pytest.TempPathFactory, figures: list[Figure]) -> None:
     file = tmp_path_factory.mktemp("figures") / "out.json"
     write(file, figures)
     assert read(file) == figures
 
 
-def test_parts_add_theirs_to_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_append_to_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "figures"
     monkeypatch.setenv(VARIABLE, str(file))
     record("G8", "save to verdict", 80.5, "ms", goal=80)
@@ -46,14 +46,14 @@ def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("text", ["[]", "nonsense", '{"figures": [{"no": 1}]}', '{"figures": 5}', "3"])
-def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_other_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "out.json"
     file.write_text(text)
     with pytest.raises(ValueError, match="no figures"):
         read(file)
 
 
-def test_an_empty_file_has_none(tmp_path: Path) -> None:
+def test_empty_file_has_no_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures"
     file.touch()
     assert read(file) == []
@@ -69,7 +69,7 @@ def test_an_empty_file_has_none(tmp_path: Path) -> None:
         (Figure("saves", "a", 1.0), None),
     ],
 )
-def test_goals(figure: Figure, reached: bool | None) -> None:
+def test_goal_is_met_or_missed(figure: Figure, reached: bool | None) -> None:
     assert figure.reached is reached
 
 
@@ -83,6 +83,6 @@ def test_the_table_is_in_the_order_of_goals_and_compares() -> None:
     assert lines[3].endswith("yes")  # Nothing can be divided by zero.
 
 
-def test_the_file_says_what_it_is(tmp_path: Path) -> None:
+def test_file_names_its_schema(tmp_path: Path) -> None:
     write(tmp_path / "out.json", [])
     assert json.loads((tmp_path / "out.json").read_text())["schema"] == "agent-workbench/benchmarks/1"

@@ -24,7 +24,7 @@ def test_each_part_runs_once() -> None:
     assert len(parts([])) == len(set(parts([])))
 
 
-def test_what_there_is_not() -> None:
+def test_unknown_part_is_refused() -> None:
     with pytest.raises(ValueError, match="no G14; there are G1, G2"):
         parts(["G14"])
 
@@ -41,21 +41,21 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package / "made_up.py"
 
 
-def test_a_part_gives_its_figures(module: Path) -> None:
+def test_part_returns_its_figures(module: Path) -> None:
     module.write_text("from benchmarks import figures\nfigures.record('G1', 'x', 2.0)\n")
     done = running.run_part(["made_up"])
     assert done.figures == [figures.Figure("G1", "x", 2.0)]
     assert done.faults == []
 
 
-def test_what_it_measured_before_it_failed_is_kept(module: Path) -> None:
+def test_figures_before_a_failure_are_kept(module: Path) -> None:
     module.write_text("from benchmarks import figures\nfigures.record('G1', 'x', 2.0)\nraise SystemExit(3)\n")
     done = running.run_part(["made_up"])
     assert len(done.figures) == 1
     assert done.faults == ["made_up: ended with 3"]
 
 
-def test_what_it_leaves_behind_is_told_and_killed(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftover_processes_are_reported_and_killed(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_SETTLE", 0.0)
     module.write_text(
         "import subprocess, pathlib\n"
@@ -69,7 +69,7 @@ def test_what_it_leaves_behind_is_told_and_killed(module: Path, monkeypatch: pyt
     assert state.strip()[:1] in ("", "Z")
 
 
-def test_one_that_hangs_is_ended(module: Path) -> None:
+def test_hanging_part_is_ended(module: Path) -> None:
     module.write_text("import time\ntime.sleep(1000)\n")
     done = running.run_part(["made_up"], longest=0.5)
     assert done.faults == ["made_up: took longer than 0.5 s and was ended"]

@@ -31,18 +31,18 @@ def _rules(report: dict[str, Any]) -> list[str]:
     return sorted(problem["rule"] for problem in report["problems"])
 
 
-def test_a_clean_project(project: Project) -> None:
+def test_clean_project_exits_with_0(project: Project) -> None:
     project.evalset(GOOD)
     done = project.run("check")
     assert (done.returncode, done.stdout) == (0, "")
     assert "1 evalset file, 1 case: no problems" in done.stderr
 
 
-def test_nothing_to_check_is_no_success(project: Project) -> None:
+def test_nothing_to_check_is_a_warning(project: Project) -> None:
     assert project.run("check").returncode == 1
 
 
-def test_errors_are_named_with_file_line_and_way_out(project: Project) -> None:
+def test_errors_have_file_line_and_hint(project: Project) -> None:
     project.write("echo/talk.evalset.json", '{"eval_set_id": "t", "eval_cases": [\n {"eval_idd": "a"}]}')
     done = project.run("check", "echo")
     assert done.returncode == 2
@@ -50,7 +50,7 @@ def test_errors_are_named_with_file_line_and_way_out(project: Project) -> None:
     assert "`eval_id`" in done.stdout
 
 
-def test_a_misspelt_criterion(project: Project) -> None:
+def test_misspelt_criterion_has_a_suggestion(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/test_config.json", {"criteria": {"response_match_scor": 0.5}})
     code, report = _check(project)
@@ -59,7 +59,7 @@ def test_a_misspelt_criterion(project: Project) -> None:
     assert "response_match_score" in report["problems"][0]["hint"]
 
 
-def test_what_cannot_pass_or_apply_and_who_cannot_be_asked(project: Project) -> None:
+def test_impossible_criteria_and_unavailable_judges_are_found(project: Project) -> None:
     project.evalset(GOOD)
     criteria = {
         "response_match_score": 1.5,
@@ -76,7 +76,7 @@ def test_what_cannot_pass_or_apply_and_who_cannot_be_asked(project: Project) -> 
     assert all(problem["file"] == "echo/test_config.json" and problem["line"] for problem in judged)
 
 
-def test_a_key_in_the_agents_environment_makes_the_judge_known(project: Project) -> None:
+def test_key_in_the_agents_environment_makes_the_judge_available(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": 1.0}})
     project.write("echo/.env", "GOOGLE_API_KEY=not-a-real-key\n")
@@ -84,7 +84,7 @@ def test_a_key_in_the_agents_environment_makes_the_judge_known(project: Project)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_tools_and_keys_of_an_adk_agent(project: Project) -> None:
+def test_unknown_tools_and_missing_keys_of_an_adk_agent_are_found(project: Project) -> None:
     project.write("desk/agent.py", ADK_AGENT)
     one = case("a")
     one["conversation"][0]["intermediate_data"] = {"tool_uses": [{"name": "findd", "args": {}}]}
@@ -95,20 +95,20 @@ def test_tools_and_keys_of_an_adk_agent(project: Project) -> None:
     assert report["problems"][1]["hint"] == "Did you mean `find`?"
 
 
-def test_two_evalsets_of_one_id_and_an_id_that_is_a_path(project: Project) -> None:
+def test_shared_evalset_id_and_path_as_id_are_found(project: Project) -> None:
     for name in ("one", "two"):
         project.write(f"echo/{name}.evalset.json", {"eval_set_id": "a/b", "eval_cases": [GOOD]})
     code, report = _check(project)
     assert (code, _rules(report)) == (1, ["same-set-id", "set-id", "set-id"])
 
 
-def test_a_test_file_with_two_sessions(project: Project) -> None:
+def test_test_file_with_two_sessions_is_found(project: Project) -> None:
     project.evalset(GOOD, case("other"), path="echo/talk.test.json")
     code, report = _check(project)
     assert (code, _rules(report)) == (1, ["test-file-sessions"])
 
 
-def test_an_evalset_without_an_agent(project: Project) -> None:
+def test_evalset_without_an_agent_is_found(project: Project) -> None:
     project.write("other/agent.py", "def root_agent(message, session): return message")
     project.evalset(GOOD, path="loose/talk.evalset.json")
     code, report = _check(project)
@@ -116,7 +116,7 @@ def test_an_evalset_without_an_agent(project: Project) -> None:
     assert "owner" in _rules(report)
 
 
-def test_a_path_that_is_not_there(project: Project) -> None:
+def test_missing_path_is_refused(project: Project) -> None:
     done = project.run("check", "nowhere")
     assert done.returncode == 2
     assert "nowhere" in done.stderr
@@ -150,12 +150,12 @@ def test_import_prints_no_secret_of_the_agent(project: Project) -> None:
     assert problem["message"].endswith("OSError: [secret SHOP_API_KEY]")
 
 
-def test_import_of_a_sound_agent_finds_nothing(project: Project) -> None:
+def test_import_of_a_valid_agent_finds_nothing(project: Project) -> None:
     project.evalset(GOOD)
     assert _check(project, "--import")[0] == 0
 
 
-def test_an_import_that_hangs_keeps_no_other_outcome_back(
+def test_hanging_import_does_not_delay_other_agents(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from workbench.__main__ import execute
@@ -200,7 +200,7 @@ def test_problems_of_a_file_are_printed_before_the_next_file_is_read(
     assert [text.count("error: echo/a.evalset.json") for text in said] == [0, 1]
 
 
-def test_a_folder_of_hostile_files_is_checked_to_its_end(project: Project) -> None:
+def test_folder_of_hostile_files_is_checked_completely(project: Project) -> None:
     """Pipes, sockets, link loops, deep nesting and large files cost one entry each, and the good file is read."""
     project.evalset(GOOD)
     folder = project.root / "echo"
@@ -232,7 +232,7 @@ def test_a_folder_of_hostile_files_is_checked_to_its_end(project: Project) -> No
     assert "at most 256 MB are read" in done.stdout
 
 
-def test_an_evalset_under_another_name_is_a_note(project: Project) -> None:
+def test_evalset_with_another_file_name_is_a_note(project: Project) -> None:
     project.evalset(GOOD)
     project.write("eval/data/football.json", '[{"query": "hi", "reference": "ok"}]')
     done = project.run("check", "--json")
@@ -244,13 +244,13 @@ def test_an_evalset_under_another_name_is_a_note(project: Project) -> None:
     assert "eval/data/football.json looks like an evalset under another name" in run.stderr
 
 
-def test_a_line_break_in_a_files_name_begins_no_line(project: Project) -> None:
+def test_line_break_in_a_file_name_starts_no_line(project: Project) -> None:
     project.write("echo/a\nerror: b.evalset.json", "[")
     lines = project.run("check").stdout.splitlines()
     assert sum(line.startswith("error: ") for line in lines) == 1
 
 
-def test_a_state_folder_that_is_a_file_holds_nothing(project: Project) -> None:
+def test_state_folder_that_is_a_file_is_empty(project: Project) -> None:
     project.evalset(GOOD)
     project.write(".workbench", "")
     assert project.run("check").returncode == 0

@@ -47,7 +47,7 @@ def _kinds(found: dict[str, Any]) -> dict[str, list[str]]:
     return {item["eval_id"]: [cause["kind"] for cause in item["causes"]] for item in found["cases"]}
 
 
-def test_a_prompt_that_breaks_two_cases_is_shown_with_its_line(project: Project, here: Here) -> None:
+def test_prompt_that_breaks_two_cases_is_shown_with_its_line(project: Project, here: Here) -> None:
     project.write("echo/agent.py", PROMPTED.replace("Say: welcome.", "Say: go away."))
     project.run("run", ".", "--plain")
     done = project.run("compare", "baseline", "last")
@@ -64,7 +64,7 @@ def test_a_prompt_that_breaks_two_cases_is_shown_with_its_line(project: Project,
     assert [item["change"] for item in found["cases"]] == ["fix", "fix"]
 
 
-def test_nothing_changed(project: Project, here: Here) -> None:
+def test_equal_runs_have_no_changes(project: Project, here: Here) -> None:
     project.run("run", ".", "--plain")
     code, found = _compared(here, "last")
     assert code == 0
@@ -72,13 +72,13 @@ def test_nothing_changed(project: Project, here: Here) -> None:
     assert not found["files"]
 
 
-def test_code_is_told_from_a_prompt(project: Project, here: Here) -> None:
+def test_code_and_prompt_are_different_causes(project: Project, here: Here) -> None:
     project.write("echo/agent.py", PROMPTED.replace("return greeting if", "return greeting * 0 if"))
     project.run("run", ".", "--plain")
     assert _kinds(_compared(here, "last")[1]) == {"greet_one": ["code"], "greet_two": ["code"]}
 
 
-def test_criteria_and_expected_values(project: Project, here: Here) -> None:
+def test_criteria_and_expected_values_are_causes(project: Project, here: Here) -> None:
     project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
     project.run("run", ".", "--plain")
     code, found = _compared(here, "last")
@@ -94,7 +94,7 @@ def test_criteria_and_expected_values(project: Project, here: Here) -> None:
     assert [item["eval_id"] for item in found["only_in_a"]] == ["wrong"]
 
 
-def test_an_agent_that_does_something_else_by_itself(project: Project, here: Here) -> None:
+def test_change_without_a_changed_input_is_caused_by_the_agent(project: Project, here: Here) -> None:
     counting = (
         "from pathlib import Path\nFILE = Path(__file__).parents[1] / '.git/count'\n\n"
         "def root_agent(message, session):\n    said = FILE.exists()\n    FILE.touch()\n"
@@ -118,7 +118,7 @@ def test_reports_compare_with_runs(project: Project, here: Here) -> None:
     assert _compared(here, str(folder.relative_to(project.root)), "baseline")[1]["summary"]["unchanged"] == 4
 
 
-def test_runs_without_a_common_case_are_said_to_be_such(project: Project, here: Here) -> None:
+def test_runs_without_a_common_case_exit_with_2(project: Project, here: Here) -> None:
     project.run("run", ".", "--case", "greet_one", "--plain")
     project.run("run", ".", "--case", "greet_two", "--plain")
     one, other = sorted(path.name for path in (project.root / ".workbench/runs").glob("2*"))[-2:]
@@ -137,7 +137,7 @@ def test_runs_without_a_common_case_are_said_to_be_such(project: Project, here: 
         (["x.json"], "x.json does not exist"),
     ],
 )
-def test_what_is_refused(here: Here, words: list[str], said: str) -> None:
+def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) -> None:
     done = here("compare", *words)
     assert done.returncode == 2
     assert said in done.stderr

@@ -47,7 +47,7 @@ def said(of: Store, prices: Prices = PRICES) -> str:
     return "\n".join(map(str, summary_lines(of, prices)))
 
 
-def test_money_for_case_criterion_and_run() -> None:
+def test_money_is_shown_for_case_criterion_and_run() -> None:
     run = store(judged(5, 1, 1_000_000, 100_000), judged(1, 0, 10_000, 0))
     data = report(run, PRICES)
     assert [case["usage"]["judge_cost"] for case in data["cases"]] == [0.55, 0.003]
@@ -59,7 +59,7 @@ def test_money_for_case_criterion_and_run() -> None:
     )
 
 
-def test_where_one_price_is_missing_the_sum_is_not_known() -> None:
+def test_missing_price_makes_the_sum_unknown() -> None:
     run = store(judged(5, 0, 1_000_000, 100_000), judged(1, 0, 10_000, 0, "other/model"))
     data = report(run, PRICES)
     assert [case["usage"]["judge_cost"] for case in data["cases"]] == [0.55, None]
@@ -67,7 +67,7 @@ def test_where_one_price_is_missing_the_sum_is_not_known() -> None:
     assert "cost not known" in said(run)
 
 
-def test_without_a_table_no_money_is_named() -> None:
+def test_no_money_is_shown_without_a_price_table() -> None:
     run = store(judged(5, 0, 1_000_000, 100_000))
     data = report(run, Prices())
     assert (data["judge_cost"], data["currency"], data["cases"][0]["usage"]["judge_cost"]) == (None, None, None)
@@ -75,7 +75,7 @@ def test_without_a_table_no_money_is_named() -> None:
     assert "Judged with 5 calls, 1,000,000 tokens in, 100,000 out\n" in said(run, Prices())
 
 
-def test_kept_answers_cost_nothing() -> None:
+def test_cached_answers_cost_nothing() -> None:
     run = store(judged(0, 5, 0, 0), scored_from="run \x1b[31m")
     assert report(run, PRICES)["judge_cost"] == 0.0
     assert "Judged with 0 calls (5 answers kept from earlier), 0.00 EUR" in said(run)

@@ -27,18 +27,18 @@ def run_of(*statuses: CaseStatus, interrupted: bool = False) -> Store:
         (("failed", "not_evaluated"), 3),
     ],
 )
-def test_the_worst_status_decides(statuses: tuple[CaseStatus, ...], code: int) -> None:
+def test_worst_status_decides_the_exit_code(statuses: tuple[CaseStatus, ...], code: int) -> None:
     assert exit_code(run_of(*statuses)) == code
 
 
-def test_an_interrupted_run_says_so_whatever_was_scored() -> None:
+def test_interrupted_run_exits_with_130() -> None:
     assert exit_code(run_of("passed", interrupted=True)) == 130
     assert exit_code(all_statuses(interrupted=True)) == 130
 
 
-def test_a_case_that_never_ended_is_no_success() -> None:
+def test_unfinished_case_is_not_a_success() -> None:
     assert exit_code(feed([started([ref("one"), ref("two")])], case_events(ref("one"), "passed"))) == 3
 
 
-def test_a_store_that_saw_no_run_is_no_success() -> None:
+def test_store_without_a_run_is_not_a_success() -> None:
     assert exit_code(Store()) == 3

@@ -93,7 +93,7 @@ def project(put_back: PutBack) -> Project:
 
 
 @pytest.mark.parametrize("text", [ATTACK, *HOSTILE])
-def test_hostile_text_is_only_text_in_the_page(text: str) -> None:
+def test_hostile_text_stays_text_in_html(text: str) -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, text, {"note": text})
     store = feed(
         [started([PASSED, FAILED], text)], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)]
@@ -111,7 +111,7 @@ def test_hostile_text_is_only_text_in_the_page(text: str) -> None:
         assert b"://" not in content
 
 
-def test_the_page_has_every_case_and_opens_what_did_not_pass() -> None:
+def test_html_has_every_case_and_unfolds_failures() -> None:
     store = all_statuses()
     content = build_html(store).decode()
     assert content.count("<details") == 7
@@ -120,7 +120,7 @@ def test_the_page_has_every_case_and_opens_what_did_not_pass() -> None:
     assert "<td>tool_trajectory_avg_score<td>0<td>1<td>0<td>0.5" in content
 
 
-def test_the_page_is_gone_through_by_headings_and_by_heads_of_cases() -> None:
+def test_html_can_be_navigated_by_headings() -> None:
     store = all_statuses()
     content = build_html(store).decode()
     assert re.findall("<h2>([^<]*)</h2>", content)[-1] == "Cases"
@@ -131,7 +131,7 @@ def test_the_page_is_gone_through_by_headings_and_by_heads_of_cases() -> None:
     assert "late_parcel <i>" in content
 
 
-def test_a_very_large_page_tells_of_what_passed_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_html_shows_passed_cases_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "failed", [TRAJECTORY_FAILED])]
     store = feed([started([PASSED, FAILED])], cases, [RunFinished(1.0)])
     whole = build_html(store).decode()
@@ -144,7 +144,7 @@ def test_a_very_large_page_tells_of_what_passed_in_a_line(monkeypatch: pytest.Mo
     assert FAILED.eval_id in short[short.index("<details open") :]
 
 
-def test_markdown_keeps_its_table_whatever_a_reason_holds() -> None:
+def test_no_reason_breaks_the_markdown_table() -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, ATTACK)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
     text = build_markdown(store).decode()
@@ -154,7 +154,7 @@ def test_markdown_keeps_its_table_whatever_a_reason_holds() -> None:
     assert code_span("a `` b`") == "``` a `` b` ```"
 
 
-def test_markdown_of_many_failures_folds_most_of_them_and_fits_into_a_comment() -> None:
+def test_markdown_of_many_failures_fits_into_a_comment() -> None:
     refs = [replace(FAILED, eval_id=f"case_{number}") for number in range(300)]
     failed = [MetricResult(f"criterion_{number}", "failed", 0.5, 0.8, "words " * 50) for number in range(3)]
     store = feed([started(refs)], *(case_events(ref, "failed", failed) for ref in refs), [RunFinished(1.0)])
@@ -168,7 +168,7 @@ def test_markdown_of_many_failures_folds_most_of_them_and_fits_into_a_comment() 
 
 
 @pytest.mark.parametrize("sign", ["=", "@", "＝"])
-def test_a_spreadsheet_computes_nothing(sign: str) -> None:
+def test_csv_cells_are_no_formulas(sign: str) -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, f"{sign}cmd|' /C calc'!A0")
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
     (row,) = csv.DictReader(io.StringIO(build_csv(store).decode("utf-8-sig")))
@@ -199,7 +199,7 @@ def test_adk_reads_every_status() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.18.0", "2.13.0"])
-def test_numbers_that_json_lacks_cost_no_export(version: str) -> None:
+def test_infinite_numbers_can_be_exported(version: str) -> None:
     utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
     begun, *events = case_events(FAILED, "failed")
     call = {"name": "pay", "args": {"amount": math.nan, "most": math.inf}}
@@ -212,7 +212,7 @@ def test_numbers_that_json_lacks_cost_no_export(version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "older"), [("1.18.0", True), ("2.12.0", True), ("2.13.0", False), (None, False)])
-def test_an_older_adk_gets_nothing_that_it_would_refuse(version: str | None, older: bool) -> None:
+def test_export_is_valid_for_an_older_adk(version: str | None, older: bool) -> None:
     utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
     for content in build_adk(all_statuses(), version).values():
         written = json.loads(content)
@@ -225,7 +225,7 @@ def test_an_older_adk_gets_nothing_that_it_would_refuse(version: str | None, old
                 assert all(metric["eval_status"] <= 3 for metric in case["overall_eval_metric_results"])
 
 
-def test_each_form_from_the_shell(project: Project, here: Here) -> None:
+def test_each_format_can_be_written_from_the_shell(project: Project, here: Here) -> None:
     report = json.loads((project.root / "report.json").read_text())
     assert json.loads(project.run("export", "last", "--format", "json").stdout) == report
     page = project.run("export", "last", "--format", "html", "-o", "page.html")
@@ -241,7 +241,7 @@ def test_each_form_from_the_shell(project: Project, here: Here) -> None:
     assert {row["eval_id"] for row in rows} == {"good", "bad", "raises", "hostile"}
 
 
-def test_one_result_of_adk_gets_a_folder_too_where_its_name_is_what_adk_finds_it_by(here: Here, tmp_path: Path) -> None:
+def test_single_adk_result_gets_a_folder_and_its_adk_name(here: Here, tmp_path: Path) -> None:
     folder = tmp_path / "agent/.adk/eval_history"
     for _ in range(2):
         assert here("export", "last", "--format", "adk", "-o", str(folder)).returncode == 0
@@ -251,7 +251,7 @@ def test_one_result_of_adk_gets_a_folder_too_where_its_name_is_what_adk_finds_it
     assert (done.returncode, (tmp_path / "plain").read_bytes()[:1]) == (0, b"{")
 
 
-def test_results_of_adk_have_names_that_a_disk_takes_and_none_hides_another() -> None:
+def test_adk_results_have_valid_and_distinct_names() -> None:
     long, colon = "長い" * 200, "a/b"
     refs = [replace(PASSED, eval_set_id=name, evalset_file=name) for name in (long, long + "2", colon, "a_b")]
     events = [event for ref in refs for event in case_events(ref, "passed", [ANSWER_PASSED])]
@@ -262,7 +262,7 @@ def test_results_of_adk_have_names_that_a_disk_takes_and_none_hides_another() ->
         assert json.loads(content)["eval_set_result_id"] == name.removesuffix(".evalset_result.json")
 
 
-def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:
+def test_several_files_get_a_folder(tmp_path: Path) -> None:
     files = {"a.evalset_result.json": b"1", "b.evalset_result.json": b"2"}
     contents: dict[str, Pieces] = {name: (content,) for name, content in files.items()}
     _write(contents, tmp_path / "agent/history", is_folder=True)
@@ -273,7 +273,7 @@ def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:
         assert refused.value.hint == "Name a folder with -o FOLDER"
 
 
-def test_a_report_exports_as_the_run_does(here: Here) -> None:
+def test_report_exports_like_its_run(here: Here) -> None:
     for form in ("json", "csv", "md"):
         kept = here("export", "last", "--format", form).stdout
         assert here("export", "report.json", "--format", form).stdout == kept
@@ -290,13 +290,13 @@ def test_a_report_exports_as_the_run_does(here: Here) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_refused(here: Here, words: list[str], said: str) -> None:
+def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) -> None:
     done = here("export", *words)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
+def test_charts_and_triage_are_in_html_as_text() -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, ATTACK)
     passed = MetricResult("response_match_score", "passed", 1.0, 0.8)
     store = feed(
@@ -325,7 +325,7 @@ def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
     assert row.replace("\\|", "").count("|") == 4
 
 
-def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project, here: Here) -> None:
+def test_html_has_the_trend_of_the_evalset_and_its_triage(project: Project, here: Here) -> None:
     project.run("run", ".", "--plain")
     report = json.loads((project.root / "report.json").read_text())
     (file,) = {case["evalset_file"] for case in report["cases"]}
@@ -355,7 +355,7 @@ class _Counting(http.server.BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def test_a_browser_shows_the_page_runs_nothing_and_asks_nobody(tmp_path: Path) -> None:
+def test_browser_shows_html_without_scripts_or_requests(tmp_path: Path) -> None:
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("no Chromium is installed: the page was not seen in a browser")
@@ -392,14 +392,14 @@ def _in_browser(browser: str, port: int, folder: Path) -> str:
     return done.stdout
 
 
-def test_what_was_to_come_is_no_word_about_a_run_that_is_over() -> None:
+def test_export_says_nothing_about_the_next_run() -> None:
     notices = [Noticed("info", "about 10 judge calls expected", forecast=True), Noticed("warning", "no key is set")]
     page = build_html(feed([started([PASSED])], notices, case_events(PASSED, "passed"), [RunFinished(1.0)])).decode()
     assert "no key is set" in page
     assert "are to come" not in page
 
 
-def test_an_export_where_adk_keeps_its_results_does_not_double_its_run(here: Here, project: Project) -> None:
+def test_export_into_adks_folder_does_not_list_the_run_twice(here: Here, project: Project) -> None:
     before = here("history").stdout
     folder = project.root / "echo/.adk/eval_history"
     folder.mkdir(parents=True)
@@ -408,7 +408,7 @@ def test_an_export_where_adk_keeps_its_results_does_not_double_its_run(here: Her
     assert here("history").stdout == before
 
 
-def test_every_file_of_the_state_folder_is_for_its_owner_only(project: Project) -> None:
+def test_state_files_are_readable_by_their_owner_only(project: Project) -> None:
     files = [file for file in (project.root / ".workbench").rglob("*") if file.is_file()]
     assert any(file.name == "summary.json" for file in files)
     assert [file for file in files if file.stat().st_mode & 0o077] == []

@@ -35,7 +35,7 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     assert "No run is stored" in empty.stderr
 
 
-def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Project) -> None:
+def test_active_run_is_not_deleted_and_exits_with_2(project: Project) -> None:
     (journal,) = (project.root / ".workbench/runs").glob("*/events.jsonl")
     with journal.open("rb") as file:
         assert lock_journal(file.fileno())
@@ -58,7 +58,7 @@ def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Proje
     ],
     ids=" ".join,
 )
-def test_what_is_refused(project: Project, words: list[str], said: str) -> None:
+def test_wrong_command_line_is_refused(project: Project, words: list[str], said: str) -> None:
     done = project.run("history", *words)
     assert done.returncode == 2
     assert said in done.stderr

@@ -49,13 +49,13 @@ async def send(*numbers: signal.Signals) -> tuple[list[str], list[str], int]:
         ([signal.SIGHUP], ["stop", "cancel"]),
     ],
 )
-async def test_each_signal_goes_one_step_further(numbers: list[signal.Signals], told: list[str]) -> None:
+async def test_each_signal_ends_the_run_one_step_further(numbers: list[signal.Signals], told: list[str]) -> None:
     heard, said, count = await send(*numbers)
     assert heard == told
     assert count == len(said) == len(numbers)
 
 
-async def test_a_terminal_that_takes_nothing_does_not_keep_a_signal_from_the_run(
+async def test_blocked_terminal_does_not_block_signals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(interruption_module, "_BLOCKED", 0.1)
@@ -75,7 +75,7 @@ async def test_a_terminal_that_takes_nothing_does_not_keep_a_signal_from_the_run
 
 
 @pytest.mark.parametrize(("pipes", "kept"), [(False, True), (True, False)])
-def test_a_pipe_is_only_let_go_of_when_asked_for(monkeypatch: pytest.MonkeyPatch, pipes: bool, kept: bool) -> None:
+def test_pipe_is_silenced_only_at_the_second_signal(monkeypatch: pytest.MonkeyPatch, pipes: bool, kept: bool) -> None:
     """It may have the report in it, and a reader that is slow."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb", buffering=0) as stream:
@@ -86,7 +86,7 @@ def test_a_pipe_is_only_let_go_of_when_asked_for(monkeypatch: pytest.MonkeyPatch
     os.close(reader)
 
 
-async def test_a_hang_up_that_was_to_be_ignored_is() -> None:
+async def test_nohup_ignores_the_hang_up() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with Interruption(Recorded(), print) as interruption:
@@ -97,7 +97,7 @@ async def test_a_hang_up_that_was_to_be_ignored_is() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-async def test_after_it_signals_mean_what_they_meant() -> None:
+async def test_signal_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interruption(Recorded(), print):
         pass

@@ -34,7 +34,7 @@ def exit_of(*words: str) -> int:
     return ended.value.code
 
 
-def test_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_commands_options_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of("--help") == 0
     text = capsys.readouterr().out
     assert text.startswith("Usage: agent-workbench [PATH]")
@@ -55,7 +55,7 @@ def test_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["run", "eval"])
-def test_help_of_run_under_both_names(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_and_eval_have_the_same_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of(name, "--help") == 0
     text = capsys.readouterr().out
     assert text.startswith(f"Usage: agent-workbench {name} [OPTIONS] [AGENT] TARGET...")
@@ -63,7 +63,7 @@ def test_help_of_run_under_both_names(name: str, capsys: pytest.CaptureFixture[s
         assert part in text
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of("--version") == 0
     assert capsys.readouterr().out.startswith("agent-workbench ")
 
@@ -106,7 +106,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--python", "nowhere/python"], "--python nowhere/python"),
     ],
 )
-def test_what_is_wrong_is_refused_with_the_way_out(
+def test_wrong_command_line_is_refused_with_a_hint(
     words: list[str],
     said: str,
     capsys: pytest.CaptureFixture[str],
@@ -124,7 +124,7 @@ def test_what_is_wrong_is_refused_with_the_way_out(
     assert asked == []
 
 
-def test_a_terminal_that_is_no_more_than_a_typewriter_is_not_drawn_on(
+def test_dumb_terminal_is_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("workbench.cli.streams.on_terminal", lambda: True)
@@ -136,7 +136,7 @@ def test_a_terminal_that_is_no_more_than_a_typewriter_is_not_drawn_on(
 
 
 @pytest.mark.parametrize("words", [["--json", "-", "--bad"], ["--json=-", ".", "--runs", "0"], ["--json", "-"]])
-def test_with_json_on_stdout_a_refusal_is_json_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusal_is_json_if_stdout_is_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of("run", *words) == 2
     out, err = capsys.readouterr()
     data = json.loads(out)
@@ -179,12 +179,12 @@ def test_every_option_reaches_the_run(asked: list[RunRequest], tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("words", "runs"), [([], 1), (["--until-sure", "0.9"], 50), (["--runs", "7"], 7)])
-def test_how_often_where_nobody_says_it(asked: list[RunRequest], words: list[str], runs: int) -> None:
+def test_runs_default_depends_on_until_sure(asked: list[RunRequest], words: list[str], runs: int) -> None:
     assert exit_of("run", ".", *words) == 0
     assert asked[0].options.runs == runs
 
 
-def test_the_spelling_of_adk_is_understood(asked: list[RunRequest]) -> None:
+def test_options_may_be_spelled_as_in_adk(asked: list[RunRequest]) -> None:
     words = "eval agent set.json:a --config_file_path c.json --print_detailed_results --log_level debug"
     assert exit_of(*words.split(), "--enable_features=A,B", "--disable_features", "C") == 0
     (request,) = asked
@@ -197,13 +197,15 @@ def test_the_spelling_of_adk_is_understood(asked: list[RunRequest]) -> None:
 @pytest.mark.parametrize(
     "text", [text for text in HOSTILE if text and "\0" not in text and len(text) < 1000], ids=count()
 )
-def test_a_hostile_command_line_is_quoted_safely(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_command_line_is_quoted_safely(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([text, text], ["run", ".", f"--{text}"], ["run", ".", "--isolation", text]):
         assert exit_of(*words) == 2
         assert not leaks(capsys.readouterr().err)
 
 
-def test_a_fault_of_ours_is_no_failed_case(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_in_the_workbench_is_not_a_failed_case(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(request: RunRequest, *_: Any, **__: Any) -> int:
         raise RuntimeError("we are \x1b[31mwrong")
 
@@ -214,7 +216,9 @@ def test_a_fault_of_ours_is_no_failed_case(capsys: pytest.CaptureFixture[str], m
     assert "bug in the workbench" in err
 
 
-def test_ctrl_c_before_anything_ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_before_the_run_exits_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def interrupted(request: RunRequest, *_: Any, **__: Any) -> int:
         raise KeyboardInterrupt
 
@@ -223,7 +227,7 @@ def test_ctrl_c_before_anything_ran(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_each_command_finds_all_it_needs_in_a_process_of_its_own(project: Project) -> None:
+def test_each_command_runs_in_a_fresh_process(project: Project) -> None:
     """What is imported only when a command runs; other tests run commands in a process that has imported everything."""
     project.evalset(GOOD, BAD)
     assert project.program("run", ".", "--json", "report.json").returncode == 1
@@ -238,15 +242,13 @@ def test_each_command_finds_all_it_needs_in_a_process_of_its_own(project: Projec
 
 
 @pytest.mark.parametrize("command", ["run", "score", "compare last", "export --format md", "check", "history"])
-def test_a_name_that_is_too_long_for_a_file_is_refused(
-    command: str, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_file_name_is_refused(command: str, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.root)
     assert exit_of(*command.split(), "a" * 5000) == 2
 
 
 @pytest.mark.parametrize("words", ["run .", "history", "export last --format md", "compare last last", "check", ""])
-def test_a_current_folder_that_is_gone_is_refused(
+def test_deleted_current_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
 ) -> None:
     gone = tmp_path / "gone"

@@ -20,7 +20,7 @@ def _write(project: Project, path: str = "echo/talk.test.json") -> Path:
     return project.write(path, json.dumps(OLD))
 
 
-def test_in_place_the_old_file_is_kept_beside_it_and_the_new_one_passes(project: Project) -> None:
+def test_converted_file_passes_and_the_old_one_is_saved(project: Project) -> None:
     file = _write(project)
     before = file.read_bytes()
     done = project.run("migrate", "echo/talk.test.json")
@@ -32,7 +32,7 @@ def test_in_place_the_old_file_is_kept_beside_it_and_the_new_one_passes(project:
     assert (code, report["summary"]["passed"]) == (0, 1)
 
 
-def test_to_another_file(project: Project) -> None:
+def test_converted_file_can_have_another_name(project: Project) -> None:
     file = _write(project)
     before = file.read_bytes()
     done = project.run("migrate", "echo/talk.test.json", "-o", "echo/new.evalset.json")
@@ -41,7 +41,7 @@ def test_to_another_file(project: Project) -> None:
     assert json.loads((project.root / "echo/new.evalset.json").read_text())["eval_set_id"] == "new"
 
 
-def test_a_dry_run_shows_the_file_and_writes_nothing(project: Project) -> None:
+def test_dry_run_prints_the_file_and_writes_nothing(project: Project) -> None:
     file = _write(project)
     before = sorted(project.root.rglob("*")), file.read_bytes()
     done = project.run("migrate", "echo/talk.test.json", "--dry-run")
@@ -52,7 +52,7 @@ def test_a_dry_run_shows_the_file_and_writes_nothing(project: Project) -> None:
     assert file.read_text() == shown
 
 
-def test_a_second_time_there_is_nothing_to_do(project: Project) -> None:
+def test_second_conversion_does_nothing(project: Project) -> None:
     file = _write(project)
     project.run("migrate", "echo/talk.test.json")
     before = file.read_bytes()
@@ -70,7 +70,7 @@ def test_a_second_time_there_is_nothing_to_do(project: Project) -> None:
         (["echo/talk.test.json", "--initial-session-file", "none.json"], "does not exist"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_nothing_is_written(project: Project, words: list[str], said: str) -> None:
+def test_impossible_conversion_is_refused_and_writes_nothing(project: Project, words: list[str], said: str) -> None:
     file = _write(project)
     project.write("echo/broken.test.json", json.dumps([{"reference": "x"}]))
     before = sorted(project.root.rglob("*")), file.read_bytes()
@@ -118,7 +118,7 @@ def test_all_old_files_below_a_folder_are_converted(project: Project, words: lis
     assert "0 old files converted" in project.run("migrate", *words).stderr
 
 
-def test_a_session_goes_with_the_lists_of_turns_below_a_folder(project: Project) -> None:
+def test_session_applies_to_lists_of_turns_in_a_folder(project: Project) -> None:
     files = _old_files(project)
     project.write("session.json", {"app_name": "echo", "user_id": "u", "state": {"x": 1}})
     assert project.run("migrate", "echo", "--initial-session-file", "session.json").returncode == 0
@@ -126,7 +126,7 @@ def test_a_session_goes_with_the_lists_of_turns_below_a_folder(project: Project)
     assert "session_input" not in json.loads(files["evalset"].read_text())["eval_cases"][0]
 
 
-def test_an_old_file_whose_kept_copy_is_in_the_way_stays(project: Project) -> None:
+def test_file_with_an_existing_old_copy_is_left_unchanged(project: Project) -> None:
     file = _write(project)
     kept = project.write("echo/talk.test.json.old", "mine")
     done = project.run("migrate", ".")
@@ -135,7 +135,7 @@ def test_an_old_file_whose_kept_copy_is_in_the_way_stays(project: Project) -> No
 
 
 @pytest.mark.parametrize("words", [["."], ["echo", "other"], ["echo/talk.test.json", "echo/talk.test.json"]])
-def test_several_files_have_no_one_place_to_go_to(project: Project, words: list[str]) -> None:
+def test_output_option_takes_one_file(project: Project, words: list[str]) -> None:
     _write(project)
     (project.root / "other").mkdir()
     done = project.run("migrate", *words, "-o", "new.evalset.json")
@@ -143,7 +143,7 @@ def test_several_files_have_no_one_place_to_go_to(project: Project, words: list[
     assert "-o takes one file" in done.stderr
 
 
-def test_a_link_and_its_file_are_converted_once_in_the_place_of_the_file(project: Project) -> None:
+def test_link_and_its_file_are_converted_once(project: Project) -> None:
     files = _old_files(project)
     link = files["test"].with_name("again.test.json")
     link.symlink_to(files["test"].name)

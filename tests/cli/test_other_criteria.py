@@ -65,7 +65,7 @@ def test_lines_title_and_pane_are_marked(events: list[Event]) -> None:
     assert [is_marked(store.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 
-def test_each_export_marks_the_case_and_no_other(events: list[Event]) -> None:
+def test_each_export_marks_only_that_case(events: list[Event]) -> None:
     store = store_of(events)
     cases = json.loads(b"".join(report_pieces(store)))["cases"]
     assert [case["criteria_changed"] for case in cases] == [[SENTENCE], []]
@@ -78,9 +78,7 @@ def test_each_export_marks_the_case_and_no_other(events: list[Event]) -> None:
         assert not any(SENTENCE in line for line in text.splitlines() if "on_time" in line)
 
 
-def test_the_mark_is_kept_with_the_run_and_comes_back(
-    events: list[Event], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mark_is_stored_with_the_run(events: list[Event], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = Journal.open(tmp_path, RUN)
     journal.write(map(as_line, events), sync=False)
     journal.close()
@@ -98,7 +96,7 @@ def test_the_mark_is_kept_with_the_run_and_comes_back(
     assert [is_marked(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 
-def test_a_report_that_is_read_back_has_the_mark(events: list[Event], tmp_path: Path) -> None:
+def test_mark_survives_reading_a_report(events: list[Event], tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_bytes(b"".join(report_pieces(store_of(events))))
     assert read_report(file).cases[CHANGED].planned.criteria_changed == (SENTENCE,)
@@ -107,7 +105,7 @@ def test_a_report_that_is_read_back_has_the_mark(events: list[Event], tmp_path: 
 
 
 @pytest.mark.parametrize("foreign", [None, 3, "text", {"a": 1}, [1, None, SENTENCE]])
-def test_a_foreign_mark_is_read_with_care(events: list[Event], tmp_path: Path, foreign: object) -> None:
+def test_invalid_mark_in_a_report_is_ignored(events: list[Event], tmp_path: Path, foreign: object) -> None:
     file = tmp_path / "report.json"
     report = json.loads(b"".join(report_pieces(store_of(events))))
     report["cases"][0]["criteria_changed"] = foreign

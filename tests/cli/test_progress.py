@@ -49,7 +49,7 @@ def _sized_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LINES", "24")
 
 
-def test_plain_results_and_messages_go_their_own_ways() -> None:
+def test_results_and_messages_go_to_separate_streams() -> None:
     store, results, messages = Store(), io.StringIO(), io.StringIO()
     with PlainProgress(store, results, messages) as progress:
         for event in [
@@ -68,7 +68,7 @@ def test_plain_results_and_messages_go_their_own_ways() -> None:
     assert messages.getvalue().splitlines() == ["warning: a key is dropped", "stopping"]
 
 
-def test_the_block_counts_and_names_what_takes_long() -> None:
+def test_block_counts_cases_and_names_the_slowest() -> None:
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:
         for event in [started([PASSED, FAILED]), *case_events(PASSED, "passed"), CaseStarted(FAILED, 1.0, (), {})]:
@@ -82,7 +82,7 @@ def test_the_block_counts_and_names_what_takes_long() -> None:
     assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is given back"
 
 
-def test_many_events_are_one_drawing() -> None:
+def test_many_events_cause_one_drawing() -> None:
     refs = [ref(f"case {number}") for number in range(1000)]
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:
@@ -100,7 +100,7 @@ def test_many_events_are_one_drawing() -> None:
     assert drawn < 1000, "of many cases, those that passed are only counted"
 
 
-def test_of_many_cases_the_problems_are_still_lines() -> None:
+def test_problems_have_lines_in_a_large_run() -> None:
     refs = [ref(f"case {number}") for number in range(60)]
     store, terminal = Store(), Terminal()
     with LiveProgress(store, terminal, terminal):
@@ -112,7 +112,7 @@ def test_of_many_cases_the_problems_are_still_lines() -> None:
     assert "PASS" not in terminal.shown()
 
 
-def test_a_terminal_without_our_signs_gets_words() -> None:
+def test_terminal_without_unicode_gets_words() -> None:
     store, terminal = Store(), AsciiTerminal()
     with LiveProgress(store, terminal, terminal):
         for event in [started([FAILED]), *case_events(FAILED, "failed"), RunFinished(1.0)]:
@@ -121,7 +121,7 @@ def test_a_terminal_without_our_signs_gets_words() -> None:
     assert "1 fail" in terminal.shown()
 
 
-def test_messages_for_a_file_do_not_go_to_the_terminal() -> None:
+def test_redirected_messages_do_not_reach_the_terminal() -> None:
     store, terminal, file = Store(), Terminal(), io.StringIO()
     with LiveProgress(store, terminal, file):
         store.apply(started([]))
@@ -131,7 +131,7 @@ def test_messages_for_a_file_do_not_go_to_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=count())
-def test_foreign_text_steers_no_terminal(text: str) -> None:
+def test_foreign_text_cannot_control_the_terminal(text: str) -> None:
     case = CaseRef(text, text, text, text)
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:
@@ -147,7 +147,7 @@ def test_foreign_text_steers_no_terminal(text: str) -> None:
         assert text in terminal.shown(), "markup is text like any other"
 
 
-async def test_the_clock_moves_while_nothing_happens() -> None:
+async def test_clock_moves_without_events() -> None:
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:
         store.apply(started([PASSED]))
@@ -159,7 +159,7 @@ async def test_the_clock_moves_while_nothing_happens() -> None:
     assert "0/1  0:05" in terminal.shown()
 
 
-def test_a_terminal_that_is_gone_ends_nothing() -> None:
+def test_vanished_terminal_does_not_stop_the_run() -> None:
     primary, secondary = os.openpty()
     stream = os.fdopen(secondary, "w", encoding="utf-8")
     store = all_statuses()
@@ -173,7 +173,7 @@ def test_a_terminal_that_is_gone_ends_nothing() -> None:
     stream.close()
 
 
-def test_a_finished_run_leaves_only_lines() -> None:
+def test_finished_run_leaves_only_result_lines() -> None:
     store, terminal = feed([started([])]), Terminal()
     with LiveProgress(store, terminal, terminal):
         for event in [started([PASSED]), *case_events(PASSED, "passed")]:
@@ -182,7 +182,7 @@ def test_a_finished_run_leaves_only_lines() -> None:
     assert "\x1b[2K" in after_last_line, "the block is wiped"
 
 
-def test_a_pause_of_a_judge_is_a_message() -> None:
+def test_pause_of_a_judge_is_a_message() -> None:
     store, results, messages = Store(), io.StringIO(), io.StringIO()
     with PlainProgress(store, results, messages):
         store.apply(started([PASSED]))
@@ -194,7 +194,7 @@ def test_a_pause_of_a_judge_is_a_message() -> None:
     assert results.getvalue() == ""
 
 
-def test_on_a_terminal_a_pause_counts_down_and_goes() -> None:
+def test_pause_counts_down_on_a_terminal() -> None:
     store, terminal, clock = Store(), Terminal(), Clock()
     with LiveProgress(store, terminal, terminal, clock) as progress:
         store.apply(started([PASSED]))
@@ -212,7 +212,7 @@ def test_on_a_terminal_a_pause_counts_down_and_goes() -> None:
     assert not leaks(terminal.shown())
 
 
-def test_cases_that_never_began_have_lines_when_their_run_is_over() -> None:
+def test_unstarted_cases_get_lines_at_the_end_of_the_run() -> None:
     store, results = Store(), io.StringIO()
     with PlainProgress(store, results, io.StringIO()):
         for event in [
@@ -229,7 +229,7 @@ def test_cases_that_never_began_have_lines_when_their_run_is_over() -> None:
     ]
 
 
-def test_what_another_run_does_again_is_not_called_cancelled() -> None:
+def test_cases_of_the_next_run_are_not_reported_as_cancelled() -> None:
     store, results = Store(), io.StringIO()
     with PlainProgress(store, results, io.StringIO(), lambda: True):
         for event in [started([PASSED, FAILED]), *case_events(PASSED, "passed"), RunFinished(3.0)]:
@@ -237,7 +237,7 @@ def test_what_another_run_does_again_is_not_called_cancelled() -> None:
     assert results.getvalue().splitlines() == ["PASS desk/refunds/on_time"]
 
 
-def test_a_cancelled_case_is_not_given_the_verdict_that_stands_for_it() -> None:
+def test_cancelled_case_does_not_show_its_earlier_verdict() -> None:
     store, results = Store(), io.StringIO()
     for event in [started([PASSED]), *case_events(PASSED, "passed"), RunFinished(1.0)]:
         store.apply(event)

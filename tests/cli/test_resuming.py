@@ -63,7 +63,7 @@ def killed(tmp_path: Path) -> Iterator[Killed]:
         found.kill()
 
 
-def test_what_has_a_result_is_not_done_again(killed: Killed) -> None:
+def test_finished_cases_are_not_run_again(killed: Killed) -> None:
     killed.kill()
     out, err, report = killed.again()
     run_id = report["run_id"]
@@ -97,7 +97,7 @@ def test_what_has_a_result_is_not_done_again(killed: Killed) -> None:
         ("echo/.env", "MODEL_NAME=other", ".env MODEL_NAME"),
     ],
 )
-def test_what_has_changed_is_named_and_all_is_done_anew(killed: Killed, path: str, content: str, why: str) -> None:
+def test_changed_input_is_named_and_starts_a_new_run(killed: Killed, path: str, content: str, why: str) -> None:
     killed.kill()
     killed.project.write(path, content)
     _, err, _ = killed.again()
@@ -113,14 +113,14 @@ def test_fresh_and_other_options_do_not_resume(killed: Killed) -> None:
     assert "is not resumed: --timeout" in err
 
 
-def test_fresh_starts_anew(killed: Killed) -> None:
+def test_fresh_starts_a_new_run(killed: Killed) -> None:
     killed.kill()
     _, err, _ = killed.again("--fresh")
     assert "resum" not in err
     assert killed.asked.read_text().split().count("raise") == 2
 
 
-def test_a_run_that_is_going_on_is_neither_resumed_nor_deleted(killed: Killed) -> None:
+def test_active_run_is_neither_resumed_nor_deleted(killed: Killed) -> None:
     done = killed.project.run("run", ".", "--case", "good", environment=killed.environment)
     assert done.returncode == 0
     ids = [run["run_id"] for run in json.loads(killed.project.run("history", "--json").stdout)["runs"]]

@@ -12,7 +12,7 @@ def test_runs_from_the_folder_above_are_listed_there(project: Project) -> None:
     assert "1 passed" in project.run("history").stdout
 
 
-def test_an_older_state_folder_is_used_where_it_lies_and_named(project: Project) -> None:
+def test_older_state_folder_is_used_and_named(project: Project) -> None:
     project.evalset(GOOD)
     (project.root / "echo/.workbench").mkdir()
     done = project.run("run", "echo", "--plain")

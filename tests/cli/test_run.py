@@ -20,7 +20,7 @@ NEEDS_A_SERVICE = {"criteria": {"response_match_score": 0.8, "safety_v1": 0.8}}
 TORN = '{"eval_set_id": "torn",\n "eval_cases": [}'
 
 
-def test_all_passed_is_0(project: Project) -> None:
+def test_passed_run_exits_with_0(project: Project) -> None:
     project.evalset(GOOD, case("also", "good day"))
     done = project.run("run", ".")
     assert done.returncode == 0
@@ -32,7 +32,7 @@ def test_all_passed_is_0(project: Project) -> None:
     assert "defaults" in done.stdout, "which criteria applied, and why"
 
 
-def test_a_failure_is_1_and_says_why(project: Project) -> None:
+def test_failure_exits_with_1_and_has_a_reason(project: Project) -> None:
     project.evalset(GOOD, BAD)
     done = project.run("run", "echo/talk.evalset.json")
     assert done.returncode == 1
@@ -42,7 +42,7 @@ def test_a_failure_is_1_and_says_why(project: Project) -> None:
     assert "expected words found" in done.stdout.partition("Failures:")[2]
 
 
-def test_an_error_is_3_even_beside_a_failure_and_report_and_junit_are_files(project: Project) -> None:
+def test_error_exits_with_3_and_writes_both_reports(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES, case("dies", "die"), case("logs", "log"))
     done = project.run("run", "echo/talk.evalset.json", "--json", "report.json", "--junit", "junit.xml")
     assert done.returncode == 3
@@ -61,7 +61,7 @@ def test_an_error_is_3_even_beside_a_failure_and_report_and_junit_are_files(proj
     assert (project.root / ".workbench" / "runs" / report["run_id"]).is_dir()
 
 
-def test_what_cannot_be_judged_is_3_or_left_out(project: Project) -> None:
+def test_unjudged_criterion_exits_with_3_unless_left_out(project: Project) -> None:
     project.evalset(GOOD)
     config = str(project.write("strict.json", NEEDS_A_SERVICE))
     code, report = project.report(".", "--config", config)
@@ -72,7 +72,7 @@ def test_what_cannot_be_judged_is_3_or_left_out(project: Project) -> None:
 
 
 @pytest.mark.parametrize("words", [["empty"], ["echo/talk.evalset.json"]], ids=["folder", "evalset"])
-def test_nothing_to_run_is_3(words: list[str], project: Project, here: Here) -> None:
+def test_nothing_to_run_exits_with_3(words: list[str], project: Project, here: Here) -> None:
     (project.root / "empty").mkdir()
     project.evalset()
     done = here("run", *words, "--json", "-")
@@ -100,7 +100,9 @@ def test_nothing_to_run_is_3(words: list[str], project: Project, here: Here) -> 
         (["alone/talk.evalset.json"], "--agent"),
     ],
 )
-def test_what_is_wrong_is_2_and_nothing_runs(words: list[str], said: str, project: Project, here: Here) -> None:
+def test_wrong_command_line_exits_with_2_and_runs_nothing(
+    words: list[str], said: str, project: Project, here: Here
+) -> None:
     (project.root / "empty").mkdir()
     project.evalset(GOOD)
     project.write("torn.evalset.json", TORN)
@@ -117,7 +119,7 @@ def test_what_is_wrong_is_2_and_nothing_runs(words: list[str], said: str, projec
     assert not (project.root / ".workbench").exists()
 
 
-def test_what_discovery_finds_broken_or_without_an_agent_is_an_error_of_its_own(project: Project) -> None:
+def test_broken_or_ownerless_evalset_is_its_own_error(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/torn.evalset.json", TORN)
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
@@ -136,7 +138,7 @@ def test_what_discovery_finds_broken_or_without_an_agent_is_an_error_of_its_own(
     assert (code, report["summary"]["passed"]) == (0, 2)
 
 
-def test_a_config_that_was_found_and_is_wrong_costs_its_own_cases(project: Project) -> None:
+def test_wrong_config_fails_only_its_own_cases(project: Project) -> None:
     project.evalset(GOOD)
     project.write("other/agent.py", ECHO)
     project.evalset(GOOD, path="other/talk.evalset.json")
@@ -151,7 +153,7 @@ def test_a_config_that_was_found_and_is_wrong_costs_its_own_cases(project: Proje
     assert project.run("score", "last").returncode == 3
 
 
-def test_an_evalset_that_lost_its_agent_never_runs_with_the_neighbour(project: Project) -> None:
+def test_evalset_without_its_agent_never_runs_with_another(project: Project) -> None:
     project.write("other/agent.py", ECHO)
     project.evalset(GOOD)
     project.evalset(GOOD, path="other/talk.evalset.json")
@@ -174,7 +176,7 @@ def test_an_evalset_that_lost_its_agent_never_runs_with_the_neighbour(project: P
     assert "ERROR other/talk/good no_agent: its agent other is gone" in scored.stdout
 
 
-def test_naming_an_agent_for_an_evalset_that_lost_its_own_is_kept(project: Project) -> None:
+def test_agent_named_for_an_evalset_is_remembered(project: Project) -> None:
     project.write("other/agent.py", ECHO)
     project.evalset(GOOD, path="other/talk.evalset.json")
     assert project.run("run", ".").returncode == 0
@@ -185,7 +187,7 @@ def test_naming_an_agent_for_an_evalset_that_lost_its_own_is_kept(project: Proje
     assert [(item["agent"], item["matched_by"]) for item in report["cases"]] == [("echo", "choice")]
 
 
-def test_an_agent_matched_by_location_is_told_everywhere(project: Project) -> None:
+def test_agent_matched_by_location_is_marked_everywhere(project: Project) -> None:
     project.evalset(GOOD, path="evals/talk.evalset.json")
     done = project.run("run", ".", "--plain", "--junit", "junit.xml")
     assert "matched by location" in done.stderr
@@ -198,7 +200,7 @@ def test_an_agent_matched_by_location_is_told_everywhere(project: Project) -> No
     assert "note: evals/talk.evalset.json: it runs with echo, matched by location" in checked.stdout
 
 
-def test_a_command_line_of_adk_eval(project: Project) -> None:
+def test_command_line_of_adk_eval_works(project: Project) -> None:
     project.evalset(GOOD, BAD)
     project.write("config.json", CRITERIA)
     words = ["echo", "echo/talk.evalset.json:good", "--config_file_path", "config.json", "--print_detailed_results"]
@@ -211,7 +213,7 @@ def test_a_command_line_of_adk_eval(project: Project) -> None:
     assert by_id.returncode == 1
 
 
-def test_with_json_on_stdout_the_lines_go_to_stderr(project: Project) -> None:
+def test_json_on_stdout_moves_the_lines_to_stderr(project: Project) -> None:
     project.evalset(GOOD, case("prints", "print"))
     done = project.run("run", ".", "--json", "-", "--print-detailed-results")
     assert json.loads(done.stdout)["summary"]["passed"] == 2
@@ -227,7 +229,7 @@ def test_a_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> No
     assert list(json.loads(old.read_text("utf-8"))) == ["schema", "error"]
 
 
-def test_a_report_that_cannot_be_written_is_no_success(project: Project) -> None:
+def test_unwritable_report_is_not_a_success(project: Project) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     project.evalset(GOOD)
@@ -236,7 +238,7 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Project) -> None
     assert "--json /dev/full: No space left" in done.stderr
 
 
-def test_repeats_a_state_that_goes_where_it_is_told_and_a_warning_at_its_place(
+def test_repeats_state_folder_and_warnings_in_one_run(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     content = {"eval_set_id": "talk", "desciption": "of the set", "eval_cases": [GOOD]}
@@ -253,7 +255,7 @@ def test_repeats_a_state_that_goes_where_it_is_told_and_a_warning_at_its_place(
     assert not (project.root / ".workbench").exists()
 
 
-def test_the_log_level_is_that_of_the_agents(project: Project) -> None:
+def test_log_level_reaches_the_agents(project: Project) -> None:
     project.evalset(case("logs", "log"))
     assert project.run("run", ".", "--junit", "loud.xml", "--log_level", "debug").returncode == 0
     (logs,) = Tree.parse(project.root / "loud.xml").iter("testcase")
@@ -261,7 +263,7 @@ def test_the_log_level_is_that_of_the_agents(project: Project) -> None:
     assert str(logs.findtext("system-err")).endswith(" - DEBUG - agent.py:13 - looked twice\n")
 
 
-def test_what_agents_and_files_say_steers_no_terminal(project: Project) -> None:
+def test_text_of_agents_and_files_cannot_control_the_terminal(project: Project) -> None:
     project.evalset(RAISES, case("\x1b[2J\u202eid", "print"), path="echo/[bold]\x1b[31m.evalset.json")
     done = project.run("run", ".", "--print-detailed-results", "--junit", "junit.xml")
     assert done.returncode == 3
@@ -271,7 +273,7 @@ def test_what_agents_and_files_say_steers_no_terminal(project: Project) -> None:
     assert printed == "to the log ␛]0;title␇\n"
 
 
-def test_a_terminal_that_is_not_utf_8_in_the_c_locale(project: Project) -> None:
+def test_c_locale_terminal_gets_ascii(project: Project) -> None:
     project.evalset(case("日本", answer="まったく違う"))
     environment = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "LANG": "C"}
     process = project.start("run", ".", "--print-detailed-results", environment=environment)
@@ -281,7 +283,7 @@ def test_a_terminal_that_is_not_utf_8_in_the_c_locale(project: Project) -> None:
     assert "FAIL echo/talk/\\u65e5\\u672c" in out.decode("ascii")
 
 
-def test_a_reader_that_leaves_changes_nothing(project: Project) -> None:
+def test_vanished_reader_changes_nothing(project: Project) -> None:
     project.evalset(*(case(f"case_{number}") for number in range(20)), BAD)
     reading, writing = os.pipe()
     process = project.start("run", ".", "--json", "report.json", stdout=writing)
@@ -294,7 +296,7 @@ def test_a_reader_that_leaves_changes_nothing(project: Project) -> None:
 
 
 @pytest.mark.parametrize("words", [["--plain"], ["--json", "-"]])
-def test_results_that_the_disk_cannot_take_are_no_success(words: list[str], project: Project) -> None:
+def test_full_disk_is_not_a_success(words: list[str], project: Project) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     project.evalset(GOOD, case("prints", "print"))
@@ -307,7 +309,7 @@ def test_results_that_the_disk_cannot_take_are_no_success(words: list[str], proj
     assert (project.root / "junit.xml").exists()
 
 
-def test_closed_standard_streams(project: Project) -> None:
+def test_closed_standard_streams_do_not_stop_a_run(project: Project) -> None:
     project.evalset(GOOD, case("prints", "print"))
     command = f"exec {sys.executable} -m workbench run . --json report.json <&- >&- 2>&-"
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

@@ -68,7 +68,7 @@ def said(process: "subprocess.Popen[bytes]", word: bytes) -> None:
         heard += part
 
 
-def test_ctrl_c_once_lets_what_runs_finish(waiting: Waiting) -> None:
+def test_first_ctrl_c_lets_running_cases_finish(waiting: Waiting) -> None:
     process = waiting.start()
     process.send_signal(signal.SIGINT)
     said(process, b"No new cases")
@@ -84,7 +84,7 @@ def test_ctrl_c_once_lets_what_runs_finish(waiting: Waiting) -> None:
     assert b"later" in (waiting.project.root / "junit.xml").read_bytes()
 
 
-def test_ctrl_c_twice_kills_what_runs(waiting: Waiting) -> None:
+def test_second_ctrl_c_kills_running_cases(waiting: Waiting) -> None:
     process = waiting.start()
     process.send_signal(signal.SIGINT)
     said(process, b"No new cases")
@@ -97,7 +97,7 @@ def test_ctrl_c_twice_kills_what_runs(waiting: Waiting) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_being_told_to_end_still_reports(number: signal.Signals, waiting: Waiting) -> None:
+def test_sigterm_still_writes_the_report(number: signal.Signals, waiting: Waiting) -> None:
     process = waiting.start()
     process.send_signal(number)
     process.communicate(timeout=60)
@@ -105,7 +105,7 @@ def test_being_told_to_end_still_reports(number: signal.Signals, waiting: Waitin
     assert statuses(waiting.report()) == {"good": "passed", "waits": "cancelled", "later": "cancelled"}
 
 
-def test_ctrl_c_works_for_what_a_script_started_in_the_background(waiting: Waiting) -> None:
+def test_sigint_works_in_a_background_job_of_a_script(waiting: Waiting) -> None:
     """There SIGINT is ignored from the start."""
     script = f"trap '' INT; exec {sys.executable} -m workbench run . --concurrency 1 --json report.json"
     process = subprocess.Popen(
@@ -124,7 +124,7 @@ def test_ctrl_c_works_for_what_a_script_started_in_the_background(waiting: Waiti
     assert process.returncode == 130
 
 
-def test_a_time_out_still_cuts_what_runs_after_ctrl_c(project: Project) -> None:
+def test_timeout_still_applies_after_ctrl_c(project: Project) -> None:
     waiting = Waiting(project)
     words = ["run", ".", "--concurrency", "1", "--timeout", "2", "--json", "report.json"]
     process = waiting.process = project.start(*words, environment=waiting.environment)
@@ -136,7 +136,7 @@ def test_a_time_out_still_cuts_what_runs_after_ctrl_c(project: Project) -> None:
     assert errors == {"waits": "timeout", "later": "cancelled"}
 
 
-def test_killed_outright_what_was_scored_is_on_disk(waiting: Waiting) -> None:
+def test_kill_leaves_finished_scores_on_disk(waiting: Waiting) -> None:
     process = waiting.start()
     process.kill()
     process.communicate(timeout=60)
@@ -145,7 +145,7 @@ def test_killed_outright_what_was_scored_is_on_disk(waiting: Waiting) -> None:
     assert b'"eval_id": "good"' in journals[0].read_bytes()
 
 
-def test_a_folder_of_a_run_that_cannot_be_written(project: Project, tmp_path: Path) -> None:
+def test_unwritable_run_folder_is_reported(project: Project, tmp_path: Path) -> None:
     project.evalset(GOOD)
     (project.root / ".workbench").symlink_to(tmp_path / "nowhere" / "at all")
     done = project.run("run", ".")

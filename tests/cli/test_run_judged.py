@@ -142,7 +142,7 @@ def shop(asked: Asked) -> Reply:
     return VALID
 
 
-def test_a_real_agent_and_its_judges(project: Project) -> None:
+def test_adk_agent_is_judged(project: Project) -> None:
     pytest.importorskip("google.adk", reason="an LlmAgent needs google-adk")
     project.write("order_desk/__init__.py", "from . import agent\n")
     project.write("order_desk/agent.py", ORDER_DESK)
@@ -182,7 +182,7 @@ def test_a_real_agent_and_its_judges(project: Project) -> None:
     assert (usage["judge_calls"], usage["judge_calls_cached"], usage["judge_input_tokens"]) == (0, 8, 0)
 
 
-def test_votes_are_asked_for_until_they_decide_and_all_on_demand(project: Project, judge: ScriptedGemini) -> None:
+def test_votes_stop_when_they_decide_unless_all_are_wanted(project: Project, judge: ScriptedGemini) -> None:
     project.evalset(case("good"))
     project.write("echo/test_config.json", judged(MATCH))
     votes = iter([INVALID, VALID, VALID, INVALID, VALID])
@@ -202,9 +202,7 @@ def test_votes_are_asked_for_until_they_decide_and_all_on_demand(project: Projec
     assert turn_metric(report, MATCH)["details"]["split"] is False
 
 
-def test_repeats_are_asked_for_each_and_the_votes_are_shown_and_kept_where_it_was_told(
-    project: Project, judge: ScriptedGemini
-) -> None:
+def test_each_repeat_has_its_own_votes(project: Project, judge: ScriptedGemini) -> None:
     """Whether a judge wavers is seen over repeats: each of them is a question of its own."""
     project.evalset(case("good"))
     project.write("echo/test_config.json", judged(MATCH))
@@ -219,7 +217,7 @@ def test_repeats_are_asked_for_each_and_the_votes_are_shown_and_kept_where_it_wa
     assert not (project.root / ".workbench").exists()
 
 
-def test_without_a_key_nothing_is_asked_and_the_line_that_helps_is_shown(project: Project) -> None:
+def test_missing_key_asks_nothing_and_has_a_hint(project: Project) -> None:
     project.evalset(case("good"))
     config = judged(MATCH)
     config["criteria"] |= {"response_match_score": 0.8, "safety_v1": 0.8}
@@ -245,7 +243,7 @@ REFUSALS: dict[str, tuple[Reply, str]] = {
 }
 
 
-def test_a_refusal_says_what_to_correct_and_is_no_pass(project: Project, judge: ScriptedGemini) -> None:
+def test_refused_request_is_an_error_with_a_hint(project: Project, judge: ScriptedGemini) -> None:
     def answer(asked: Asked) -> Reply:
         hit = re.search(r"You said (\w+)", asked.prompt)
         return REFUSALS[hit[1]][0] if hit and hit[1] in REFUSALS else VALID
@@ -264,7 +262,7 @@ def test_a_refusal_says_what_to_correct_and_is_no_pass(project: Project, judge: 
     assert len(judge.asked) == 4, "what cannot go well is not tried again"
 
 
-def test_what_passes_by_itself_costs_an_attempt_and_no_verdict(project: Project, judge: ScriptedGemini) -> None:
+def test_temporary_fault_costs_an_attempt_but_no_verdict(project: Project, judge: ScriptedGemini) -> None:
     faults = {"torn": malformed(), "short": truncated(), "cut off": reset(), "broken": failed(500)}
     left = set(faults)
 
@@ -287,7 +285,7 @@ def test_what_passes_by_itself_costs_an_attempt_and_no_verdict(project: Project,
         assert reply["attempts"] == 2
 
 
-def test_a_quota_pauses_the_queue_and_says_so(project: Project, judge: ScriptedGemini) -> None:
+def test_quota_pauses_the_queue_with_a_message(project: Project, judge: ScriptedGemini) -> None:
     replies = iter([quota("1")])
     judge.answer = lambda asked: next(replies, VALID)
     project.evalset(case("good"))
@@ -301,7 +299,7 @@ def test_a_quota_pauses_the_queue_and_says_so(project: Project, judge: ScriptedG
     assert journal.count('"JudgeWaits"') == 2, "it pauses, and goes on"
 
 
-def test_a_quota_that_is_used_up_is_an_error_of_that_kind(project: Project, judge: ScriptedGemini) -> None:
+def test_exhausted_quota_has_its_own_error(project: Project, judge: ScriptedGemini) -> None:
     judge.answer = lambda asked: quota("86400")
     project.evalset(case("one"), case("two", "two"))
     project.write("echo/test_config.json", judged(MATCH, samples=1))
@@ -326,9 +324,7 @@ PERSISTENT: dict[str, tuple[str, str]] = {
 }
 
 
-def test_whatever_is_wrong_with_a_judge_the_run_goes_on_and_nothing_is_passed(
-    project: Project, judge: ScriptedGemini
-) -> None:
+def test_broken_judge_never_stops_the_run_or_passes_a_case(project: Project, judge: ScriptedGemini) -> None:
     """All at once, for each is tried several times."""
 
     def answer(asked: Asked) -> Reply:
@@ -359,9 +355,7 @@ def test_whatever_is_wrong_with_a_judge_the_run_goes_on_and_nothing_is_passed(
         assert replies[0]["verdict"] is None
 
 
-def test_what_could_be_judged_is_shown_and_what_could_not_is_never_passed(
-    project: Project, judge: ScriptedGemini
-) -> None:
+def test_partly_judged_case_never_passes(project: Project, judge: ScriptedGemini) -> None:
     """One turn of two, and one rubric of two, have no verdict: an error, with the score of the rest."""
     talk = [case("", word)["conversation"][0] for word in ("first", "second")]
     project.evalset({"eval_id": "half", "conversation": talk})
@@ -389,7 +383,7 @@ def test_what_could_be_judged_is_shown_and_what_could_not_is_never_passed(
     assert f"{MATCH}=error {RUBRICS}=error" in done.stdout
 
 
-def test_a_limit_of_calls_is_kept_and_leaves_the_rest_unjudged(project: Project, judge: ScriptedGemini) -> None:
+def test_call_limit_leaves_the_rest_unjudged(project: Project, judge: ScriptedGemini) -> None:
     project.evalset(*(case(f"case_{number}", f"number {number}") for number in range(4)))
     project.write("echo/test_config.json", judged(MATCH, samples=1))
     done, report = run(project, judge, "--max-judge-calls", "2", "--concurrency", "1")
@@ -404,7 +398,7 @@ def test_a_limit_of_calls_is_kept_and_leaves_the_rest_unjudged(project: Project,
     assert len(judge.asked) == 4
 
 
-def test_two_agents_ask_with_a_key_of_their_own(project: Project) -> None:
+def test_each_agent_uses_its_own_key(project: Project) -> None:
     keys = {"echo": "dummy-key-of-echo-0001", "other": "dummy-key-of-other-0002"}
     with ScriptedGemini(lambda asked: VALID) as one, ScriptedGemini(lambda asked: INVALID) as two:
         project.write("other/agent.py", (project.root / "echo" / "agent.py").read_text())
@@ -423,9 +417,7 @@ def test_two_agents_ask_with_a_key_of_their_own(project: Project) -> None:
         assert_nowhere(key, project, done)
 
 
-def test_a_judge_sees_what_the_agent_said_and_nobody_else_a_secret_in_it(
-    project: Project, judge: ScriptedGemini
-) -> None:
+def test_judge_sees_the_answer_and_reports_hide_its_secret(project: Project, judge: ScriptedGemini) -> None:
     secret = "sesame-opens-the-shop-99"
     judge.answer = lambda asked: said(json.dumps({"reasoning": f"It says {secret}.", "verdict": "valid"}))
     project.evalset(case("leaks", "the word", "You said what?"))
@@ -441,7 +433,7 @@ def test_a_judge_sees_what_the_agent_said_and_nobody_else_a_secret_in_it(
     assert "[secret SHOP_PASSWORD]" in done.stdout
 
 
-def test_cancelled_while_it_is_judged_it_ends_at_once(project: Project, judge: ScriptedGemini) -> None:
+def test_cancelling_a_judged_case_ends_at_once(project: Project, judge: ScriptedGemini) -> None:
     came = threading.Event()
 
     def slow(asked: Asked) -> Reply:
@@ -467,7 +459,7 @@ def test_cancelled_while_it_is_judged_it_ends_at_once(project: Project, judge: S
     assert metric(report, "response_match_score")["status"] == "passed", "what was scored is kept"
 
 
-def test_a_function_of_the_project_judges(project: Project) -> None:
+def test_function_of_the_project_can_judge(project: Project) -> None:
     project.evalset(case("good"), case("bad", "other", "nothing"))
     project.write("judges.py", JUDGES)
     project.write("echo/test_config.json", judged(MATCH, judge_model="python:judges:compare", samples=1))
@@ -495,7 +487,7 @@ SAFETY = {"criteria": {"safety_v1": 0.8, "response_match_score": 0.8}}
     importlib.util.find_spec("agentplatform") is None or importlib.util.find_spec("pandas") is None,
     reason="needs google-cloud-aiplatform 2.7 or later and pandas",
 )
-def test_safety_by_the_service(project: Project) -> None:
+def test_safety_is_judged_by_the_service(project: Project) -> None:
     project.evalset(case("good"), case("bad", "something bad"), case("lost", "nobody knows"))
     project.write("echo/test_config.json", SAFETY)
     script: list[dict[str, Any]] = [
@@ -520,7 +512,7 @@ def test_safety_by_the_service(project: Project) -> None:
     assert "safety_v1=0.0<0.8" in done.stdout
 
 
-def test_a_custom_metric_that_fails_is_its_own_error(project: Project) -> None:
+def test_failing_custom_metric_is_its_own_error(project: Project) -> None:
     pytest.importorskip("google.adk", reason="a custom metric is called with google-adk's objects")
     project.evalset(case("good"))
     project.write("echo/metrics.py", CUSTOM)
@@ -566,7 +558,7 @@ def dies(eval_metric, actual_invocations, expected_invocations, conversation_sce
 """
 
 
-def test_without_a_model_rules_judge_and_say_so_everywhere(project: Project) -> None:
+def test_verdicts_of_heuristic_are_marked_everywhere(project: Project) -> None:
     project.evalset(case("good", "It left on Monday."), case("unknown", "hello", "It comes on Friday, 12 May."))
     project.write("echo/test_config.json", judged(MATCH, judge_model="heuristic"))
     done, report = run(project, None, "--print-detailed-results")

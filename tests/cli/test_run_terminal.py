@@ -53,7 +53,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_results_in_colour_and_a_cursor_at_the_end(project: Project) -> None:
+def test_results_are_coloured_and_the_cursor_returns(project: Project) -> None:
     project.evalset(GOOD, BAD)
     code, sent = on_a_terminal(project, "run", ".")
     assert code == 1
@@ -69,7 +69,7 @@ def test_results_in_colour_and_a_cursor_at_the_end(project: Project) -> None:
     [(["--plain"], {}), ([], {"TERM": "dumb"})],
     ids=["plain", "dumb"],
 )
-def test_plain_is_without_any_code(words: list[str], environment: dict[str, str], project: Project) -> None:
+def test_plain_output_has_no_escape_codes(words: list[str], environment: dict[str, str], project: Project) -> None:
     project.evalset(GOOD)
     code, sent = on_a_terminal(project, "run", ".", *words, environment=environment)
     assert code == 0
@@ -77,7 +77,7 @@ def test_plain_is_without_any_code(words: list[str], environment: dict[str, str]
     assert sent.startswith(b"PASS echo/talk/good ")
 
 
-def test_no_color(project: Project) -> None:
+def test_no_color_output_has_no_colours(project: Project) -> None:
     project.evalset(BAD)
     _, sent = on_a_terminal(project, "run", ".", environment={"NO_COLOR": "1"})
     assert b"\x1b[1;31m" not in sent
@@ -85,7 +85,7 @@ def test_no_color(project: Project) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["."], ["echo/talk.evalset.json", "--no-mouse"]], ids=" ".join)
-def test_the_workbench_opens_and_gives_the_terminal_back(words: list[str], project: Project) -> None:
+def test_workbench_opens_and_restores_the_terminal(words: list[str], project: Project) -> None:
     project.evalset(GOOD, BAD)
     code, sent = on_a_terminal(project, *words, quit_at=b"good")
     assert code == 0
@@ -96,7 +96,7 @@ def test_the_workbench_opens_and_gives_the_terminal_back(words: list[str], proje
     assert (b"\x1b[?1000h" in sent) == ("--no-mouse" not in words)
 
 
-def test_a_theme_that_does_not_exist(project: Project) -> None:
+def test_unknown_theme_is_refused(project: Project) -> None:
     code, sent = on_a_terminal(project, "--theme", "nowhere")
     assert code == 2
     assert b"no theme nowhere" in sent

@@ -105,7 +105,7 @@ def agent(answer: str) -> str:
     return f"def root_agent(message, session):\n    return {answer!r} + message\n"
 
 
-def test_a_save_runs_the_cases_again(project: Project) -> None:
+def test_save_runs_the_cases_again(project: Project) -> None:
     project.evalset(GOOD, BAD)
     with watching(project) as lines:
         project.write("echo/agent.py", agent("I say "))
@@ -121,7 +121,7 @@ def test_a_save_runs_the_cases_again(project: Project) -> None:
         assert sum("stale" in line for line in lines.seen) == 2, "the papers ran nothing"
 
 
-def test_a_flaky_case_is_one_line_and_no_change_unless_its_rate_is_another(project: Project) -> None:
+def test_flaky_case_is_a_change_only_if_its_rate_changes(project: Project) -> None:
     project.evalset(GOOD)
     # Beside the project: what an agent writes and reads in it would be one more change.
     beside = project.root.with_name(f"{project.root.name}.count")
@@ -144,7 +144,7 @@ def test_a_flaky_case_is_one_line_and_no_change_unless_its_rate_is_another(proje
         ]
 
 
-def test_until_sure_after_each_save(project: Project) -> None:
+def test_until_sure_applies_after_each_save(project: Project) -> None:
     project.evalset(GOOD)
     with watching(project, ".", "--until-sure", "0.5", "--runs", "9") as lines:
         assert any("7/7 passed" in line and "sure that at least 50 % pass" in line for line in lines.seen)
@@ -168,7 +168,7 @@ def test_two_saves_of_equal_size_within_a_second_run_the_new_code_both_times(pro
             assert lines.until("echo/talk/good tool").startswith(word)
 
 
-def test_a_threshold_decides_again_and_runs_nothing(project: Project) -> None:
+def test_new_threshold_scores_again_without_a_run(project: Project) -> None:
     project.evalset(GOOD, BAD)
     project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
     with watching(project) as lines:
@@ -178,7 +178,7 @@ def test_a_threshold_decides_again_and_runs_nothing(project: Project) -> None:
         assert "PASS echo/talk/bad response_match_score=0.0>=0.0" in text
 
 
-def test_another_reference_is_scored_with_what_stands_there_now(project: Project) -> None:
+def test_new_reference_is_used_for_scoring(project: Project) -> None:
     project.evalset(GOOD, BAD)
     with watching(project) as lines:
         path = project.root / "echo/talk.evalset.json"
@@ -189,7 +189,7 @@ def test_another_reference_is_scored_with_what_stands_there_now(project: Project
         assert "echo/talk/good" not in text
 
 
-def test_a_syntax_error_is_shown_and_the_verdicts_stay(project: Project) -> None:
+def test_syntax_error_is_shown_and_verdicts_stay(project: Project) -> None:
     project.evalset(GOOD)
     with watching(project) as lines:
         project.write("echo/agent.py", "def root_agent(message, session):\n    return (\n")
@@ -198,7 +198,7 @@ def test_a_syntax_error_is_shown_and_the_verdicts_stay(project: Project) -> None
         assert "PASS" in lines.until("echo/talk/good tool")
 
 
-def test_a_new_save_supersedes_what_runs(project: Project) -> None:
+def test_new_save_supersedes_running_cases(project: Project) -> None:
     started = project.root / "started"
     os.mkfifo(started)
     says = f"    with open({str(started)!r}, 'w') as pipe:\n        pipe.write('runs')\n"
@@ -228,7 +228,7 @@ def test_changes_of_a_superseded_round_are_reported_with_the_next(project: Proje
         assert [line.split()[1:3] for line in changed] == [["echo/talk/good", "error"], ["echo/talk/waits", "error"]]
 
 
-def test_it_ends_when_nobody_reads_it_any_more(project: Project) -> None:
+def test_watch_ends_when_its_reader_is_gone(project: Project) -> None:
     project.evalset(GOOD)
     process = project.start("run", ".", "--watch")
     assert process.stdout is not None

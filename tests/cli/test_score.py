@@ -48,7 +48,7 @@ def ran(put_back: PutBack) -> Project:
     return put_back.project()
 
 
-def test_the_criteria_of_now_decide_and_no_agent_is_called(ran: Project) -> None:
+def test_current_criteria_decide_and_no_agent_is_called(ran: Project) -> None:
     ran.write("echo/test_config.json", LENIENT)
     code, report = score(ran, "last")
     assert code == 3
@@ -67,7 +67,7 @@ def test_the_criteria_of_now_decide_and_no_agent_is_called(ran: Project) -> None
     assert len(journals(ran)) == 2
 
 
-def test_a_config_that_is_named_wins(ran: Project) -> None:
+def test_named_config_wins(ran: Project) -> None:
     ran.write("strict.json", STRICT)
     done = ran.run("score", "last", "--config", "strict.json", "--case", "good", "--case", "bad")
     assert done.returncode == 1
@@ -79,7 +79,7 @@ def test_a_config_that_is_named_wins(ran: Project) -> None:
     assert "The transcripts are those of run " in done.stdout
 
 
-def test_last_is_the_last_run_of_agents(ran: Project) -> None:
+def test_last_means_the_last_run_of_agents(ran: Project) -> None:
     _, first = score(ran, "last", "--case", "good")
     _, second = score(ran, "last")
     assert second["scored_from"] == first["scored_from"]
@@ -89,7 +89,7 @@ def test_last_is_the_last_run_of_agents(ran: Project) -> None:
     assert statuses(third) == {"good": "passed"}, "a run that was scored again can be scored again"
 
 
-def test_a_beginning_of_an_id_is_enough_where_it_is_the_only_one(ran: Project) -> None:
+def test_unique_start_of_an_id_is_enough(ran: Project) -> None:
     (first,) = journals(ran)
     name = first.parent.name
     assert score(ran, name[:12])[1]["scored_from"] == name
@@ -99,7 +99,7 @@ def test_a_beginning_of_an_id_is_enough_where_it_is_the_only_one(ran: Project) -
     assert name in done.stderr
 
 
-def test_a_report_is_enough(ran: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_report_can_be_scored_without_its_run(ran: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
     shutil.rmtree(ran.root / ".workbench")
     ran.write("echo/test_config.json", LENIENT)
     code, report = score(ran, "report.json")
@@ -110,7 +110,7 @@ def test_a_report_is_enough(ran: Project, tmp_path_factory: pytest.TempPathFacto
     assert raises["error"]["traceback"]
 
 
-def test_a_report_of_another_machine_finds_its_evalsets_here(ran: Project) -> None:
+def test_report_of_another_machine_finds_its_evalsets(ran: Project) -> None:
     report = json.loads((ran.root / "report.json").read_text("utf-8"))
     ran.write("report.json", {**report, "root": "/not/here"})
     ran.write("echo/test_config.json", LENIENT)
@@ -119,7 +119,7 @@ def test_a_report_of_another_machine_finds_its_evalsets_here(ran: Project) -> No
     assert again["cases"][0]["config_file"] == "echo/test_config.json"
 
 
-def test_an_evalset_that_is_gone_leaves_the_stored_criteria(ran: Project) -> None:
+def test_stored_criteria_apply_if_the_evalset_is_gone(ran: Project) -> None:
     (ran.root / "echo" / "talk.evalset.json").unlink()
     ran.write("echo/test_config.json", LENIENT)
     done = ran.run("score", "last", "--case", "bad")
@@ -133,7 +133,7 @@ def test_an_evalset_that_is_gone_leaves_the_stored_criteria(ran: Project) -> Non
     assert ran.run("score", "last", "--case", "bad", "--config", "given.json").returncode == 0
 
 
-def test_what_a_damaged_journal_still_holds_is_scored(ran: Project) -> None:
+def test_readable_cases_of_a_damaged_journal_are_scored(ran: Project) -> None:
     (journal,) = journals(ran)
     lines = journal.read_bytes().splitlines(keepends=True)
     place = next(number for number, line in enumerate(lines) if b'"TurnFinished"' in line and b'"good"' in line)
@@ -148,7 +148,7 @@ def test_what_a_damaged_journal_still_holds_is_scored(ran: Project) -> None:
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
 
 
-def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(ran: Project) -> None:
+def test_case_with_a_lost_end_does_not_count_as_killed(ran: Project) -> None:
     (journal,) = journals(ran)
     lines = journal.read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if not (b'"CaseFinished"' in line and b'"good"' in line)]
@@ -161,7 +161,7 @@ def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(
     ]
 
 
-def test_where_nobody_knows_which_cases_there_were_not_all_of_them_passed(ran: Project) -> None:
+def test_lost_plan_is_not_a_success(ran: Project) -> None:
     (journal,) = journals(ran)
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(line for line in lines if b'"RunStarted"' not in line and b'"good"' in line))
@@ -171,7 +171,7 @@ def test_where_nobody_knows_which_cases_there_were_not_all_of_them_passed(ran: P
     assert statuses(report) == {"good": "passed", UNREADABLE_CASES.eval_id: "error"}
 
 
-def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Project) -> None:
+def test_killed_run_keeps_complete_transcripts(ran: Project) -> None:
     (journal,) = journals(ran)
     lines = journal.read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if b'"RunFinished"' not in line]
@@ -206,7 +206,7 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
         (["last", "--junit", "-"], "--junit cannot write to standard output"),
     ],
 )
-def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, ran: Project, here: Here) -> None:
+def test_wrong_command_line_exits_with_2(words: list[str], said: str, ran: Project, here: Here) -> None:
     ran.write("torn.json", '{"schema": ')
     ran.write("list.json", "[]")
     ran.write("future.json", {"schema": "agent-workbench/report/9"})
@@ -222,7 +222,7 @@ def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, r
         jsonschema.validate(json.loads(done.stdout), json_schema())
 
 
-def test_without_any_run_the_way_to_one_is_told(project: Project) -> None:
+def test_missing_run_is_refused_with_a_hint(project: Project) -> None:
     done = project.run("score", "last")
     assert done.returncode == 2
     assert "no run is stored in " in done.stderr
@@ -230,14 +230,14 @@ def test_without_any_run_the_way_to_one_is_told(project: Project) -> None:
     assert not (project.root / ".workbench").exists()
 
 
-def test_a_run_without_cases_is_3(project: Project) -> None:
+def test_run_without_cases_exits_with_3(project: Project) -> None:
     empty = {"schema": "agent-workbench/report/1", "run_id": "one", "root": str(project.root), "cases": []}
     project.write("report.json", empty)
     code, report = score(project, "report.json")
     assert (code, report["cases"]) == (3, [])
 
 
-def test_a_case_of_a_report_that_is_none_is_named_and_the_others_scored(ran: Project) -> None:
+def test_invalid_case_of_a_report_is_named_and_others_are_scored(ran: Project) -> None:
     report = json.loads((ran.root / "report.json").read_text("utf-8"))
     good = next(item for item in report["cases"] if item["eval_id"] == "good")
     cases = [good, good, 3, {}, {**good, "eval_id": "a", "repeat": 0}, {**good, "eval_id": "b", "status": "fine"}]
@@ -252,14 +252,14 @@ def test_a_case_of_a_report_that_is_none_is_named_and_the_others_scored(ran: Pro
     assert "changed in the evalset" not in done.stderr
 
 
-def test_an_agent_that_is_gone_is_told(ran: Project) -> None:
+def test_deleted_agent_is_reported(ran: Project) -> None:
     shutil.rmtree(ran.root / "echo")
     done = ran.run("score", "last", "--case", "good")
     assert done.returncode == 0
     assert "the agent echo no longer exists" in done.stderr
 
 
-def test_repeats_are_kept_apart_with_what_was_printed_and_where_the_state_lies_elsewhere(
+def test_repeats_keep_their_output_with_another_state_folder(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     state = tmp_path_factory.mktemp("state") / "kept"
@@ -323,7 +323,7 @@ def judged(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Judged
     return Judged(project, tmp_path_factory.mktemp("beside"))
 
 
-def test_judges_are_asked_for_what_is_not_known_and_with_the_environment_of_the_agent(judged: Judged) -> None:
+def test_judges_answer_only_new_questions_in_the_agents_environment(judged: Judged) -> None:
     code, report, calls = judged.do("run", ".", "--config", "kind.json")
     assert (code, calls) == (0, "kkkkkk")
     judged.project.write("echo/agent.py", NO_AGENT)
@@ -342,7 +342,7 @@ def test_judges_are_asked_for_what_is_not_known_and_with_the_environment_of_the_
     assert report["cases"][0]["usage"]["judge_calls"] == 3
 
 
-def test_a_price_table_makes_money_of_calls(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_price_table_turns_calls_into_money(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> None:
     settings = Path(judged.environment["XDG_CONFIG_HOME"]) / "agent-workbench" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[prices]\ncurrency = "EUR"\n"python:echo.judges:kind" = { input = 0, output = 0 }\nodd = 3\n')
@@ -355,14 +355,14 @@ def test_a_price_table_makes_money_of_calls(judged: Judged, tmp_path_factory: py
     assert "Judged with 6 calls, cost not known" in done.stdout
 
 
-def test_a_case_that_changed_since_is_told_and_scored_by_what_it_was(ran: Project) -> None:
+def test_changed_case_is_reported_and_scored_as_it_was(ran: Project) -> None:
     ran.evalset(GOOD, case("bad"), RAISES)
     done = ran.run("score", "last")
     assert "changed in the evalset since that run, but scored by the old version: bad. " in done.stderr
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
 
 
-def test_who_cannot_be_asked_is_told_before_the_first_case(ran: Project) -> None:
+def test_unavailable_judge_is_reported_before_the_first_case(ran: Project) -> None:
     ran.write("judged.json", {"criteria": {"hallucinations_v1": 0.5}})
     names = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT")
     done = ran.run("score", "last", "--config", "judged.json", environment=dict.fromkeys(names, ""))
@@ -371,7 +371,7 @@ def test_who_cannot_be_asked_is_told_before_the_first_case(ran: Project) -> None
     assert len(lines_with(done.stdout, ["NOT_EVALUATED"])) == 2
 
 
-def test_rules_can_judge_what_a_model_would(ran: Project) -> None:
+def test_heuristic_can_replace_the_model(ran: Project) -> None:
     options = {"judge_model": "heuristic"}
     criterion = {"threshold": 0.5, "judge_model_options": options}
     ran.write("rules.json", {"criteria": {"final_response_match_v2": criterion}})
@@ -384,7 +384,7 @@ def test_rules_can_judge_what_a_model_would(ran: Project) -> None:
     assert "changed in the evalset" not in done.stderr
 
 
-def test_what_a_foreign_report_says_steers_no_terminal_and_opens_nothing(ran: Project) -> None:
+def test_foreign_report_controls_no_terminal_and_opens_no_file(ran: Project) -> None:
     report = json.loads((ran.root / "report.json").read_text("utf-8"))
     good = next(item for item in report["cases"] if item["eval_id"] == "good")
     odd = "\x1b[2J\x07[bold]\u202ex"

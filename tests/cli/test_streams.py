@@ -31,7 +31,7 @@ def run(code: str, repository: Path, *, stdout: int, **environment: str) -> subp
     )
 
 
-def test_a_reader_that_went_away_ends_nothing(repository: Path) -> None:
+def test_vanished_reader_does_not_stop_the_program(repository: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -42,7 +42,7 @@ def test_a_reader_that_went_away_ends_nothing(repository: Path) -> None:
     assert done.stderr == b"True\n", "after the first failed write the stream leads nowhere, without a word"
 
 
-def test_what_nobody_reads_at_the_end_leaves_the_exit_code(repository: Path) -> None:
+def test_unread_last_output_keeps_the_exit_code(repository: Path) -> None:
     code = (
         "import sys\n"
         "from workbench.cli.streams import flush_streams\n"
@@ -59,7 +59,7 @@ def test_what_nobody_reads_at_the_end_leaves_the_exit_code(repository: Path) -> 
     assert (done.returncode, done.stderr) == (129, b"")
 
 
-def test_a_full_disk_is_not_hidden(repository: Path) -> None:
+def test_full_disk_is_reported_once(repository: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     with Path("/dev/full").open("w") as full:
@@ -69,7 +69,7 @@ def test_a_full_disk_is_not_hidden(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_every_encoding_takes_every_line(encoding: str, repository: Path) -> None:
+def test_every_encoding_accepts_every_line(encoding: str, repository: Path) -> None:
     done = run(_SAY.replace("20_000", "1"), repository, stdout=subprocess.PIPE, PYTHONIOENCODING=encoding)
     line = done.stdout.decode(encoding)
     assert "0.5 < 0.8" in line
@@ -79,7 +79,7 @@ def test_every_encoding_takes_every_line(encoding: str, repository: Path) -> Non
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
-def test_closed_descriptors_are_not_given_to_the_next_file(closed: tuple[int, ...], repository: Path) -> None:
+def test_closed_descriptors_are_not_reused(closed: tuple[int, ...], repository: Path) -> None:
     code = (
         f"import os\nfor number in {closed}: os.close(number)\n"
         "os.execv(os.sys.executable, [os.sys.executable, '-c', "
@@ -94,7 +94,7 @@ def test_closed_descriptors_are_not_given_to_the_next_file(closed: tuple[int, ..
     assert (done.stdout, done.stderr) == (b"" if 1 in closed else b"1\n", b"" if 2 in closed else b"2\n")
 
 
-def test_a_silenced_stream_swallows_what_was_buffered(tmp_path: Path) -> None:
+def test_silenced_stream_drops_its_buffer(tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("w") as stream:
         stream.write("before")
         stream.flush()
@@ -103,7 +103,7 @@ def test_a_silenced_stream_swallows_what_was_buffered(tmp_path: Path) -> None:
     assert (tmp_path / "out.txt").read_text() == "before"
 
 
-def test_what_a_stream_can_show() -> None:
+def test_stream_shows_only_characters_of_its_encoding() -> None:
     assert can_show(io.TextIOWrapper(io.BytesIO(), "utf-8"), "✗")
     assert not can_show(io.TextIOWrapper(io.BytesIO(), "ascii"), "✗")
     assert write_line(io.StringIO(), "text")
