@@ -1,4 +1,4 @@
-"""Workspaces made by hand from files, and stores fed with events."""
+"""Workspaces made from files, stores fed with events, and an app whose runs are scripted."""
 
 import asyncio
 import json
@@ -48,8 +48,10 @@ from workbench.ui.workbench_app import WorkbenchApp
 
 @pytest.fixture(scope="session", autouse=True)
 def _style_sheets_are_parsed_once() -> Iterator[None]:
-    """Each app parses the same style sheets again; as a rule is never changed, they can be shared by the apps that have
-    the same variables."""
+    """Share parsed style sheets between apps with the same variables.
+
+    Each app parses the same style sheets again, and their rules never change.
+    """
     parsed: dict[Any, list[RuleSet]] = {}
     parse = Stylesheet._parse_rules
 
@@ -71,7 +73,7 @@ def _pilots_are_quick() -> Iterator[None]:
 
 
 Shape: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
-"""agent → evalset → ids of its cases; the agent "" is none."""
+"""agent → evalset → IDs of its cases. The agent "" means no agent."""
 SHOP: Shape = {
     "order_desk": {
         "refunds": ["on_time", "late_parcel", "unknown_order", "two_parcels"],
@@ -99,7 +101,7 @@ MakeWorkspace: TypeAlias = Callable[..., Workspace]
 
 @pytest.fixture
 def make_workspace(tmp_path: Path) -> MakeWorkspace:
-    """Writes the files of a `Shape` and opens them; an evalset given as text is written as it is."""
+    """Write the files of a `Shape` and open them. An evalset given as text is written unchanged."""
 
     def make(shape: Mapping[str, Mapping[str, Sequence[str] | str]] = SHOP) -> Workspace:
         agents, entries = [], []
@@ -174,7 +176,7 @@ def feed(store: Store, shop: Workspace) -> Feed:
 
 
 class FakeRun:
-    """A run that does what its script says: `script(publish, refs)` once it starts; it ends when `end` is called."""
+    """A run that follows a script: it calls `script(publish, refs)` when it starts, and ends after `end`."""
 
     def __init__(self, publish: Publish, refs: list[CaseRef], root: str) -> None:
         self.publish, self.refs, self.root = publish, refs, root
@@ -206,19 +208,19 @@ class FakeRun:
         self.publish(CaseFinished(ref, status, None, 0.5))
 
     def end(self) -> None:
-        """From the test's thread."""
+        """Publish an event from the test's thread."""
         self._loop.call_soon_threadsafe(self._over.set)
 
 
 class _AtOnce(Pace):
-    """Every frame is painted: what a slow line is spared is tested with `Pace` itself."""
+    """Paint every frame. Tests of `Pace` check which frames are left out."""
 
     def wait(self, now: float, *, decided: bool = False) -> float:
         return 0.0
 
 
 class Scripted(Engine):
-    """An engine whose runs are those that the test makes."""
+    """An engine whose runs are made by the test."""
 
     def __init__(self, session: Session, settings: config.Settings, make: Callable[[Any, RepeatOptions], Any]) -> None:
         super().__init__(session, settings)
@@ -229,7 +231,7 @@ class Scripted(Engine):
 
 
 class Screen:
-    """The app with a workspace made by hand and runs that do what the test says."""
+    """The app with a workspace made from files and scripted runs."""
 
     def __init__(self, workspace: Workspace, config_file: Path, *, theme: str = "night", overrides: Any = None) -> None:
         self.session = Session(workspace.target)
@@ -244,14 +246,14 @@ class Screen:
         settings = config.Settings(config_file, keys=overrides or {})
         self.engine = Scripted(self.session, settings, self.build)
         self.sent: list[str] = []
-        """Sequences for the terminal's clipboard."""
+        """Sequences sent to the terminal's clipboard."""
         self.app = WorkbenchApp(self.session, settings, themes, themes.read(theme), engine=self.engine)
         self.main = self.app.main
         self.main.controllers.news.pace = _AtOnce()
 
     @classmethod
     def around(cls, app: WorkbenchApp) -> "Screen":
-        """The helper for an app that was made elsewhere."""
+        """Return the helper for an app that was made elsewhere."""
         screen = cls.__new__(cls)
         screen.app, screen.main, screen.session, screen.sent = app, app.main, app.session, []
         return screen
@@ -265,7 +267,7 @@ class Screen:
             await asyncio.to_thread(self.app.runs.close, 1.0)
 
     async def until(self, pilot: Pilot[int], holds: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Waits until it holds, so many seconds at most."""
+        """Wait until the condition holds, for at most this many seconds."""
         for _ in range(int(seconds * 50)):
             await pilot.pause()
             if holds():
@@ -275,12 +277,12 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """What the whole screen shows."""
+        """The text of the whole screen."""
         return "\n".join(strip.text for strip in shown_strips(self.app))
 
     @property
     def row(self) -> str:
-        """The name of the row under the cursor: the id of a case, else what its heading says."""
+        """The name of the row under the cursor: a case's ID, or the text of a heading."""
         view = self.main.tree_view
         left, _ = view.row_pieces(view.cursor, 80)
         return "".join(text for text, _ in left).strip().lstrip("▾▸○✓✗!?▶· ")
@@ -315,7 +317,7 @@ class Screen:
 
 @pytest.fixture
 def messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is said in the last line stays there: on a busy machine its seconds pass before the next look."""
+    """Keep messages in the last line. On a busy machine, they would disappear before the test reads them."""
     monkeypatch.setattr(KeyLine.say, "__defaults__", ("label-strong", 3600.0))
 
 
@@ -326,8 +328,10 @@ OpenScreen: TypeAlias = Callable[..., Screen]
 def open_screen(
     tmp_path_factory: pytest.TempPathFactory, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> OpenScreen:
-    """Make a `Screen`, without a workspace the shop's. The runs that a test makes record no inputs, so their verdicts
-    are not compared with the files: how soon they became stale would depend on the machine."""
+    """Return a function that makes a `Screen`, by default with the workspace of the shop.
+
+    Its runs record no inputs, so their verdicts do not become stale at a time that depends on the machine.
+    """
     monkeypatch.setattr(staleness, "stale_records", lambda records, workspace, state: {})
     file = tmp_path_factory.mktemp("settings") / "config.toml"
 

@@ -1,4 +1,4 @@
-"""Executions with judged criteria and simulated users, made by hand in the shapes that the criteria document."""
+"""Executions with judged criteria and simulated users, built by hand in the documented shapes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -77,8 +77,10 @@ SENTENCES: list[dict[str, Any]] = [
 
 
 def asked(kind: Any, texts: Sequence[Any], judge: JudgeIdentity = GEMINI, *, prompt: str = "") -> dict[str, Any]:
-    """A question with its replies: each what was read from it (a word stands for a verdict with its reason), or a
-    fault, or None for one that could not be read."""
+    """Build a question with its replies.
+
+    A reply is what was read from it (a text is a verdict with its reason), a fault, or None if it could not be read.
+    """
     replies = []
     for sample, verdict in enumerate(texts, 1):
         word = verdict if isinstance(verdict, str) else "…"
@@ -124,7 +126,7 @@ def result(
 
 
 def claims(judge: JudgeIdentity = GEMINI, sentences: Sequence[dict[str, Any]] = tuple(SENTENCES)) -> MetricScored:
-    """Two texts in the first turn, of two authors; nothing to judge in the second."""
+    """Build two texts by two authors in the first turn, and nothing to judge in the second."""
     first = [
         {"author": "researcher", "step": 1, "final": False, "text": "…", "score": 1.0, "unread": "",
          "sentences": [SENTENCES[0]]},
@@ -147,7 +149,7 @@ TALLY = {"calls": 2, "cached": 1, "input_tokens": 2436, "output_tokens": 132, "s
 
 
 def match(judge: JudgeIdentity = GEMINI) -> MetricScored:
-    """A split vote, and one that nobody answered."""
+    """Build a split vote, and one without an answer."""
     quota = JudgeFault("quota", "Resource has been exhausted (e.g. check quota).", "429 RESOURCE_EXHAUSTED")
     first = {
         "asked": 5,
@@ -174,7 +176,7 @@ def match(judge: JudgeIdentity = GEMINI) -> MetricScored:
 
 
 def rubrics(count: int = 3, judge: JudgeIdentity = GEMINI) -> MetricScored:
-    """Met unanimously, not met with a split vote, not read."""
+    """Build rubrics: met unanimously, not met with a split vote, and unreadable."""
     kinds = [
         rubric(0, "yes", yes=3),
         rubric(1, "no", text="返金の金額と日付を明記している。", no=3, yes=2, rationale="金額はあるが日付がない。"),
@@ -194,7 +196,7 @@ def rubrics(count: int = 3, judge: JudgeIdentity = GEMINI) -> MetricScored:
 
 
 def transcript(ref: CaseRef = REF) -> Iterator[Event]:
-    """Two turns, the first with a tool call and its result."""
+    """Build two turns, the first with a tool call and its result."""
     call = {"function_call": {"id": "call-1", "name": "find_order", "args": {"id": "A-7"}}}
     response = {"shipped": "2026-11-16 (Monday)", "expected": "2026-11-20 (Friday)"}
     reply = {"function_response": {"id": "call-1", "name": "find_order", "response": response}}
@@ -233,7 +235,7 @@ SCENARIO: dict[str, Any] = {
 def events(
     scored: Sequence[MetricScored], *, ref: CaseRef = REF, status: CaseStatus = "failed", ends: bool = True
 ) -> Iterator[Event]:
-    """A whole run of one case."""
+    """Build a whole run of one case."""
     yield RunStarted("run-1", "/shop", "2026-11-21T10:30:00Z", (PlannedCase(ref, None, "test_config.json"),))
     expected = tuple({"user_content": content(text, "user")} for text in ("Where is my parcel?", "Thank you!"))
     yield CaseStarted(ref, 0.0, expected, CRITERIA)
@@ -244,7 +246,7 @@ def events(
 
 
 def scenario_events(*, ended: str = "stop_signal", ends: bool = True, judge: JudgeIdentity = GEMINI) -> Iterator[Event]:
-    """A simulated user's conversation: one message as planned, one that breaks the plan."""
+    """Build a simulated conversation: one message as planned, and one that breaks the plan."""
     yield RunStarted("run-1", "/shop", "2026-11-21T10:30:00Z", (PlannedCase(REF, None, "test_config.json"),))
     yield CaseStarted(REF, 0.0, None, {USER: 0.7}, SCENARIO)
     made = list(transcript(REF))
@@ -285,7 +287,7 @@ def user_quality(judge: JudgeIdentity = GEMINI) -> MetricScored:
 
 
 def played(happened: Iterator[Event]) -> CaseRecord:
-    """The record that a store makes of it."""
+    """Return the record that a store makes of the events."""
     store = Store()
     for event in happened:
         store.apply(event)
@@ -293,16 +295,16 @@ def played(happened: Iterator[Event]) -> CaseRecord:
 
 
 def judged_case(judge: JudgeIdentity = GEMINI, **more: Any) -> CaseRecord:
-    """A finished case with three judged criteria."""
+    """Build a finished case with three judged criteria."""
     return played(events([match(judge), rubrics(judge=judge), claims(judge)], **more))
 
 
 _KEPT = frozenset({"kind", "label", "verdict", "origin", "ended", "id", "name", "status"})
-"""Where the text is one of ours, another one would only be a value that is not known."""
+"""Fields with fixed texts of the program. Another text would only be an unknown value."""
 
 
 def spoiled(case: CaseRecord, text: str) -> CaseRecord:
-    """The record with every text that comes from outside replaced."""
+    """Return the record with each text from outside replaced."""
     case.metrics = {name: _spoiled_result(result, text) for name, result in case.metrics.items()}
     for turn in case.turns:
         turn.metrics = {name: _spoiled_result(result, text) for name, result in turn.metrics.items()}

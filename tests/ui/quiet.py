@@ -15,16 +15,18 @@ from weakref import WeakKeyDictionary
 import pytest
 
 _HORIZON = 0.02
-"""Seconds: timers that are due within them are waited for, and threads are given them, as Textual's pilot does."""
+"""Seconds within which due timers are waited for and threads may finish, as in Textual's pilot."""
 _LOOK_AGAIN = 0.001
 _WORKS = 0.00005
-"""Seconds of processor time between two looks from which on another thread is at work."""
+"""Seconds of processor time between two polls that show that another thread is busy."""
 
 
 async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0) -> None:
-    """Until nothing is ready to run in the loop, no timer is due soon, and no thread of the process works; `max_sleep`
-    seconds at most. In the place of Textual's `wait_for_idle`, with its arguments."""
-    # asyncio has no public way to what waits in it.
+    """Wait until the loop is idle, no timer is due soon, and no thread is busy, for at most `max_sleep` seconds.
+
+    Replaces Textual's `wait_for_idle` and has its arguments.
+    """
+    # asyncio has no public access to its queue.
     loop: Any = asyncio.get_running_loop()
     began = time.monotonic()
     while (passed := time.monotonic() - began) < max_sleep:
@@ -44,23 +46,23 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0) -> No
 
 
 _lasting: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""How many threads of a loop were waited for to no end, such as that of a run: not again at the next key."""
+"""Number of threads per loop that were waited for in vain, such as that of a run. They are not waited for again."""
 
 
 def _in_threads(loop: Any) -> int:
-    """How many calls `asyncio.to_thread` still works on."""
+    """Return the number of active calls of `asyncio.to_thread`."""
     pool = loop._default_executor
     return 0 if pool is None else pool._work_queue.qsize() + len(pool._threads) - pool._idle_semaphore._value
 
 
 def _used_by_other_threads() -> float:
-    """Seconds of processor time."""
+    """Return the processor time in seconds."""
     return time.process_time() - time.thread_time()
 
 
 @contextmanager
 def quick_pilots() -> Iterator[None]:
-    """Pilots wait by `until_quiet`, and the screen is brought up to date a thousand times a second, not sixty."""
+    """Let pilots use `until_quiet`, and update the screen a thousand times a second instead of sixty."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("textual.app", "textual.pilot"):
             patch.setattr(f"{module}.wait_for_idle", until_quiet)

@@ -1,4 +1,4 @@
-"""Access to what Textual would send to a terminal. It has no public way to it."""
+"""Access to the output that Textual sends to a terminal. Textual has no public access to it."""
 
 from collections.abc import Callable
 from typing import Any

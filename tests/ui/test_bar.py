@@ -1,4 +1,4 @@
-"""The line on top says the same in any width, shorter where it must."""
+"""The bar says the same at each width, in shorter words if necessary."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What `check` finds, on the screen: marks, words in the pane, and a list that leads there."""
+"""Problems found by `check` on the screen: signs in the tree, texts in the pane, and a list."""
 
 import json
 from pathlib import Path

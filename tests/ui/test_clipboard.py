@@ -1,4 +1,4 @@
-"""Copying says what was done and not what may have come of it."""
+"""Copy messages say what was done, not what may have resulted."""
 
 from workbench.ui.clipboard import LIMIT, copy
 

@@ -1,4 +1,4 @@
-"""The criteria of the next run: what is changed, and that nothing else is."""
+"""Criteria of the next run: edits change what they name and nothing else."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The screen with the real engine and a plain-Python agent; and what of the workspace a run is given."""
+"""The screen with the real engine and a plain-Python agent, and the workspace that a run gets."""
 
 import asyncio
 import dataclasses
@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[WorkbenchApp, Session, Screen, Pilot[int]]]:
-    """The workbench on a project that is read, with the engine of every day."""
+    """Open the workbench on a project with the real engine."""
     themes, session = Themes(), Session(project)
     app = WorkbenchApp(session, config.Settings(project / "none.toml", **settings), themes, themes.read("night"))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -55,7 +55,7 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
         try:
             yield app, session, screen, pilot
         finally:
-            await asyncio.to_thread(app.runs.close, 10.0)  # With its processes, unless the test has quit.
+            await asyncio.to_thread(app.runs.close, 10.0)  # Ends its processes, unless the test has quit.
 
 
 async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> None:
@@ -109,7 +109,7 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
         await pilot.press("S")
         await screen.until(pilot, lambda: "there is no transcript" in screen.text)
         await screen.until(pilot, lambda: not session.store.activity.starting)
-        # The cases stand below the root, the agent and the evalset; the second and the third are marked.
+        # The cases are below the root, the agent and the evalset. The second and the third are marked.
         await done(1, *"jjjj", "space", "j", "space", "r")
         assert session.store.counts() == {"failed": 1, "passed": 1}
         first = session.store.run.run_id

@@ -1,4 +1,4 @@
-"""Finding by some letters."""
+"""Fuzzy search by some letters."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,4 @@
-"""Hostile names, reasons and notices through every widget of the shell: nothing crashes, nothing of theirs reaches the
-terminal."""
+"""Hostile names, reasons and notices in every widget: nothing crashes, and no control code reaches the terminal."""
 
 import dataclasses
 from pathlib import Path
@@ -17,7 +16,7 @@ from workbench.model.criteria import CriteriaConfig, Criterion
 
 
 def hostile_workspace(make_workspace: MakeWorkspace) -> Workspace:
-    """Every name of every kind is one of the hostile strings."""
+    """Make a workspace in which every name is a hostile string."""
     plain = make_workspace({f"agent_{number}": {f"set_{number}": list(HOSTILE)} for number in range(3)})
     agents, entries = [], []
     for number, entry in enumerate(plain.evalsets):
@@ -35,7 +34,7 @@ def hostile_workspace(make_workspace: MakeWorkspace) -> Workspace:
 
 
 def check(screen: Screen) -> None:
-    """No line of the screen holds what could steer a terminal, and each is as wide as the screen."""
+    """Check that no line has control codes and that each is as wide as the screen."""
     strips = shown_strips(screen.app)
     assert not leaks("".join(strip.text for strip in strips))
     assert {strip.cell_length for strip in strips} == {screen.app.size.width}

@@ -1,4 +1,4 @@
-"""What the bar says of judges while a run goes on, with and without a price table."""
+"""Judge calls in the bar during a run, with and without a price table."""
 
 from workbench.events import (
     CaseFinished,

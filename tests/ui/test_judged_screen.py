@@ -1,4 +1,4 @@
-"""Judges on the whole screen: their marks on every surface, pauses that count down, panes and the way back."""
+"""Judges on the whole screen: signs on every surface, waits that count down, panes and jumps."""
 
 import dataclasses
 from typing import Any
@@ -16,12 +16,12 @@ from workbench.ui.tree.outline import Row
 
 
 def moved(event: Event, ref: CaseRef) -> Event:
-    """The event, about another case."""
+    """Return the event for another case."""
     return dataclasses.replace(event, case=ref)  # type: ignore[arg-type]
 
 
 def play(screen: Screen, judge: JudgeIdentity, *, ends: bool = True) -> CaseRef:
-    """Publishes a judged case for the first case of the run that was started."""
+    """Publish a judged case as the first case of the run that was started."""
     run = screen.runs[0]
     ref = run.refs[0]
     scored = [judged.match(judge), judged.rubrics(judge=judge), judged.claims(judge)]

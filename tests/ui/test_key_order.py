@@ -1,4 +1,4 @@
-"""Keys that come together: each one reaches the place that the one before it opened."""
+"""Keys that arrive together: each reaches the place that the one before it opened."""
 
 import ast
 import asyncio
@@ -34,7 +34,7 @@ _KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " 
 
 
 def send(screen: Screen, text: str) -> None:
-    """Give all keys to the driver at once, as a terminal does with what it read together."""
+    """Send all keys to the driver at once, as a terminal does with keys that it read together."""
     driver = screen.app._driver
     assert driver is not None
     for letter in text:
@@ -49,15 +49,17 @@ def paste(screen: Screen, text: str) -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """A field that takes text, and the keys that lead there from the main screen. `site` is the module of
-    `workbench.ui` that makes it."""
+    """A text field, and the keys that lead to it from the main screen.
+
+    `site` is the module of `workbench.ui` that makes it.
+    """
 
     site: str
     project: str
     keys: str
     typed: str
     shown: str = ""
-    """What must be in the field, if not just what was typed."""
+    """The expected text, if it differs from what was typed."""
 
 
 WAYS = (
@@ -76,14 +78,14 @@ WAYS = (
     Way("detail/sides.py", "shop", "/", "late qjk"),
     Way("screens/navigation.py", "shop", "'/", "late qjk"),
 )
-"""Every field that takes text; `test_each_text_field_has_a_test_of_key_bursts` finds those that are missing."""
+"""Every text field. `test_each_text_field_has_a_test_of_key_bursts` finds missing ones."""
 
 
 @asynccontextmanager
 async def project(
     name: str, open_screen: OpenScreen, make_workspace: MakeWorkspace, folder: Path
 ) -> AsyncIterator[tuple[Pilot[int], Screen]]:
-    """The screen with the cursor on a case."""
+    """Open the screen with the cursor on a case."""
     async with AsyncExitStack() as stack:
         if name == "agent":
             (folder / ".workbench").mkdir()
@@ -106,7 +108,7 @@ async def project(
 
 
 def text_of(screen: Screen) -> str:
-    """What stands in the field with the focus."""
+    """Return the text of the focused field."""
     top, focus = screen.app.screen, screen.app.focused
     if isinstance(focus, widgets.TextArea):
         return focus.text
@@ -128,7 +130,7 @@ async def test_all_keys_of_a_burst_reach_the_field_that_its_first_keys_open(
 
 
 def _classes_of_fields() -> dict[str, list[Path]]:
-    """The names of all classes of text fields, ours and Textual's, and the modules that make one of them."""
+    """Return the names of all classes of text fields, and the modules that use one of them."""
     root = Path(str(workbench.ui.__file__)).parent
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(root.rglob("*.py"))}
     names = {"Input", "TextArea", "MaskedInput"}
@@ -225,7 +227,7 @@ async def test_keys_that_wait_too_long_are_dropped_with_a_message(
         send(screen, "jjj")
         await screen.until(pilot, lambda: "3 keys dropped" in screen.text)
         assert screen.main.tree_view.cursor == 0
-        # What has been waited for once is not waited for again.
+        # The same worker is not waited for again.
         send(screen, "j")
         await screen.until(pilot, lambda: screen.main.tree_view.cursor == 1)
         may_end.set()
@@ -244,7 +246,7 @@ async def test_keys_are_not_dropped_while_the_machine_is_busy(
         send(screen, "jjj")
         await asyncio.sleep(0)
         for _ in range(4):
-            held_up += 2 * key_order.PATIENCE  # Nothing of the program goes on meanwhile.
+            held_up += 2 * key_order.PATIENCE  # The program does nothing meanwhile.
             await asyncio.sleep(0)
         may_end.set()
         await screen.until(pilot, lambda: screen.main.tree_view.cursor == 3)
@@ -272,7 +274,7 @@ async def test_keys_do_not_wait_for_background_work(open_screen: OpenScreen) -> 
 
 
 def _groups() -> Iterator[str]:
-    """The names of the groups of workers in the screen's modules."""
+    """Return the names of the groups of workers in the screen's modules."""
     for path in sorted(Path(str(workbench.ui.__file__)).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             called = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""

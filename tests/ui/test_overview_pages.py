@@ -1,4 +1,4 @@
-"""The page where there is nothing to run."""
+"""The overview page of a folder without cases."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,5 +24,5 @@ def test_page_without_evalsets_says_how_to_create_the_first_case(tmp_path: Path)
     assert "agent_4 and 2 more." in said
     assert "Press T to talk to an agent. You can keep the conversation as the first case." in said
     (tmp_path / ".git").mkdir()
-    assert "There are agents (agent_3), but" in words(tmp_path / "agent_3", KEYS)
-    assert "talks" not in words(tmp_path, {**KEYS, "talk": ()})
+    assert "Agents found: agent_3." in words(tmp_path / "agent_3", KEYS)
+    assert "to talk" not in words(tmp_path, {**KEYS, "talk": ()})

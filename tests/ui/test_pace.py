@@ -1,4 +1,4 @@
-"""Seldom enough for a slow line, often enough to look alive."""
+"""Paints are rare enough for a slow line and frequent enough to look alive."""
 
 import pytest
 

@@ -23,7 +23,7 @@ SHOP = {
 
 
 def compare(screen: Screen, name: str) -> None:
-    """The screen against the picture of that name."""
+    """Compare the screen with the golden file of that name."""
     width, height = screen.app.size
     file = GOLDEN / f"{name}_{width}x{height}.txt"
     text = "\n".join(line.rstrip() for line in screen.text.splitlines()) + "\n"
@@ -33,7 +33,7 @@ def compare(screen: Screen, name: str) -> None:
 
 
 async def finished_run(screen: Screen, pilot: object) -> None:
-    """A run in which everything that can happen has happened."""
+    """Make a run with every kind of result."""
     await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)  # type: ignore[arg-type]
     run = screen.runs[0]
     for number, ref in enumerate(run.refs[:-2]):
@@ -57,7 +57,7 @@ async def finished_run(screen: Screen, pilot: object) -> None:
 
 @pytest.fixture
 def screen(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> Screen:
-    """A folder with a name and clocks that do not move."""
+    """Open a folder with a fixed name and clocks that do not move."""
     workspace = make_workspace(SHOP)
     made = open_screen(dataclasses.replace(workspace, target=workspace.root / "shop"))
     made.session._clock = lambda: 7.0

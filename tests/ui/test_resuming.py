@@ -1,4 +1,4 @@
-"""The offer to go on with a run that was interrupted: made when the folder opens, and never taken unasked."""
+"""The offer to resume an interrupted run: made when the folder opens, and never taken by itself."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from workbench.ui.repeat_options import RepeatOptions
 
 
 def killed(workspace: Workspace, *ends: Event) -> Path:
-    """A run of both cases that was killed when it had a verdict of the first one; the state folder."""
+    """Store a run of two cases that was killed after the first verdict. Return the state folder."""
     options = RunOptions()
     plan = make_plan(*select_cases(workspace, [workspace.case_name(*pair) for pair in [(0, 0), (0, 1)]]), options)
     refs = [entry.ref for entry in plan.entries]

@@ -1,4 +1,4 @@
-"""Runs in a thread of their own: news in order, one wake-up, and an end that is an end."""
+"""Runs in their own thread: news in order, one wake-up, and a definite end."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ from workbench.ui.run_thread import Build, Ended, News, Publish, Refused, RunThr
 
 
 class Run:
-    """Publishes, then waits to be cancelled."""
+    """A run that publishes an event and then waits to be cancelled."""
 
     def __init__(self, publish: Publish, count: int = 3) -> None:
         self.publish, self.count = publish, count
@@ -34,7 +34,7 @@ class Run:
 
 
 def made(make: Callable[[Publish], Run], runs: list[Run] | None = None) -> Build:
-    """Build a run at once, and keep it in `runs`."""
+    """Return a function that builds a run at once and adds it to `runs`."""
 
     async def build(publish: Publish) -> Run:
         run = make(publish)
@@ -46,7 +46,7 @@ def made(make: Callable[[Publish], Run], runs: list[Run] | None = None) -> Build
 
 
 class Listener:
-    """Counts wake-ups and gathers news."""
+    """Counts wake-ups and collects news."""
 
     def __init__(self) -> None:
         self.woken = 0

@@ -1,4 +1,4 @@
-"""Runs on the screen: what is run, what is seen, what can be cancelled, and what never moves."""
+"""Runs on the screen: what runs, what is shown, what can be cancelled, and what never moves."""
 
 import dataclasses
 from typing import Any
@@ -14,7 +14,7 @@ from workbench.ui.tree.outline import Row
 
 
 class RefusedError(Exception):
-    """A refusal of the engine, with its way out."""
+    """An engine's refusal with a hint."""
 
     hint = "There is [/oops] \x1b[31mone"
 
@@ -122,7 +122,7 @@ async def test_x_asks_for_a_pass_rate_to_be_sure_of(open_screen: OpenScreen) -> 
         await pilot.press("j", "j", "j", "X", "tab", *"120", "enter")
         assert "below 100 %" in screen.text
         await pilot.press("backspace", "backspace", "backspace", *"90", "tab", "space")
-        assert "at most 50 times" in screen.text
+        assert "at most 50 runs" in screen.text
         await pilot.press("enter")
         await started(screen, pilot)
         assert screen.times == [RepeatOptions(50, 0.9, all_votes=True)]

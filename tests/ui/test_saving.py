@@ -1,4 +1,4 @@
-"""Criteria of the next run that are to stay: written into the config they came from, or into a new one."""
+"""Criteria of the next run that are saved into their config, or into a new one."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ TEXT = '{\n  "criteria": {\n    "response_match_score": 0.8,   "safety_v1": 0.5\
 
 
 def with_config(workspace: Workspace, text: str = TEXT) -> tuple[Workspace, Path]:
-    """The workspace with a config for all its evalsets."""
+    """Return the workspace with one config for all its evalsets, and its file."""
     file = workspace.root / "test_config.json"
     file.write_text(text, encoding="utf-8")
     choice = CriteriaChoice(read_config(file), "test_config.json")
@@ -111,6 +111,6 @@ async def test_what_cannot_be_saved_says_why(open_screen: OpenScreen, make_works
     async with screen.open() as pilot:
         file.write_text("[/oops] not json", encoding="utf-8")
         await pilot.press("o")
-        words = "invalid config; file left unchanged"
+        words = "file left unchanged"
         await screen.until(pilot, lambda: words in " ".join(screen.text.replace("│", " ").split()))
         assert file.read_text(encoding="utf-8") == "[/oops] not json"

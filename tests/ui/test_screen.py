@@ -1,4 +1,4 @@
-"""The screen under a pilot: opening, moving, finding, marking, copying, at every size."""
+"""The main screen under a pilot: open, move, find, mark and copy, at every size."""
 
 import base64
 import dataclasses

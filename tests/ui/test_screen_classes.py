@@ -1,4 +1,4 @@
-"""All screens: few classes of ours behind each, so that a reader finds a method where it is."""
+"""All screens have few base classes, so that a reader finds their methods."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""The picture of a screen: complete in itself, saved where the user says."""
+"""Screenshots: complete without external files, and saved where the user says."""
 
 from pathlib import Path
 from xml.etree import ElementTree

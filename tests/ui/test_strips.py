@@ -1,4 +1,4 @@
-"""Fewer segments, the same picture."""
+"""Joined segments look the same."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ STYLES = [
 
 
 def cells(segments: list[Segment]) -> list[tuple[str, object]]:
-    """What is seen in each cell: of a blank only its background and lines."""
+    """Return the look of each cell: of a blank, only its background and lines."""
     seen: list[tuple[str, object]] = []
     for text, style, _ in segments:
         assert style is not None

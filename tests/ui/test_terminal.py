@@ -1,4 +1,4 @@
-"""The terminal is left as it was found, however the program ends; and what is set before Textual is imported."""
+"""The terminal is restored however the program ends, and Textual's variables are set before its import."""
 
 import fcntl
 import json
@@ -33,7 +33,7 @@ sys.exit(open_screen(Path(sys.argv[1])))
 
 
 class Program:
-    """The workbench in a pseudo-terminal whose settings can be looked at afterwards."""
+    """The workbench in a pseudo-terminal whose settings can be read afterwards."""
 
     def __init__(self, command: list[str], **environment: str) -> None:
         self.master, self.slave = pty.openpty()
@@ -59,7 +59,7 @@ class Program:
         os.write(self.master, keys)
 
     def end(self) -> int:
-        """The exit code, once the program is gone and all it said is read."""
+        """Wait for the end of the program and its output. Return the exit code."""
         end = time.monotonic() + 30
         while self.process.poll() is None and time.monotonic() < end:
             self.read(0.05)
@@ -137,7 +137,7 @@ def test_signal_ends_the_program_and_restores_the_terminal(folder: Path, number:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a terminal cannot be asked whether it is there")
 def test_program_ends_when_its_terminal_closes_without_a_signal(folder: Path) -> None:
-    """Nobody sends a signal: the terminal is not the one that controls the program."""
+    """Run without a signal, because the terminal does not control the program."""
     program = started(workbench(folder))
     os.close(program.slave)
     os.close(program.master)
@@ -171,7 +171,7 @@ config.read_settings = lambda: [print("stuck", flush=True), time.sleep(1000)]
 def test_program_that_cannot_write_ends_with_its_terminal_or_a_signal(
     folder: Path, number: signal.Signals | None
 ) -> None:
-    """The main thread waits for a queue that nobody empties."""
+    """Block the main thread on a queue that nothing empties."""
     program = Program([sys.executable, "-c", STUCK.format(stuck=STUCK_WRITER), str(folder)])
     program.wait_for(b"stuck")
     os.close(program.slave)

@@ -1,4 +1,4 @@
-"""Themes: complete, readable, and told apart by more than one colour; users' own with a word on what is wrong."""
+"""Themes are complete, readable and distinct, and errors in the user's own are reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the bar knows of judges."""
+"""Judge calls and waits in the bar."""
 
 from tests.ui.judged import GEMINI, HEURISTIC, REF, claims, events, match
 from workbench.events import CaseFinished, JudgeWaits, MetricScored, Usage

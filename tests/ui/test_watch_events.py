@@ -1,4 +1,4 @@
-"""Which executions a save makes obsolete, at whatever moment it comes."""
+"""Executions that a save makes obsolete, whenever it comes."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,7 +14,7 @@ KEY = ("f.evalset.json", "c")
 
 
 class SavedNow(JobQueue):
-    """A save touches the only case."""
+    """Make a save affect the only case."""
 
     def take(self, saved: Any) -> set[CaseName]:
         return {KEY} if self.under_way.pop(KEY, None) else set()
@@ -42,7 +42,7 @@ def test_save_waits_until_the_cases_of_a_started_run_are_known() -> None:
 
 
 def watched() -> Watching:
-    """A watch with its only case stale and under way."""
+    """Return a watch whose only case is stale and running."""
     snapshot = SimpleNamespace(workspace=SimpleNamespace(evalsets=(), case_names={KEY}))
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=snapshot)
     watching = Watching(Store(), cast(Any, watcher), JobQueue(depths={KEY: "run"}), RunOptions())

@@ -1,4 +1,4 @@
-"""Executions of cases made by hand and scored by the real criteria, as the store would hold them."""
+"""Executions of cases, built by hand and scored by the real criteria, as the store would have them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -35,7 +35,7 @@ def content(text: str, role: str = "model") -> dict[str, Any]:
 def turn(
     user: str, calls: Sequence[Call] = (), answer: str | None = None, said: Sequence[tuple[str, str]] = ()
 ) -> dict[str, Any]:
-    """A turn in the shape that people write; what recorded turns look like, too, is up to `recorded`."""
+    """Build a turn in the shape that people write. `recorded` builds ADK's."""
     data: dict[str, Any] = {"tool_uses": [{"name": name, "args": args} for name, args in calls]}
     data["intermediate_responses"] = [(author, [{"text": text}]) for author, text in said]
     made: dict[str, Any] = {"user_content": content(user, "user"), "intermediate_data": data}
@@ -45,7 +45,7 @@ def turn(
 def recorded(
     user: str, calls: Sequence[Call] = (), answer: str | None = None, said: Sequence[tuple[str, str]] = ()
 ) -> dict[str, Any]:
-    """The same turn in the shape that ADK records."""
+    """Return the same turn in the shape that ADK records."""
     parts: list[tuple[str, dict[str, Any]]] = [
         ("desk", {"function_call": {"name": name, "args": args}}) for name, args in calls
     ]
@@ -66,7 +66,10 @@ def execute(
     ends: bool = True,
     unfinished: bool = False,
 ) -> CaseRecord:
-    """The record of one execution. `ends`: it has come to its end; `unfinished`: its last turn has not."""
+    """Build the record of one execution.
+
+    `ends` says that it has finished, `unfinished` that its last turn has not.
+    """
     store = Store()
     source = "test_config.json beside the evalset"
     planned = PlannedCase(ref, "order_desk/test_config.json", source)
@@ -102,7 +105,7 @@ def _status(record: CaseRecord, error: CaseError | None) -> CaseStatus:
 
 
 def late_parcel(**more: Any) -> CaseRecord:
-    """Three turns; the second one fails by an argument's type, an extra call and other words."""
+    """Build three turns. The second fails by an argument's type, an extra call and other words."""
     hello = "Hello, who are you?", (), "I am the order desk. How can I help?"
     back = "Where is my parcel? I want my money back."
     find = ("find_order", {"id": "A-7"})

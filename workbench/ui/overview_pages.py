@@ -98,7 +98,7 @@ def empty_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") ->
         lines += [
             (f"No evalsets in {folder}", ""),
             ("", ""),
-            ("", f"Agents found: {names}. They have no cases yet."),
+            ("", f"Agents found: {names}. There are no cases yet."),
             (
                 "",
                 "Evalsets are files called *.evalset.json or *.test.json, in the agent's folder or elsewhere below.",

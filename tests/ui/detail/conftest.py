@@ -1,4 +1,4 @@
-"""A bare app around the detail, in a real theme."""
+"""A bare app around the panes, in a real theme."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from workbench.ui.themes import read_theme, variable_defaults
 
 
 class DetailApp(App[None]):
-    """Nothing but the detail."""
+    """An app with nothing but the panes."""
 
     CSS = "CaseDetail { width: 1fr; height: 1fr; }"
 

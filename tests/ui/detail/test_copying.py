@@ -1,4 +1,4 @@
-"""What is copied of the trace: what the cursor stands on with all that it unfolds, and nothing else is laid out."""
+"""Copying from the trace: the item under the cursor with its folded parts, without laying out the rest."""
 
 import json
 
@@ -26,7 +26,7 @@ def reading() -> Reading[Subject]:
 
 
 def copied(reading: Reading[Subject], *keys: str) -> list[str]:
-    """Of the last of these items, each of which unfolds the next one."""
+    """Return what is copied from the last of these items, each of which unfolds the next one."""
     item = Item("", 0, 0)
     for key in keys:
         document = reading.document(lambda _: Layout(76, 30))

@@ -1,4 +1,4 @@
-"""Panes whose lines are items: the cursor goes from one to the next, unfolds them, and follows them to their source."""
+"""Panes with items: the cursor moves between them, unfolds them, and follows them to their source."""
 
 import os
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def key(app: Any) -> str:
 
 
 def marked(app: Any) -> list[str]:
-    """The lines with the cursor's edge."""
+    """Return the lines with the cursor's edge."""
     return [line.strip("│▐ ") for line in app.seen() if "▌" in line]
 
 
@@ -60,7 +60,7 @@ async def test_simulated_conversation_matches_its_golden_file(width: int, height
 
 
 async def compare(app: Any, record: CaseRecord, pane: int, name: str, size: tuple[int, int]) -> None:
-    """The pane against its picture; PICTURES=write writes it anew."""
+    """Compare the pane with its golden file. PICTURES=write writes the file."""
     file = GOLDEN / f"{name}.txt"
     async with app.run_test(size=size) as pilot:
         await show(pilot, record, pane)

@@ -1,4 +1,4 @@
-"""The detail on a screen: what opens where, what moves and what stays."""
+"""The panes on a screen: where they open, what moves, and what stays."""
 
 from collections.abc import Callable
 from pathlib import Path

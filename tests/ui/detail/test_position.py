@@ -1,4 +1,4 @@
-"""The cursor reaches every item and every line, in documents of any shape and windows of any height."""
+"""Positions: the cursor reaches each item and each line, in any document and any window."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from workbench.rendering.lines import Segment
 from workbench.ui.detail.position import Position
 
 SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, max_size=12)
-"""For each item, how many lines of headings stand above it and how many it has itself."""
+"""For each item, its number of heading lines and its own number of lines."""
 
 
 def document(shape: list[tuple[int, int]], tail: int) -> Document:

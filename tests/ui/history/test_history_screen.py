@@ -1,4 +1,4 @@
-"""The history on the screen: from H to a run, to a case in it, to what changed between two, and back."""
+"""The history screens: from H to a run, to a case in it, to a comparison, and back."""
 
 import shutil
 from dataclasses import replace
@@ -49,7 +49,7 @@ def keep(
     source: str = "aa" * 16,
     until_sure: float | None = None,
 ) -> None:
-    """A run of the first evalset, with these verdicts; `late_parcel#2` is the second execution of a case."""
+    """Store a run of the first evalset with these verdicts. `late_parcel#2` is the second repeat of a case."""
 
     entry = workspace.evalsets[0]
     named = [name.partition("#") for name in statuses]
@@ -90,7 +90,7 @@ def keep(
 
 
 def _made_with(source: str, root: Path, announced: dict[str, Any]) -> dict[str, Any]:
-    """The announcement of a run that was made with this source of the agent: a digest, as contents are kept under."""
+    """Return the start event of a run whose agent has this source, recorded as a digest."""
     file = "order_desk/agent.py"
     if source != blake2b((root / file).read_bytes(), digest_size=16).hexdigest():
         for _, inputs in announced["inputs"]["bundles"]:
@@ -112,7 +112,7 @@ async def _shows(screen: Screen, pilot: Any, *texts: str) -> None:
 
 
 async def _compares(screen: Screen, pilot: Any) -> None:
-    """The last run with the one that is offered first."""
+    """Compare the last run with the first one offered."""
     await _shows(screen, pilot, "■ 2/2")
     await pilot.press("C")
     await _shows(screen, pilot, "compare order_desk · refunds with")
@@ -125,7 +125,7 @@ async def test_opening_shows_the_last_verdicts_with_their_time(open_screen: Open
         await _shows(screen, pilot, "■ 2/2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ~agent.py")
         await pilot.press("n", "2")
         await _shows(screen, pilot, "runs        █▂  ✓✗  passed 1 of 2")
-        # What runs again is of now.
+        # Cases that run again have a new verdict.
         await pilot.press("r")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and "~" not in screen.row)
         screen.runs[0].end_case(screen.runs[0].refs[0], "passed")
@@ -166,7 +166,7 @@ async def test_stored_run_groups_its_repeats_and_d_deletes_it(
     keep(workspace, "2026-01-02T10-00-00-bbbb", statuses, until_sure=0.9)
     screen = open_screen(workspace)
     async with screen.open(size=(120, 30)) as pilot:
-        # What is recalled when it opens knows the rate that was wanted, too.
+        # Verdicts restored at opening also know the requested pass rate.
         await _shows(screen, pilot, "■ 3/3")
         await pilot.press("n")
         await _shows(screen, pilot, "1/2 flaky", "not sure yet whether 90 % pass")
@@ -197,7 +197,7 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
         await _shows(screen, pilot, "code", "before and after", "On its way.", "No idea.")
         await pilot.press("C")
         await _shows(screen, pilot, "1 fix")
-        # Another workbench tidies up.
+        # Another workbench deletes runs.
         older = min(path for path in (kept.root / ".workbench/runs").iterdir() if path.is_dir())
         shutil.rmtree(older)
         await pilot.press("n")

@@ -1,4 +1,4 @@
-"""What the screen says while verdicts of earlier runs are still being read."""
+"""Screen texts while verdicts of earlier runs are still loading."""
 
 import threading
 from collections.abc import Iterator

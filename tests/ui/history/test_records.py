@@ -1,4 +1,4 @@
-"""Cases of kept runs as records: whole, without an end, or not at all."""
+"""Records of stored cases: complete, unfinished or missing."""
 
 import json
 from dataclasses import replace

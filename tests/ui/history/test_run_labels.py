@@ -1,4 +1,4 @@
-"""A run in words: short, aligned, and never more than one line."""
+"""Labels of runs: short, aligned, and never longer than one line."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Pictures of many cases: what they count, and that they fit whatever the names."""
+"""Charts of many cases: what they count, and that they fit whatever the names are."""
 
 import math
 from dataclasses import replace
@@ -54,7 +54,10 @@ def test_only_the_slowest_execution_of_a_case_is_shown() -> None:
 
 
 def paid(name: str, model: str, *, told: bool = True) -> CaseRecord:
-    """A case in which the agent asked `model` once, with a thousand tokens in and out if it told."""
+    """Build a case in which the agent called `model` once.
+
+    If `told`, the model reported a thousand tokens in and out.
+    """
     made = record(name)
     tokens = {"usage_metadata": {"prompt_token_count": 1000, "candidates_token_count": 1000}} if told else {}
     event = {"author": "desk", "model_version": model, "content": {"parts": [{"text": "yes"}]}, **tokens}

@@ -1,4 +1,4 @@
-"""The tree without a screen: cursor by case, filter, order, marks, problems, reading again."""
+"""The tree without a screen: cursor, filter, sort order, marks, problems, and reading again."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def tree(store: Store, shop: Workspace) -> Tree:
 
 
 def run(feed: Feed, *outcomes: tuple[str, str, str]) -> None:
-    """Runs (evalset, case, status) to their ends."""
+    """Run these (evalset, case, status) to their ends."""
     for ref, (_, _, status) in zip(feed.start(*[one[:2] for one in outcomes]), outcomes, strict=True):
         feed.begin(ref)
         feed.end(ref, status, {"passed": 0.9, "failed": 0.5}.get(status))  # type: ignore[arg-type]
@@ -35,14 +35,14 @@ def run(feed: Feed, *outcomes: tuple[str, str, str]) -> None:
 
 
 def lines(tree: Tree, width: int = 60) -> list[str]:
-    """The rows as text."""
+    """Return the rows as text."""
     labels = Labels(tree.entries, tree.groups, tree.verdicts, lambda: 0.0)
     sides = [labels.pieces(tree.outline, tree.outline.row(number), width) for number in range(len(tree.outline))]
     return ["".join(text for text, _ in left) + "  |  " + "".join(text for text, _ in right) for left, right in sides]
 
 
 def names(tree: Tree) -> list[str]:
-    """The ids of the visible cases."""
+    """Return the IDs of the visible cases."""
     return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
 
 

@@ -1,4 +1,4 @@
-"""Rows by position and positions by row, whatever is open, filtered or repeated."""
+"""Rows by position and positions by row, with open, filtered and repeated rows."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What is typed after `/` is understood, or said to be not."""
+"""Queries typed after `/` are parsed, or reported as unknown."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The newest verdict of every case, and counts that always add up."""
+"""The newest verdict of each case, and counts that add up."""
 
 from collections import Counter
 

@@ -179,7 +179,7 @@ class CompareScreen(SplitScreen):
         """Return a sentence about runs that were deleted meanwhile, or "" if both exist."""
         runs = zip((self._before, self._after), self._names(), strict=True)
         deleted = [name for run, name in runs if not run.file.exists()]
-        return f"Deleted meanwhile: {' and '.join(deleted)}." if deleted else ""
+        return f"Deleted meanwhile: the run of {' and the run of '.join(deleted)}." if deleted else ""
 
     # What is shown
 
