@@ -185,7 +185,7 @@ class Session:
     def why_nothing_found(self, otherwise: str) -> str:
         """Return why there is nothing to go to: `otherwise` if there are results but none matches."""
         if self.reading or (self.workspace is None and not self.read_error):
-            return "still reading"
+            return "still reading the folder"
         if self.loading == "results":
             return "results are still loading"
         return otherwise if self.store.current else "nothing has run yet"
@@ -203,7 +203,9 @@ class Session:
     def problems(self) -> list[tuple[int, int]]:
         """Return all cases whose newest verdict is failed or error, in file order."""
         return sorted(
-            pair for pair, view in self.verdicts.views.items() if view.state in ("failed", "error") and pair[1] >= 0
+            pair
+            for pair, verdict in self.verdicts.by_case.items()
+            if verdict.state in ("failed", "error") and pair[1] >= 0
         )
 
     def _keep_time(self, event: object) -> None:

@@ -37,7 +37,7 @@ def test_states_and_counts_follow_the_events(verdicts: Verdicts, feed: Feed) -> 
     feed.begin(two)
     feed.end(two, "passed", 0.9)
     assert +verdicts.counts[0] == {"failed": 1, "passed": 1}
-    assert verdicts.views[0, 0].score == 0.5
+    assert verdicts.by_case[0, 0].score == 0.5
     assert verdicts.changed == {(0, 0), (0, 1)}
 
 
@@ -57,8 +57,8 @@ def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed
         assert verdicts.state(0, 0) in ("queued", "running")
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
-    view = verdicts.views[0, 0]
-    assert (view.state, view.rate.passed, view.worst.repeat) == ("failed", 2, 2)
+    verdict = verdicts.by_case[0, 0]
+    assert (verdict.state, verdict.rate.passed, verdict.worst.repeat) == ("failed", 2, 2)
     shown = verdicts.record(0, 0, 3)
     assert shown is not None
     assert shown.state == "passed"
@@ -89,7 +89,7 @@ def test_verdicts_find_their_cases_again_by_id(verdicts: Verdicts, feed: Feed, m
 def test_a_file_that_cannot_be_read_has_a_verdict_of_its_own(verdicts: Verdicts, feed: Feed) -> None:
     (ref,) = feed.start(("refunds", ""))
     feed.store.apply(CaseFinished(ref, "error", CaseError("broken_file", "not JSON"), 0.0))
-    assert verdicts.views[0, WHOLE_FILE].state == "error"
+    assert verdicts.by_case[0, WHOLE_FILE].state == "error"
     assert not +verdicts.counts[0]
 
 

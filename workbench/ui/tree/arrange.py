@@ -78,12 +78,12 @@ def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], A
         return -max((record.duration_seconds for record in records), default=-1.0)
 
     def key(case: int) -> float:
-        view = verdicts.views.get((evalset, case))
+        verdict = verdicts.by_case.get((evalset, case))
         if sort == "time":
             return slowest(list(verdicts.records(evalset, case)))
         if sort == "score":
-            return _LAST if view is None or view.score is None else view.score
+            return _LAST if verdict is None or verdict.score is None else verdict.score
         # Cases that always fail come before flaky ones.
-        return FACES[view.state if view else "not_run"].rank + (0.5 if verdicts.flaky(evalset, case) else 0.0)
+        return FACES[verdict.state if verdict else "not_run"].rank + (0.5 if verdicts.flaky(evalset, case) else 0.0)
 
     return key

@@ -26,7 +26,7 @@ from workbench.scores import cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.tree.outline import Outline, Row
-from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
+from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict, Verdicts
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -104,17 +104,17 @@ class Labels:
             left.append((" by location", "muted"))
         if entry.owned.lost and entry.agent is None:
             return left, [(FACES["error"].glyph + " agent missing", "error")]
-        if whole := self._verdicts.views.get((row.evalset, WHOLE_FILE)):
+        if whole := self._verdicts.by_case.get((row.evalset, WHOLE_FILE)):
             return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
         right = self._counts(counts, outline.count(row))
         if entry.document.broken:
-            right.insert(0, ("faults ", "error"))
+            right.insert(0, ("errors ", "error"))
         return left, right
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         summary = self._entries[row.evalset].document.cases[row.case]
-        view = self._verdicts.views.get((row.evalset, row.case))
-        state: Status = view.state if view else "not_run"
+        verdict = self._verdicts.by_case.get((row.evalset, row.case))
+        state: Status = verdict.state if verdict else "not_run"
         style = style_of(state)
         left = [("    ", ""), (FACES[state].glyph + " ", style), (label(summary.eval_id) or "(no id)", "")]
         pair = (row.evalset, row.case)
@@ -124,32 +124,35 @@ class Labels:
             )
         left += self._check_sign(pair, width)
         right: Pieces = []
-        if view is not None and len(view.refs) > 1:
+        if verdict is not None and len(verdict.refs) > 1:
             left[0] = ("  " + _arrow(outline, row), "muted")
-            if view.rate.flaky and state not in ("running", "queued"):
+            if verdict.rate.flaky and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
-            right = [*_other_criteria(self._verdicts.store.records[view.worst]), *self._repeated(pair, view, width)]
-        elif view is not None:
-            right = self._outcome(view, self._verdicts.store.records[view.worst], width)
+            right = [
+                *_other_criteria(self._verdicts.store.records[verdict.worst]),
+                *self._repeated(pair, verdict, width),
+            ]
+        elif verdict is not None:
+            right = self._outcome(verdict, self._verdicts.store.records[verdict.worst], width)
         right = self._with_triage(pair, left, right, width)
         return self._with_stale(pair, left, right, width), right
 
-    def _repeated(self, pair: tuple[int, int], view: View, width: int) -> Pieces:
+    def _repeated(self, pair: tuple[int, int], verdict: CaseVerdict, width: int) -> Pieces:
         """Return the rate of a case with several executions, such as `3/5 60 % flaky agent`.
 
         While some are still to come, it says how many have a verdict.
         """
-        rate, style = view.rate, style_of(view.state)
-        if view.state in ("running", "queued"):
+        rate, style = verdict.rate, style_of(verdict.state)
+        if verdict.state in ("running", "queued"):
             so_far = f"{rate.passed}/{rate.total} " if rate.total else ""
             if width >= _WORDS_FROM:
-                so_far += f"of {len(view.refs)} " if rate.total else f"{counted(len(view.refs), 'time')} "
-            return [(so_far, "muted"), (FACES[view.state].word, style)]
+                so_far += f"of {len(verdict.refs)} " if rate.total else f"{counted(len(verdict.refs), 'time')} "
+            return [(so_far, "muted"), (FACES[verdict.state].word, style)]
         pieces: Pieces = [(f"{rate.passed}/{rate.total} ", "muted")]
         if width >= _RATE_FROM and rate.rate is not None:
             pieces.append((f"{percent(rate.rate)} ", "muted"))
         if not rate.flaky:
-            return [*pieces, (FACES[view.state].word, style)]
+            return [*pieces, (FACES[verdict.state].word, style)]
         case = self._verdicts.account(*pair)
         if case is not None and case.without_verdict:
             pieces.append((f"{case.without_verdict}{FACES['error'].glyph} ", "error"))
@@ -198,12 +201,12 @@ class Labels:
         marks = _marks(record) if record is not None else []
         return left, [*marks, (self._word(record, state), style_of(state))]
 
-    def _outcome(self, view: View, record: CaseRecord, width: int) -> Pieces:
-        word = (self._word(record, view.state), style_of(view.state))
+    def _outcome(self, verdict: CaseVerdict, record: CaseRecord, width: int) -> Pieces:
+        word = (self._word(record, verdict.state), style_of(verdict.state))
         marks = _marks(record)
-        if view.score is None or width < 34:
+        if verdict.score is None or width < 34:
             return [*marks, word]
-        return [*marks, (cut_score(view.score, 2, 2) + " ", "muted"), word]
+        return [*marks, (cut_score(verdict.score, 2, 2) + " ", "muted"), word]
 
     def _word(self, record: CaseRecord | None, state: Status) -> str:
         if state == "running" and record is not None and record.started_at is not None:

@@ -35,7 +35,7 @@ WHOLE_FILE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CaseVerdict:
     """The verdict that a row shows for a case.
 
     `refs` are the executions in its newest run, `worst` the one that decided `state`. `score` and `threshold` are those
@@ -56,7 +56,7 @@ class Verdicts:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.views: dict[tuple[int, int], View] = {}
+        self.by_case: dict[tuple[int, int], CaseVerdict] = {}
         self.counts: list[Counter[Status]] = []
         self.changed: set[tuple[int, int]] = set()
         self.stale: dict[tuple[int, int], tuple[Change, ...]] = {}
@@ -72,7 +72,7 @@ class Verdicts:
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
-        self._accounts: dict[tuple[int, int], tuple[View, CaseRepeats]] = {}
+        self._accounts: dict[tuple[int, int], tuple[CaseVerdict, CaseRepeats]] = {}
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
@@ -84,7 +84,7 @@ class Verdicts:
         self.check_results = {}
         self.mark_stale({})
         self.mark_flips({})
-        self.views.clear()
+        self.by_case.clear()
         self.counts = [Counter() for _ in entries]
         for file, eval_id in self._newest:
             self._review(file, eval_id)
@@ -144,45 +144,45 @@ class Verdicts:
 
     def state(self, evalset: int, case: int) -> Status:
         """Return the status of a case, `not_run` if it never ran."""
-        view = self.views.get((evalset, case))
-        return view.state if view else "not_run"
+        verdict = self.by_case.get((evalset, case))
+        return verdict.state if verdict else "not_run"
 
     def repeats(self, evalset: int, case: int) -> int:
         """Return how often a case runs or ran in its newest run."""
-        view = self.views.get((evalset, case))
-        return len(view.refs) if view else 0
+        verdict = self.by_case.get((evalset, case))
+        return len(verdict.refs) if verdict else 0
 
     def flaky(self, evalset: int, case: int) -> bool:
         """Return whether a case passed in some of its repeats but not in all."""
-        view = self.views.get((evalset, case))
-        return view is not None and view.rate.flaky
+        verdict = self.by_case.get((evalset, case))
+        return verdict is not None and verdict.rate.flaky
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
         """Return the repeats of a case taken together, or None if it ran once or never."""
         from workbench.repeats.summary import summarize
 
-        view = self.views.get((evalset, case))
-        if view is None or len(view.refs) < 2:
+        verdict = self.by_case.get((evalset, case))
+        if verdict is None or len(verdict.refs) < 2:
             return None
-        # Each change of an execution makes a new view.
+        # Each change of an execution makes a new verdict.
         known = self._accounts.get((evalset, case))
-        if known is None or known[0] is not view:
-            until = self.store.records[view.worst].until_sure
-            known = view, summarize(list(self.records(evalset, case)), until)
+        if known is None or known[0] is not verdict:
+            until = self.store.records[verdict.worst].until_sure
+            known = verdict, summarize(list(self.records(evalset, case)), until)
             self._accounts[evalset, case] = known
         return known[1]
 
     def records(self, evalset: int, case: int) -> Iterator[CaseRecord]:
         """Return the records of all executions of a case in its newest run."""
-        view = self.views.get((evalset, case))
-        return (self.store.records[ref] for ref in (view.refs if view else ()))
+        verdict = self.by_case.get((evalset, case))
+        return (self.store.records[ref] for ref in (verdict.refs if verdict else ()))
 
     def record(self, evalset: int, case: int, repeat: int = -1) -> CaseRecord | None:
         """Return the record of one repeat, else of the deciding one, or None if the case never ran."""
-        view = self.views.get((evalset, case))
-        if view is None:
+        verdict = self.by_case.get((evalset, case))
+        if verdict is None:
             return None
-        return self.store.records[view.refs[repeat - 1] if 0 < repeat <= len(view.refs) else view.worst]
+        return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.worst]
 
     def total(self, evalsets: Iterable[int]) -> Counter[Status]:
         """Count the cases of these evalsets by status, without those that never ran."""
@@ -219,7 +219,7 @@ class Verdicts:
         none = rate_of(())
         for (file, eval_id), refs in started.items():
             # All are queued, so no record is needed. There may be many thousand.
-            self._show(file, eval_id, View(tuple(refs), refs[0], "queued", None, 0.0, none))
+            self._show(file, eval_id, CaseVerdict(tuple(refs), refs[0], "queued", None, 0.0, none))
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped: dict[tuple[str, str], set[CaseRef]] = {}
@@ -232,22 +232,22 @@ class Verdicts:
 
     def _review(self, file: str, eval_id: str) -> None:
         refs = self._newest[file, eval_id] = self.store.reinstated.get((file, eval_id), self._newest[file, eval_id])
-        self._show(file, eval_id, _view([self.store.records[ref] for ref in refs]))
+        self._show(file, eval_id, _verdict_of([self.store.records[ref] for ref in refs]))
 
-    def _show(self, file: str, eval_id: str, view: View) -> None:
+    def _show(self, file: str, eval_id: str, verdict: CaseVerdict) -> None:
         evalset = self._files.get(file)
         if evalset is None:
             return
         number = self.number(evalset, eval_id) if eval_id else WHOLE_FILE
         if number is None:
             return
-        before = self.views.get((evalset, number))
-        self.views[evalset, number] = view
+        before = self.by_case.get((evalset, number))
+        self.by_case[evalset, number] = verdict
         self.changed.add((evalset, number))
-        if number == WHOLE_FILE or (before is not None and before.state == view.state):
+        if number == WHOLE_FILE or (before is not None and before.state == verdict.state):
             return
         counts = self.counts[evalset]
-        counts[view.state] += 1
+        counts[verdict.state] += 1
         if before is not None:
             counts[before.state] -= 1
 
@@ -256,9 +256,9 @@ def _differing(before: Mapping[tuple[int, int], object], now: Mapping[tuple[int,
     return {pair for pair in before.keys() | now.keys() if before.get(pair) != now.get(pair)}
 
 
-def _view(records: Sequence[CaseRecord]) -> View:
+def _verdict_of(records: Sequence[CaseRecord]) -> CaseVerdict:
     if len(records) == 1 and records[0].finished:
-        return _single_view(records[0])
+        return _verdict_of_one(records[0])
     active = [record for record in records if record.state == "running"]
     waiting = [record for record in records if record.state == "queued"]
     decided = [record for record in records if record.state != "cancelled"] or records
@@ -266,7 +266,7 @@ def _view(records: Sequence[CaseRecord]) -> View:
     shown = (active or waiting or [worst])[0]
     state: Status = "running" if waiting and len(waiting) < len(records) else shown.state
     score, threshold = _decisive_score(shown)
-    return View(
+    return CaseVerdict(
         refs=tuple(record.ref for record in records),
         worst=shown.ref,
         state=state,
@@ -276,10 +276,10 @@ def _view(records: Sequence[CaseRecord]) -> View:
     )
 
 
-def _single_view(record: CaseRecord) -> View:
-    """Return the view of a case with one finished execution, as most cases of a large project have."""
+def _verdict_of_one(record: CaseRecord) -> CaseVerdict:
+    """Return the verdict of a case with one finished execution, as most cases of a large project have."""
     score, threshold = _decisive_score(record)
-    return View((record.ref,), record.ref, record.state, score, threshold, rate_of((record,)))
+    return CaseVerdict((record.ref,), record.ref, record.state, score, threshold, rate_of((record,)))
 
 
 def _decisive_score(record: CaseRecord) -> tuple[float | None, float]:
