@@ -179,6 +179,13 @@ def test_any_case_id_can_be_escaped(tmp_path: Path, case_ids: list[str]) -> None
     assert parse_target(word, tmp_path) == Target("s.evalset.json", file, tuple(case_ids))
 
 
+def test_many_case_ids_may_be_longer_than_a_file_name(tmp_path: Path) -> None:
+    file = tmp_path / "s.evalset.json"
+    file.touch()
+    ids = tuple(f"case_{number}" for number in range(100))
+    assert parse_target("s.evalset.json:" + ",".join(ids), tmp_path) == Target("s.evalset.json", file, ids)
+
+
 def test_marked_cases_form_a_selection(shop: Project) -> None:
     file = shop.root / REFUNDS
     selection = Selection((Target(REFUNDS, file, ("b", "c:1,d")),))
