@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import CLAIMS, HEURISTIC, SENTENCES, claims, events, judged_case, played
+from tests.ui.judged import CLAIMS, HEURISTIC, SENTENCES, claims, events, judged_case, record_of
 from workbench.events import MetricResult
 from workbench.rendering.claims import build
 from workbench.rendering.document import Document, Subject, Target
@@ -74,7 +74,7 @@ def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None
 
 def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> None:
     unfound = {**SENTENCES[0], "source": None}
-    items = shown(played(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
+    items = shown(record_of(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
     said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
     assert said[-2] == "from           no place that is known  enter shows the question"
     assert apology[-2] == "enter shows the question"
@@ -140,7 +140,7 @@ def test_without_a_verdict_it_says_why_and_what_would_help(status: str, texts: T
 
 def test_a_thousand_sentences_are_a_thousand_items() -> None:
     many = [{**SENTENCES[number % 6], "text": f"{number}: text"} for number in range(1000)]
-    document = shown(played(events([claims(sentences=many)])))
+    document = shown(record_of(events([claims(sentences=many)])))
     assert len(document.items) == 1001
     assert text_of(document.lines[document.items[1000].start]).endswith("999: text")
 
@@ -151,7 +151,7 @@ def test_what_nobody_judged_is_said(texts: Texts) -> None:
 
 
 def test_a_sentence_that_the_judge_made_up_is_marked(texts: Texts) -> None:
-    record = played(events([claims(sentences=[{**SENTENCES[0], "added": True}])]))
+    record = record_of(events([claims(sentences=[{**SENTENCES[0], "added": True}])]))
     assert any("shipped on Monday.  (the judge's own sentence)" in line for line in texts(shown(record, 100).lines))
 
 
@@ -159,7 +159,7 @@ def test_a_passage_that_the_judge_left_out_is_marked_and_adks_figure_stands_belo
     dropped = {**SENTENCES[1], "text": "No refunds.", "origin": "dropped", "counts": True}
     hello = {**SENTENCES[2], "text": "Hello.", "origin": "dropped", "counts": False}
     reworded = {**SENTENCES[0], "text": "It left.", "origin": "reworded", "counts": True}
-    record = played(events([claims(sentences=[dropped, hello, reworded])]))
+    record = record_of(events([claims(sentences=[dropped, hello, reworded])]))
     result = record.metrics[CLAIMS]
     record.metrics[CLAIMS] = replace(result, details={**result.details, "adk_score": 1.0, "share": None})
     lines = texts(shown(record, 100).lines)

@@ -1,7 +1,7 @@
 """What was asked, what came back, and what it took."""
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import HEURISTIC, MATCH, asked, judged_case
+from tests.ui.judged import HEURISTIC, MATCH, judge_question, judged_case
 from workbench.events import MetricResult
 from workbench.judge.base import JudgeFault, Reply, reply_record
 from workbench.rendering.document import Subject
@@ -88,5 +88,5 @@ def test_the_evaluation_service_is_told_of_too(texts: Texts) -> None:
 
 
 def test_times_leave_out_what_was_kept_from_before() -> None:
-    question = asked("rubrics", ["yes", None], HEURISTIC)
+    question = judge_question("rubrics", ["yes", None], HEURISTIC)
     assert text_of(joined(cost_words([question]))) == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
-from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, played, scenario_events, spoiled
+from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, record_of, scenario_events, with_text
 from tests.ui.transcripts import RAISED, execute, recorded, turn
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, SpansRecorded, UserSimulated
 from workbench.rendering import log
@@ -224,7 +224,7 @@ def test_hostile_text_in_every_place(text: str, width: int) -> None:
 @pytest.mark.parametrize("width", [30, 120])
 def test_hostile_judges_and_simulated_users(text: str, width: int) -> None:
     some = text[:200]
-    for record in (spoiled(judged_case(), some), spoiled(played(scenario_events()), some)):
+    for record in (with_text(judged_case(), some), with_text(record_of(scenario_events()), some)):
         for full in (False, True):
             check(lines_of(Subject(record), width, full=full), width)
         check(plain_case(record, width), width)

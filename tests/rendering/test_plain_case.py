@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.ui.judged import HEURISTIC, judged_case, played, scenario_events
+from tests.ui.judged import HEURISTIC, judged_case, record_of, scenario_events
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.events import MetricResult, Usage
 from workbench.rendering.plain_case import plain_case
@@ -60,7 +60,7 @@ def test_what_judges_said_stands_below_the_scores() -> None:
 
 
 def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen() -> None:
-    for record in (judged_case(), played(scenario_events())):
+    for record in (judged_case(), record_of(scenario_events())):
         found = "\n".join(plain_case(record, 100))
         assert "Compare the answer with the reference" not in found
         assert '"prompt"' not in found
@@ -68,7 +68,7 @@ def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen()
 
 
 def test_a_simulated_conversation_shows_its_plan() -> None:
-    found = "\n".join(plain_case(played(scenario_events()), 80))
+    found = "\n".join(plain_case(record_of(scenario_events()), 80))
     assert "Ask for order A-7. If it is late, ask for the money back." in found
     assert "4 of 5 with all asked" in found
     assert "the user ended it with the stop signal" in found

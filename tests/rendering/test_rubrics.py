@@ -1,7 +1,7 @@
 """Rubrics: verdict, votes and reason, met or not."""
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import RUBRICS, events, judged_case, played, rubric, rubrics
+from tests.ui.judged import RUBRICS, events, judged_case, record_of, rubric, rubrics
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_words import vote_words
 from workbench.rendering.lines import joined, text_of
@@ -10,7 +10,7 @@ from workbench.rendering.rubrics import build
 
 
 def shown(count: int = 3, width: int = 76, *opened: str) -> Document:
-    record = played(events([rubrics(count)]))
+    record = record_of(events([rubrics(count)]))
     return build(Subject(record), View(width, opened=frozenset(opened)))
 
 
@@ -38,7 +38,7 @@ def test_the_cursor_begins_at_the_first_that_is_not_met_and_leads_to_the_questio
 
 
 def test_a_long_reason_is_cut_until_it_is_asked_for(texts: Texts) -> None:
-    record = played(events([rubrics(1)]))
+    record = record_of(events([rubrics(1)]))
     long = rubric(0, "yes", yes=3, rationale="It says Friday. " * 40)
     record.turns[0].metrics[RUBRICS].details["rubrics"] = [long]
     brief = build(Subject(record), View(60))
@@ -77,7 +77,7 @@ def test_without_rubric_criteria_there_is_nothing() -> None:
 
 
 def test_rubrics_that_nobody_asked_about_are_named(texts: Texts) -> None:
-    record = played(events([rubrics(1)]))
+    record = record_of(events([rubrics(1)]))
     record.metrics[RUBRICS].details["unused"] = ["tone", 3]
     lines = texts(build(Subject(record), View(90)).lines)
     assert " not used      tone: no criterion uses them, because they have no type" in lines

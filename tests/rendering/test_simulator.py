@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import REF, USER, played, scenario_events
+from tests.ui.judged import REF, USER, record_of, scenario_events
 from workbench.events import CaseError, CaseRef, PlannedCase
 from workbench.rendering.document import Subject, Target
 from workbench.rendering.panes import panes_of
@@ -19,7 +19,7 @@ def lines_of(record: CaseRecord, texts: Texts, width: int = 76) -> list[str]:
 
 
 def test_the_setting_stands_above_where_it_is_narrow(texts: Texts) -> None:
-    lines = lines_of(played(scenario_events()), texts)
+    lines = lines_of(record_of(scenario_events()), texts)
     plan, turn = lines.index(" plan"), next(i for i, line in enumerate(lines) if line.startswith("─ turn 1 "))
     assert plan < lines.index(" starts with") < lines.index(" persona") < turn
     assert lines[plan + 1].startswith("   Ask for order A-7.")
@@ -28,7 +28,7 @@ def test_the_setting_stands_above_where_it_is_narrow(texts: Texts) -> None:
 
 
 def test_the_setting_stands_beside_each_message_where_there_is_room(texts: Texts) -> None:
-    document = build(Subject(played(scenario_events())), View(100, aside=True))
+    document = build(Subject(record_of(scenario_events())), View(100, aside=True))
     assert " plan" not in texts(document.lines)
     for item in document.items:
         assert item.aside is not None
@@ -36,7 +36,7 @@ def test_the_setting_stands_beside_each_message_where_there_is_room(texts: Texts
 
 
 def test_each_message_has_its_verdict(texts: Texts) -> None:
-    lines = lines_of(played(scenario_events()), texts)
+    lines = lines_of(record_of(scenario_events()), texts)
     turns = [line for line in lines if line.startswith("─ turn ")]
     assert turns[0].endswith("✓ valid ─")
     assert turns[1].endswith("✗ invalid  ◐ split ─")
@@ -46,7 +46,7 @@ def test_each_message_has_its_verdict(texts: Texts) -> None:
 
 
 def test_the_cursor_begins_at_the_first_bad_message_and_leads_to_the_judge() -> None:
-    document = build(Subject(played(scenario_events())), View(76))
+    document = build(Subject(record_of(scenario_events())), View(76))
     item = document.items[document.opening_item]
     assert item.key == "simulated/1"
     assert item.opens
@@ -54,7 +54,7 @@ def test_the_cursor_begins_at_the_first_bad_message_and_leads_to_the_judge() -> 
 
 
 def test_the_question_is_unfolded(texts: Texts) -> None:
-    document = build(Subject(played(scenario_events())), View(76, opened=frozenset(["simulated/1"])))
+    document = build(Subject(record_of(scenario_events())), View(76, opened=frozenset(["simulated/1"])))
     item = document.items[1]
     lines = texts(document.lines[item.start : item.end])
     assert any("You are the user." in line for line in lines)
@@ -70,7 +70,7 @@ def test_the_question_is_unfolded(texts: Texts) -> None:
     ],
 )
 def test_how_it_ended_is_said(ended: str, told: str, texts: Texts) -> None:
-    lines = lines_of(played(scenario_events(ended=ended)), texts)
+    lines = lines_of(record_of(scenario_events(ended=ended)), texts)
     assert told in lines
     assert (" the end was   ✓ valid · 3 of 3 asked of 5" in lines) is (ended != "error")
 
@@ -79,7 +79,7 @@ def test_a_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
     happened = list(scenario_events(ends=False))
     seen = []
     for count in (3, 4, 6, 7):
-        record = played(iter(happened[:count]))
+        record = record_of(iter(happened[:count]))
         lines = lines_of(record, texts)
         seen.append((sum(line.startswith("─ turn ") for line in lines), " agent  …" in lines))
         assert lines[-1] == " going on …"
@@ -92,13 +92,13 @@ def test_it_is_there_before_the_first_message(texts: Texts) -> None:
 
 
 def test_only_a_simulated_case_has_the_pane() -> None:
-    titles = [pane.title for pane in panes_of(Subject(played(scenario_events())))]
+    titles = [pane.title for pane in panes_of(Subject(record_of(scenario_events())))]
     assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log", "Trace"]
-    assert played(scenario_events()).ref == REF
+    assert record_of(scenario_events()).ref == REF
 
 
 def test_a_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
-    record = played(scenario_events())
+    record = record_of(scenario_events())
     last = record.turns[1].metrics[USER]
     details = {**last.details, "votes": {"valid": 3, "invalid": 0, "unread": 0}, "split": False}
     reason = "stopping after the last turn: 3 of 3 votes say invalid"
@@ -109,7 +109,7 @@ def test_a_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
 
 
 def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
-    record = played(scenario_events())
+    record = record_of(scenario_events())
     asked = next(event for event in record.simulated if event.question and not event.ended)
     failed = replace(asked, turn=len(record.turns))
     error = CaseError("simulator", "the simulated user said nothing: the reply was empty")
@@ -125,7 +125,7 @@ def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
 
 
 def test_a_long_setting_is_unfolded_by_itself(texts: Texts) -> None:
-    record = played(scenario_events())
+    record = record_of(scenario_events())
     assert record.scenario is not None
     record.scenario = {**record.scenario, "conversation_plan": "Ask again. " * 100}
     brief = build(Subject(record), View(60))
@@ -138,5 +138,5 @@ def test_a_long_setting_is_unfolded_by_itself(texts: Texts) -> None:
 
 
 def test_who_speaks_for_the_user_is_named_with_what_answered(texts: Texts) -> None:
-    lines = lines_of(played(scenario_events()), texts, 120)
+    lines = lines_of(record_of(scenario_events()), texts, 120)
     assert any("▸ question · gemini-2.5-flash · answered by gemini-2.5-flash-SCRIPTED" in line for line in lines)

@@ -76,7 +76,9 @@ SENTENCES: list[dict[str, Any]] = [
 ]
 
 
-def asked(kind: Any, texts: Sequence[Any], judge: JudgeIdentity = GEMINI, *, prompt: str = "") -> dict[str, Any]:
+def judge_question(
+    kind: Any, texts: Sequence[Any], judge: JudgeIdentity = GEMINI, *, prompt: str = ""
+) -> dict[str, Any]:
     """Build a question with its replies.
 
     A reply is what was read from it (a text is a verdict with its reason), a fault, or None if it could not be read.
@@ -134,8 +136,8 @@ def claims(judge: JudgeIdentity = GEMINI, sentences: Sequence[dict[str, Any]] = 
          "sentences": list(sentences), "left_out": ["Bye."]},
     ]  # fmt: skip
     common = {"asked": 1, "of": 1, "split": False}
-    questions = [asked("sentences", [["…"]], judge), asked("claims", [["supported"]], judge)]
-    questions += [asked("sentences", [["…"] * 6], judge), asked("claims", [["supported"] * 6], judge)]
+    questions = [judge_question("sentences", [["…"]], judge), judge_question("claims", [["supported"]], judge)]
+    questions += [judge_question("sentences", [["…"] * 6], judge), judge_question("claims", [["supported"] * 6], judge)]
     details = {**common, "questions": questions, "texts": first, "share": 0.43}
     turns = (
         result(CLAIMS, "failed", 2 / 3, 0.8, details, "3 of 7 sentences hold"),
@@ -156,14 +158,14 @@ def match(judge: JudgeIdentity = GEMINI) -> MetricScored:
         "of": 5,
         "split": True,
         "votes": {"valid": 3, "invalid": 1, "unread": 1},
-        "questions": [asked("final_response_match", ["valid", "invalid", "valid", None, "valid"], judge)],
+        "questions": [judge_question("final_response_match", ["valid", "invalid", "valid", None, "valid"], judge)],
     }
     second = {
         "asked": 3,
         "of": 5,
         "split": False,
         "votes": {"valid": 0, "invalid": 0, "unread": 3},
-        "questions": [asked("final_response_match", [quota, quota, quota], judge)],
+        "questions": [judge_question("final_response_match", [quota, quota, quota], judge)],
     }
     reason = "turn 2: no reply could be read: quota 429 RESOURCE_EXHAUSTED"
     turns = (
@@ -187,7 +189,7 @@ def rubrics(count: int = 3, judge: JudgeIdentity = GEMINI) -> MetricScored:
         {row["rubric_id"]: {"verdict": ("yes", "no", "no")[sample], "rationale": f"Because {sample}."} for row in rows}
         for sample in range(3)
     ]
-    questions = [asked("rubrics", votes, judge)]
+    questions = [judge_question("rubrics", votes, judge)]
     details = {"asked": 5, "of": 5, "split": True, "questions": questions, "rubrics": rows}
     turns = (result(RUBRICS, "failed", 0.5, 0.8, details, f"1 of {count} met"),)
     whole = [{"rubric_id": row["rubric_id"], "text": row["text"], "score": row["score"]} for row in rows]
@@ -250,7 +252,7 @@ def scenario_events(*, ended: str = "stop_signal", ends: bool = True, judge: Jud
     yield RunStarted("run-1", "/shop", "2026-11-21T10:30:00Z", (PlannedCase(REF, None, "test_config.json"),))
     yield CaseStarted(REF, 0.0, None, {USER: 0.7}, SCENARIO)
     made = list(transcript(REF))
-    question = asked("simulated_user", ["Thank you!"], judge, prompt="You are the user. " * 30)
+    question = judge_question("simulated_user", ["Thank you!"], judge, prompt="You are the user. " * 30)
     yield UserSimulated(REF, 0, "", {})
     yield from made[:2]
     yield UserSimulated(REF, 1, "", question)
@@ -277,7 +279,7 @@ def user_quality(judge: JudgeIdentity = GEMINI) -> MetricScored:
             0.0,
             0.7,
             {"asked": 5, "of": 5, "split": True, "votes": votes, "message": "Thank you!",
-             "questions": [asked("user_message", ["invalid"] * 4 + ["valid"], judge)]},
+             "questions": [judge_question("user_message", ["invalid"] * 4 + ["valid"], judge)]},
             "it did not ask for the money back",
         ),
     )  # fmt: skip
@@ -286,7 +288,7 @@ def user_quality(judge: JudgeIdentity = GEMINI) -> MetricScored:
     return MetricScored(REF, result(USER, "failed", 0.5, 0.7, details, "turn 2 breaks the plan"), turns)
 
 
-def played(happened: Iterator[Event]) -> CaseRecord:
+def record_of(happened: Iterator[Event]) -> CaseRecord:
     """Return the record that a store makes of the events."""
     store = Store()
     for event in happened:
@@ -296,31 +298,31 @@ def played(happened: Iterator[Event]) -> CaseRecord:
 
 def judged_case(judge: JudgeIdentity = GEMINI, **more: Any) -> CaseRecord:
     """Build a finished case with three judged criteria."""
-    return played(events([match(judge), rubrics(judge=judge), claims(judge)], **more))
+    return record_of(events([match(judge), rubrics(judge=judge), claims(judge)], **more))
 
 
 _KEPT = frozenset({"kind", "label", "verdict", "origin", "ended", "id", "name", "status"})
 """Fields with fixed texts of the program. Another text would only be an unknown value."""
 
 
-def spoiled(case: CaseRecord, text: str) -> CaseRecord:
+def with_text(case: CaseRecord, text: str) -> CaseRecord:
     """Return the record with each text from outside replaced."""
-    case.metrics = {name: _spoiled_result(result, text) for name, result in case.metrics.items()}
+    case.metrics = {name: _result_with_text(result, text) for name, result in case.metrics.items()}
     for turn in case.turns:
-        turn.metrics = {name: _spoiled_result(result, text) for name, result in turn.metrics.items()}
+        turn.metrics = {name: _result_with_text(result, text) for name, result in turn.metrics.items()}
         turn.user = content(text, "user")
-    case.scenario = _spoil(case.scenario, text)
-    case.simulated = [replace(step, question=_spoil(step.question, text)) for step in case.simulated]
+    case.scenario = _replace_texts(case.scenario, text)
+    case.simulated = [replace(step, question=_replace_texts(step.question, text)) for step in case.simulated]
     return case
 
 
-def _spoiled_result(result: MetricResult, text: str) -> MetricResult:
-    return replace(result, reason=text, details=_spoil(result.details, text))
+def _result_with_text(result: MetricResult, text: str) -> MetricResult:
+    return replace(result, reason=text, details=_replace_texts(result.details, text))
 
 
-def _spoil(value: Any, text: str, key: str = "") -> Any:
+def _replace_texts(value: Any, text: str, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _spoil(item, text, name) for name, item in value.items()}
+        return {name: _replace_texts(item, text, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_spoil(item, text, key) for item in value]
+        return [_replace_texts(item, text, key) for item in value]
     return text if isinstance(value, str) and key not in _KEPT else value

@@ -148,7 +148,7 @@ class KeyOrder:
         if self._busy():
             self._blocked = True
         elif self._blocked:
-            # The screen that a worker opened may not have the focus yet.
+            # A screen opened by a worker may not have the focus yet.
             self._blocked = False
             self._polls = 0
             self._walk(1)

@@ -1,6 +1,6 @@
-"""Every use of Textual's private names, each with a fallback for a version that lacks it.
+"""All uses of Textual's private names, each with a fallback for a version without it.
 
-`tests/ui/test_textual_private.py` names what is needed, and that no other module uses a private name.
+`tests/ui/test_textual_private.py` lists the needed names and checks that no other module uses one.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class ShownFrame:
         self._lines: dict[int, dict[int, tuple[int, str]]] = {}
 
     def forget(self) -> None:
-        """Treat what the terminal shows as unknown."""
+        """Forget what the terminal shows."""
         self._lines.clear()
 
     def reduce(self, update: Any, size: Size) -> None:
@@ -103,8 +103,8 @@ class ShownFrame:
     def _is_new(self, y: int, x: int, end: int, text: str, *, after_new: bool) -> bool:
         """Return whether a piece must be sent, and record it as shown.
 
-        `after_new`: the piece on its left is sent as well. If the terminal gives a character of that another width, it
-        reaches into this piece.
+        `after_new` says that the piece on its left is sent too. If the terminal draws a character of that piece wider
+        than expected, it overlaps this piece.
         """
         line = self._lines.setdefault(y, {})
         if line.get(x) == (end, text):

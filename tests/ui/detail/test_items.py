@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
 from tests.rendering.test_trace import record as watched
-from tests.ui.judged import SENTENCES, claims, events, judged_case, played, rubrics, scenario_events, spoiled
+from tests.ui.judged import SENTENCES, claims, events, judged_case, record_of, rubrics, scenario_events, with_text
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef
@@ -55,7 +55,7 @@ async def test_judged_panes_match_golden_files(
 
 @pytest.mark.parametrize(("width", "height"), [(50, 20), (134, 36)])
 async def test_simulated_conversation_matches_its_golden_file(width: int, height: int, make_app: MakeApp) -> None:
-    record = played(scenario_events())
+    record = record_of(scenario_events())
     await compare(make_app(), record, 4, f"simulator_{width}x{height}", (width, height))
 
 
@@ -134,7 +134,7 @@ async def test_a_sentence_without_a_place_leads_to_the_question(make_app: MakeAp
 async def test_source_missing_from_the_log_leads_to_the_question(make_app: MakeApp) -> None:
     app = make_app()
     source = {"kind": "result", "name": "gone", "event": 99, "call_id": "nobody"}
-    record = played(events([claims(sentences=[{**SENTENCES[1], "source": source}])]))
+    record = record_of(events([claims(sentences=[{**SENTENCES[1], "source": source}])]))
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, record, CLAIMS)
         assert detail.move("right")
@@ -192,7 +192,7 @@ async def test_a_long_item_is_scrolled_through_before_the_next(make_app: MakeApp
 
 async def test_each_item_can_be_reached_and_is_visible(make_app: MakeApp) -> None:
     app = make_app()
-    record = played(events([rubrics(30)]))
+    record = record_of(events([rubrics(30)]))
     async with app.run_test(size=(50, 16)) as pilot:
         detail = await show(pilot, record, RUBRICS)
         body = app.query_one(Body)
@@ -217,7 +217,7 @@ async def test_pages_move_the_cursor_by_half_a_page(make_app: MakeApp) -> None:
     app = make_app()
     many = [{**SENTENCES[0], "rationale": "Because.", "text": f"Sentence {number}."} for number in range(200)]
     async with app.run_test(size=(76, 30)) as pilot:
-        detail = await show(pilot, played(events([claims(sentences=many)])), CLAIMS)
+        detail = await show(pilot, record_of(events([claims(sentences=many)])), CLAIMS)
         detail.move("top")
         body = app.query_one(Body)
         cursors = []
@@ -234,7 +234,7 @@ async def test_a_long_reason_is_read_with_the_page_keys(make_app: MakeApp) -> No
     app = make_app()
     long = {**SENTENCES[1], "rationale": " ".join(f"word{number}" for number in range(300))}
     async with app.run_test(size=(76, 30)) as pilot:
-        detail = await show(pilot, played(events([claims(sentences=[long])])), CLAIMS)
+        detail = await show(pilot, record_of(events([claims(sentences=[long])])), CLAIMS)
         text = "\n".join(app.seen())
         assert "more lines: ctrl+d" in text
         assert "word299" not in text
@@ -392,7 +392,7 @@ async def test_a_running_simulated_case_is_followed_turn_by_turn(make_app: MakeA
     happened = list(scenario_events(ends=False))
     async with app.run_test(size=(60, 16)) as pilot:
         for count in (4, 6, 7):
-            await show(pilot, played(iter(happened[:count])), 4)
+            await show(pilot, record_of(iter(happened[:count])), 4)
             assert app.query_one(Body).at_end
         assert key(app) == "simulated/1"
 
@@ -414,7 +414,7 @@ async def test_hostile_text_reaches_no_strip(make_app: MakeApp) -> None:
         # One text of all; each by itself, in every place: render/test_panes.
         text = "".join(text for text in HOSTILE if len(text) < 1000)
         for pane in range(1, 7):
-            await show(pilot, spoiled(judged_case(), text), pane)
+            await show(pilot, with_text(judged_case(), text), pane)
             assert not leaks("".join(app.seen()))
 
 

@@ -123,7 +123,7 @@ class Reading(Generic[Read]):
         return item.key in self._opened
 
     def unfold(self, item: Item) -> bool:
-        """Unfolds an item; False if there is nothing more of it."""
+        """Unfold an item. Return False if it has nothing to unfold."""
         if not item.opens or self.is_open(item):
             return False
         self._opened.add(item.key)

@@ -22,7 +22,7 @@ _WORDS: dict[Status, str] = {"not_run": "unfinished"}
 
 
 def state_of(run: Summary, row: Row) -> Status:
-    """Return the status of a case in its run; `not_run` if neither its end nor that of the run is known."""
+    """Return the status of a case in its run, or `not_run` if neither the case nor the run has an end."""
     if row["status"] is None and run.seconds is None:
         return "not_run"
     status = run.status_of(row)

@@ -348,7 +348,7 @@ class RunScreen(SplitScreen):
         if await confirm_delete(self.app, self._state, [self._run]):
             message, deleted = await delete(self._state, [self._run])
             if deleted:
-                self.dismiss(None)  # To the list, which reads again.
+                self.dismiss(None)  # The list then reads the runs again.
             self.notify(message)
 
     def action_stored_copy(self) -> None:

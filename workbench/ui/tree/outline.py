@@ -49,7 +49,7 @@ ALL = Row("all")
 
 
 class _Block(NamedTuple):
-    head: Row  # for a stretch of cases or repeats: their parent
+    head: Row  # for cases or repeats: their parent
     kind: Kind
     size: int
     offset: int  # of the first case within the order
