@@ -28,7 +28,7 @@ from workbench.history.resuming import resume
 from workbench.history.run_list import load_summary
 from workbench.history.summary import Summary
 from workbench.project.project import Project as Engine
-from workbench.ui.controllers.earlier import Earlier
+from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.outline import Row
@@ -155,7 +155,7 @@ def test_compare_names_the_same_as_status(project: Project, kind: Input) -> None
 async def opened(project: Project) -> FakeView:
     """The screen's model after it was opened, without a terminal."""
     view = FakeView(open_workspace(project.root))
-    Earlier(view, Staleness(view)).recall()
+    PastResults(view, Staleness(view)).load_verdicts()
     await view.settled()
     return view
 

@@ -168,11 +168,12 @@ MAIN_SCREEN: tuple[Action, ...] = (
         FIND,
     ),
     Action(
-        "pictures.pictures",
+        "charts.show_charts",
         "",
         "charts",
         "Show scores, pass rates, slowest and most expensive cases.",
         FIND,
+        id="pictures",
     ),
     Action("triage.agreement", "", "judge agreement", "Show how often judges agree with your triage.", FIND),
     Action("edit.edit", "e", "edit", "Edit the case, or the evalset's ID, name and description.", EDIT),
@@ -215,7 +216,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("general.palette", ": ctrl+p", "palette", "Find any action, theme or case by name.", GENERAL, 6),
     Action("general.keys", "?", "help", "Show the keys that work here. enter runs the selected action.", GENERAL, 7),
     Action("general.theme", "", "theme", "Choose a theme, with a preview as you move.", GENERAL),
-    Action("pictures.screenshot", "", "save screenshot", "Save the screen as an SVG file.", GENERAL),
+    Action("charts.screenshot", "", "save screenshot", "Save the screen as an SVG file.", GENERAL),
     Action(
         "folder.reload", "", "reload folder", "Read the folder again to find added, removed and changed files.", GENERAL
     ),

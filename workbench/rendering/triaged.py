@@ -25,7 +25,7 @@ def triage_chip(subject: Subject) -> Line:
         return ()
     entry = max(found, key=lambda entry: entry.at)
     face = TRIAGED if _standing(entry, subject) == "now" else TRIAGED_EARLIER
-    return (Segment(f"{face.glyph} {one_line(entry.triage, limit=40)}", _STYLE),)
+    return (Segment(f"{face.glyph} {_label(entry)}", _STYLE),)
 
 
 def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
@@ -34,7 +34,7 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
     for entry in said:
         standing = _standing(entry, subject)
         face = TRIAGED if standing == "now" else TRIAGED_EARLIER
-        words = [Segment(f"{face.glyph} {one_line(entry.triage, limit=40)}", _STYLE)]
+        words = [Segment(f"{face.glyph} {_label(entry)}", _STYLE)]
         about = one_line(entry.about.criterion, limit=80) or "the case"
         words.append(Segment(f"  {about}: ", "label"))
         words.append(Segment(_beside(entry)))
@@ -80,3 +80,9 @@ def _standing(entry: "Entry", subject: Subject) -> "Standing":
     from workbench.authoring.triage.judged import standing
 
     return standing(entry, subject.record, subject.answer)
+
+
+def _label(entry: "Entry") -> str:
+    from workbench.authoring.triage.entry import choice_label
+
+    return one_line(choice_label(entry.triage), limit=40)

@@ -13,7 +13,7 @@ from workbench.agents.workspace import open_workspace
 from workbench.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.project.input_files import signature_of
 from workbench.ui.controllers import staleness
-from workbench.ui.controllers.earlier import Earlier
+from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.staleness import Staleness
 
 PROMPTED = """
@@ -46,7 +46,7 @@ class Opened:
         self.verdicts = self.view.session.verdicts
 
     async def open(self) -> "Opened":
-        Earlier(self.view, self.staleness).recall()
+        PastResults(self.view, self.staleness).load_verdicts()
         await self.view.settled()
         return self
 

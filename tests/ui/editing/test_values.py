@@ -26,7 +26,7 @@ from workbench.ui.editing.values import (
     read_json_text,
     read_value,
 )
-from workbench.ui.editing.wording import in_words
+from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.widgets.plain_input import typed
 
 
@@ -109,11 +109,11 @@ def test_why_a_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("workbench.authoring.saving.os.open", refused)
     with pytest.raises(OSError, match=r"a\.json") as told:
         Saver(tmp_path / "state").save("edit", {file: (b"old", b"new")})
-    assert words in in_words(told.value)
-    assert in_words(told.value).endswith("(a.json)")
+    assert words in save_error_message(told.value)
+    assert save_error_message(told.value).endswith("(a.json)")
 
 
 def test_what_cannot_be_replaced_is_called_by_its_own_name(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone") as told:
         replace_content(tmp_path / "gone" / "b.json", b"new")
-    assert in_words(told.value) == "not saved: its folder is not there any more (b.json)"
+    assert save_error_message(told.value) == "not saved: its folder is not there any more (b.json)"

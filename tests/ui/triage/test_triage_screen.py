@@ -75,7 +75,16 @@ async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
         await pilot.press("a", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
         await pilot.resize_terminal(40, 12)
-        choices = ["agent bug", "expectation wrong", "judge wrong", "flaky", "won't fix", "right", "a note", "clear"]
+        choices = [
+            "agent bug",
+            "expectation wrong",
+            "judge wrong",
+            "flaky",
+            "won't fix",
+            "verdict correct",
+            "a note",
+            "clear",
+        ]
         await screen.until(pilot, lambda: all(word in screen.text for word in choices))
         await pilot.resize_terminal(120, 30)
         await pilot.press("r")
@@ -83,7 +92,9 @@ async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
         assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "passed")]
         await pilot.press("a")
         await run_all(screen, pilot, good="Another answer.")
-        await screen.until(pilot, lambda: "⚐ right 1.00 pass" in screen.text and "⚑ right 0.50 fail" in screen.text)
+        await screen.until(
+            pilot, lambda: "⚐ verdict correct 1.00 pass" in screen.text and "⚑ verdict correct 0.50 fail" in screen.text
+        )
 
 
 async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

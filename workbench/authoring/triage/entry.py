@@ -31,6 +31,8 @@ CHOICES: tuple[Choice, ...] = (
     Choice("right", "same", "The verdict is correct."),
 )
 BY_NAME: Mapping[str, Choice] = {choice.name: choice for choice in CHOICES}
+_LABELS = {"right": "verdict correct"}
+"""Choices whose label on the screen differs from their name in triage files."""
 _OTHER = {"passed": "failed", "failed": "passed"}
 
 Part: TypeAlias = Literal["", "sentence", "rubric", "verdict"]
@@ -168,3 +170,8 @@ def _number(data: Mapping[str, Any], key: str) -> float | None:
     if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
         raise ValueError(f"its {key} is not a number")
     return None if value is None else float(value)
+
+
+def choice_label(name: str) -> str:
+    """Return the label of a choice on the screen."""
+    return _LABELS.get(name, name)

@@ -40,7 +40,8 @@ def outcomes(
 ) -> list[Outcome]:
     """For each criterion that can be told at once: `before` and `after` are a case's JSON, `actual` its transcript,
     `verdicts` what was said of its turns. [] where the transcript is not complete, or too large to be scored on the
-    way; for a thread."""
+    way; for a thread.
+    """
     whole = [turn for turn in actual if turn is not None]
     if len(json.dumps(whole, default=str)) > _LONGEST:
         return []
@@ -65,7 +66,8 @@ def _of_words(
     old: Sequence[Any], new: Sequence[Any], actual: Sequence[Any], verdicts: Results
 ) -> list[float | None] | None:
     """ROUGE needs half a second and libraries that the screen does without: a turn whose answer is not touched keeps
-    its score, and one whose answer is the expected one, to the letter, has 1. None where that does not tell it."""
+    its score, and one whose answer is the expected one, to the letter, has 1. None where that does not tell it.
+    """
     if len(verdicts) != len(actual):
         return None
     known = [result.score if (result := turn.get(WORDS)) is not None else None for turn in verdicts]

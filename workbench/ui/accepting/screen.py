@@ -1,5 +1,6 @@
 """Choosing what of a transcript is to be expected from now on: the differences, what the file becomes by those chosen,
-and what the criteria would say of the same transcript then."""
+and what the criteria would say of the same transcript then.
+"""
 
 import asyncio
 import json
@@ -32,7 +33,7 @@ from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.transcript import Transcript
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.drafts import CaseDraft
-from workbench.ui.editing.wording import in_words
+from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -57,7 +58,8 @@ class DiffLine:
 
 def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
     """The lines that differ between two contents of a file, with those around them; [] where none does. What both have
-    at their ends is not looked at: a file of 50 MB takes no longer than its case."""
+    at their ends is not looked at: a file of 50 MB takes no longer than its case.
+    """
     if before == after:
         return []
     start, old, new = _changed(before, after)
@@ -305,9 +307,9 @@ class AcceptScreen(RowsScreen[bool]):
             after = await asyncio.to_thread(draft.after, value)
             await asyncio.to_thread(self._saver.save, label, {draft.file: (draft.evalset.content, after.content)})
         except ChangedOnDiskError as error:
-            self.say(f"{in_words(error)}: esc, then A again compares with what it holds now", warning=True)
+            self.say(f"{save_error_message(error)}: esc, then A again compares with what it holds now", warning=True)
         except (RejectedError, EditError, OSError) as error:
-            self.say(in_words(error), warning=True)
+            self.say(save_error_message(error), warning=True)
         else:
             self.dismiss(True)
         finally:
@@ -351,7 +353,7 @@ class AcceptScreen(RowsScreen[bool]):
         try:
             return file_diff(about.draft.evalset.content, about.draft.after(value).content), told
         except (RejectedError, EditError) as error:
-            return in_words(error), told
+            return save_error_message(error), told
 
 
 def _shown(lines: Sequence[DiffLine]) -> Content:

@@ -27,7 +27,8 @@ def of_record(record: CaseRecord) -> Transcript | None:
 
 def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
     """What the last run that is kept in the state folder knows of a case (`file` relative to the root); None if
-    nothing. Reads the run: for a thread."""
+    nothing. Reads the run: for a thread.
+    """
     if last_run(state) is None:
         return None
     run = open_run(LAST, state, state)

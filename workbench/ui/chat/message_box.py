@@ -14,7 +14,8 @@ LONGEST = 100_000
 
 class MessageBox(PlainTextArea):
     """Grows with its lines. Line breaks of what is pasted stay; ctrl+n makes one (and shift+enter, where a terminal
-    tells it from enter). ↑ in an empty box brings back the message before."""
+    tells it from enter). ↑ in an empty box brings back the message before.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", priority=True),

@@ -38,7 +38,8 @@ def conversation(talk: Talk, view: View) -> Document:
 
 def _turn(number: int, item: TalkTurn, view: View) -> Document:
     """One turn. Those that are over stay as they were laid out: a text that grows below must not cost more with every
-    turn above it."""
+    turn above it.
+    """
     if item.laid is not None and item.laid[0] == view:
         return item.laid[1]
     document = Document()

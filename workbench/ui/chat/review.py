@@ -110,7 +110,8 @@ def _box(on: bool) -> Piece:
 @dataclass(frozen=True, slots=True)
 class Destination:
     """A file that the case can go into. `place` is its path as it is shown; `taken` are the ids in it; `recorded` and
-    `camel` say how its cases are written. A file that is not `there` is made."""
+    `camel` say how its cases are written. A file that is not `there` is made.
+    """
 
     file: Path
     place: str
@@ -133,7 +134,8 @@ Write = Callable[[dict[str, Any], Destination], Awaitable[str]]
 
 class ReviewScreen(RowsScreen[bool]):
     """Ends with True once the case is written. `wanted` is the id it is to have, if that is free; `destinations` hold
-    at least one, the first of them is proposed."""
+    at least one, the first of them is proposed.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("keys"),

@@ -38,7 +38,8 @@ _TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn")
 
 class ChatScreen(ModalScreen[Talk | None]):
     """A conversation with the agent `name`. Ends with it where it is to be kept as a case, with None where it was
-    left. With `talk` it goes on with one that was begun before (`link` is its other end)."""
+    left. With `talk` it goes on with one that was begun before (`link` is its other end).
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("page_down", "page_up", "next_pane", "back", "keys"),

@@ -21,7 +21,8 @@ _MOST = 500
 
 async def choose_session(ask: Ask, base: Path, folders: Iterable[Path]) -> Path | None:
     """Ask for one of the `*.session.json` of these folders (where `adk run --save_session` puts them), or for any file,
-    named from `base` on. Return None if the user left."""
+    named from `base` on. Return None if the user left.
+    """
     found = await asyncio.to_thread(_sessions, [base, *folders])
     if found:
         search = searching([Item(_shown(file, base), file) for file in found])

@@ -1,4 +1,4 @@
-"""Acceptance of what the agent did as the reference of a case."""
+"""Acceptance of the agent's actual behavior as the reference of a case."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class Accept(Controller):
-    """Acceptance of one case at a time, from the execution under the cursor."""
+    """Acceptance of one case at a time, from the run under the cursor."""
 
     def __init__(self, view: View, files: Files, edit: Edit, run: Run) -> None:
         super().__init__(view)
         self._files, self._edit, self._run = files, edit, run
 
     def accept(self) -> None:
-        """Show how the agent differs from the reference, and make what the user chooses the reference."""
+        """Show how the agent differs from the reference, and write the chosen differences into the reference."""
         row = self.current_case()
         if row is None:
             return
         record = self.session.record(row)
         if record is not None and not record.finished:
-            self.view.say("it is still running: wait for its end", warning=True)
+            self.view.say("the case is still running: wait until it ends", warning=True)
             return
         self.view.work(self._accept(row, record), "edit")
 
@@ -46,13 +46,13 @@ class Accept(Controller):
             return
         await self._files.reopen(about.draft.file)
         if about.comparison.notes or self.session.store.activity.busy:
-            self.view.say("written: r runs it again, u takes it back")
+            self.view.say("saved: r runs the case again, u undoes")
             return
-        self.view.say("written, and scored again: u takes it back")
+        self.view.say("saved and scored again: u undoes")
         self._run.score_by_new_references([(row.evalset, row.case)])
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
-        """Return what can be accepted, or None (and say why) if nothing can."""
+        """Return the differences that can be accepted. If there are none, say why and return None."""
         from workbench.authoring.accept import Comparison, NotComparableError
         from workbench.ui.accepting.screen import Acceptance
         from workbench.ui.editing.drafts import CaseDraft
@@ -64,17 +64,17 @@ class Accept(Controller):
         try:
             transcript = await asyncio.to_thread(self._transcript, row, record)
             if transcript is None:
-                self.view.say("there is no transcript of this case: r runs it", warning=True)
+                self.view.say("this case has no transcript: r runs it", warning=True)
                 return None
             comparison = await asyncio.to_thread(Comparison, draft.value, transcript.turns)
         except NotComparableError as error:
             self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8)
             return None
         except (OSError, ValueError) as error:
-            self._files.tell(error)
+            self._files.show_error(error)
             return None
         if not comparison.hunks:
-            self.view.say("the agent did what is expected: nothing differs")
+            self.view.say("the agent did what is expected: no differences")
             return None
         criteria = self.session.draft.apply(entry.criteria).config.criteria
         failed = _failed_of(record)

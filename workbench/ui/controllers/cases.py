@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class Cases(Controller):
-    """Actions on the marked or current cases. Each is one edit, and one undo takes it back."""
+    """Actions on the marked or current cases. Each is one edit, so one undo reverts it."""
 
     def __init__(self, view: View, files: Files, edit: Edit) -> None:
         super().__init__(view)
         self._files, self._edit = files, edit
 
     def new_case(self) -> None:
-        """Make a case in the evalset under the cursor."""
+        """Create a case in the evalset under the cursor."""
         self._in_evalset(lambda row: self._new(row, scenario=False))
 
     def new_scenario(self) -> None:
-        """Make a case that a simulated user plays."""
+        """Create a case that a simulated user plays."""
         self._in_evalset(lambda row: self._new(row, scenario=True))
 
     def rename(self) -> None:
-        """Give the case under the cursor another id."""
+        """Change the ID of the case under the cursor."""
         if (row := self.current_case()) is not None:
             self.view.work(self._rename(row), "edit")
 
@@ -70,7 +70,7 @@ class Cases(Controller):
         if evalset is None:
             return
         name = await self.view.name_for(
-            f"new case in {label(entry.file.name)}: its id", lambda name: _id_fault(name, evalset)
+            f"ID of the new case in {label(entry.file.name)}", lambda name: _id_fault(name, evalset)
         )
         if name is None:
             return
@@ -100,7 +100,7 @@ class Cases(Controller):
         def fault(name: str) -> str:
             return "" if name == shown else _id_fault(name, evalset)
 
-        name = await self.view.name_for(f"another id for {label(old)}", fault, old)
+        name = await self.view.name_for(f"new ID of {label(old)}", fault, old)
         if name is None or name == shown:
             return
         if await self._files.change_cases(
@@ -157,7 +157,7 @@ class Cases(Controller):
             self._files.go_to_case(target.file, chosen.names[0])
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
-        """Ask for another evalset. Those of the same agent come first."""
+        """Ask for another evalset. List those of the same agent first."""
         assert self.session.workspace is not None
         others = [entry for entry in self.session.workspace.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)
@@ -166,23 +166,22 @@ class Cases(Controller):
             for entry in others
             if entry.document.format == "current"
         ]
-        noun = "case" if count == 1 else "cases"
-        title, nothing = f"move {count} {noun} to", "there is no other evalset"
+        title, nothing = f"move {counted(count, 'case')} to", "there is no other evalset"
         found: EvalsetEntry | None = await self.view.pick(title, items, nothing=nothing)
         return found
 
     async def _sure(self, question: str, help_line: str) -> bool:
         items = [
-            Item("delete them", True, help=f"{one_line(help_line)}\nu brings them back"),
-            Item("keep them", False),
+            Item("delete", True, help=f"{one_line(help_line)}\nUndo with u."),
+            Item("keep", False),
         ]
         return bool(await self.view.pick(question, items))
 
 
 def _id_fault(name: str, evalset: "EvalsetFile") -> str:
     if not name:
-        return "a case needs an id"
-    return f"{name} is in this file already" if name in evalset.ids else ""
+        return "a case needs an ID"
+    return f"{name} is already in this file" if name in evalset.ids else ""
 
 
 def _listed(names: list[str]) -> str:
@@ -190,7 +189,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _agent_of(entry: "EvalsetEntry") -> str:
-    return f"of {label(entry.agent.name)}" if entry.agent else one_line(entry.agent_reason)
+    return f"agent: {label(entry.agent.name)}" if entry.agent else one_line(entry.agent_reason)
 
 
 def _user_key(case: object) -> str:
@@ -201,7 +200,7 @@ def _user_key(case: object) -> str:
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:
-    """Return app and user of the case beside the new one, else the agent's name and `user`."""
+    """Return app and user of the neighboring case, else the agent's name and `user`."""
     from workbench.model.evalset import case_or_none
 
     case = case_or_none(entry.document, number) if entry.document.cases else None

@@ -1,4 +1,4 @@
-"""Problems in the folder: found in the background, marked in the tree, and listed."""
+"""The check of the folder in the background. Its problems are marked in the tree and listed."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from workbench.model.faults import Fault
     from workbench.project.project import TrialImport
 
-_WAITS = 0.4
-"""Seconds after the folder was shown: the first frame and the first keys come before."""
+_DELAY = 0.4
+"""Seconds between showing the folder and checking it, so that the first frame and keys come first."""
 
 
 class Checks(Controller):
-    """The check of the folder. It runs in a thread whenever the folder, or a file of it, was read. `try_imports`
-    has the engine import each agent in a child and tell every outcome, from another thread."""
+    """The check of the folder.
+
+    It runs in a thread after each read of the folder or of a file in it. `try_imports` makes the engine import each
+    agent in a child process. It calls its second argument with every outcome, from another thread.
+    """
 
     def __init__(self, view: View, try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]") -> None:
         super().__init__(view)
@@ -34,9 +37,9 @@ class Checks(Controller):
         if self._due is not None:
             self._due.stop()
         if self.session.checks:
-            self._due = self.view.set_timer(_WAITS, self._check_unasked)
+            self._due = self.view.set_timer(_DELAY, self._check_in_background)
 
-    def _check_unasked(self) -> None:
+    def _check_in_background(self) -> None:
         workspace = self.session.workspace
         if workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
             self.view.work(self._check(workspace), "check")
@@ -50,7 +53,7 @@ class Checks(Controller):
         self._try_imports(workspace, lambda outcome: self.view.call_later(self.imported, outcome))
 
     def imported(self, outcome: "TrialImport") -> None:
-        """Show how the trial import of an agent ended."""
+        """Show the outcome of an agent's trial import."""
         self.session.verdicts.imports.add(outcome.agent.name, outcome.error)
         failed = outcome.error is not None
         name = one_line(outcome.agent.name, limit=60)
@@ -61,7 +64,7 @@ class Checks(Controller):
             self.view.show_row()
 
     def found(self) -> None:
-        """List the problems that check finds."""
+        """List the problems found by check."""
         self.view.work(self._show_found(), "check")
 
     async def _show_found(self) -> None:
@@ -83,7 +86,7 @@ class Checks(Controller):
             )
             for fault, pair in found.every
         ]
-        pair = await self.view.pick(f"found by check: {len(items)}", items, nothing="nothing was found")
+        pair = await self.view.pick(f"problems found by check: {len(items):,}", items, nothing="no problems found")
         if pair:
             self.view.go_to(*pair)
             self.view.go_left()
@@ -93,12 +96,12 @@ class Checks(Controller):
         return str(fault.file).removeprefix(root + "/")
 
     async def _check(self, workspace: "Workspace") -> Findings | None:
-        """Check the folder and show the findings. Return None and show nothing if it was read again meanwhile."""
+        """Check the folder and show the findings. Return None if the folder was read again meanwhile."""
         try:
-            found = await _beside(lambda: check(workspace))
+            found = await _in_daemon_thread(lambda: check(workspace))
         except Exception as error:
-            # Nobody asked for it: what goes wrong in it must not end what somebody is doing.
-            self.view.say(f"the folder could not be checked: {type(error).__name__}: {error}", warning=True)
+            # The check often runs unasked, so a defect in it must not end the user's session.
+            self.view.say(f"checking the folder failed: {type(error).__name__}: {error}", warning=True)
             return None
         if workspace is not self.session.workspace:
             return None
@@ -111,8 +114,8 @@ class Checks(Controller):
         return found
 
 
-async def _beside(work: Callable[[], Findings]) -> Findings:
-    """Check in a thread that nobody waits for when the program ends: a folder may take seconds."""
+async def _in_daemon_thread(work: Callable[[], Findings]) -> Findings:
+    """Check in a daemon thread. A large folder takes seconds, and quitting must not wait for that."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Findings] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""The criteria that hold for what is under the cursor, in an editor: for the next run, or in their file."""
+"""The editor for the criteria of the row under the cursor, for the next run or in their file."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.entry import ConfigEdit, Entry
 
-_ONCE = "Changes hold for the next run only; s saves them into the file."
+_ONCE = "Changes apply to the next run only. s saves them to the file."
 
 
 class Criteria(Controller):
-    """Opens the editor, and shows the folder as it is after each save."""
+    """Opens the criteria editor, and reads the folder again after each save."""
 
     def __init__(self, view: View, files: Files, run: Run) -> None:
         super().__init__(view)
         self._files, self._run = files, run
 
     def criteria(self) -> None:
-        """Edit the criteria of what is under the cursor."""
+        """Edit the criteria of the evalset under the cursor."""
         self.view.work(self._edit_criteria(), "edit")
 
     def options(self) -> None:
@@ -77,7 +77,10 @@ class Criteria(Controller):
             self._run.start(targets)
 
     async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
-        """Each config of these cases with what the next run changes in it; None (and why) if one cannot be read."""
+        """Return each config of these cases with its changes for the next run.
+
+        If one cannot be read, say why and return None.
+        """
         from workbench.ui.criteria.changes import FormChanges
 
         by_config: dict[Path | None, list[EvalsetEntry]] = {}
@@ -93,12 +96,12 @@ class Criteria(Controller):
             edit.name = one_line(self._below_root(path) if path is not None else entries[0].criteria.reason)
             folders = {entry.file.parent for entry in entries} if path is None else ()
             if len(folders) > 1:
-                edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one of them at a time"
+                edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one folder at a time"
             edits[path] = edit
         return edits
 
     def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
-        """A config in the editor, with what the last run says of these evalsets."""
+        """Return a config for the editor, together with the last run's results of these evalsets."""
         from workbench.authoring.what_if import WhatIf
         from workbench.ui.criteria.entry import ConfigEdit
 
@@ -116,7 +119,7 @@ class Criteria(Controller):
         return self._files.folder.below_root(str(path))
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
-        """Return the evalset under the cursor. Above evalsets, ask for one of those whose configs hold below it."""
+        """Return the evalset under the cursor. On a row above evalsets, ask for one of the configs below it."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
@@ -145,16 +148,16 @@ class Criteria(Controller):
 
         file = _config_file(entry)
         try:
-            # One may have come since the folder was read.
+            # A config may have been created since the folder was read.
             if entry.criteria.config.path is None and not await asyncio.to_thread(file.exists):
                 return new_draft(file)
             return await asyncio.to_thread(open_config, file)
         except (EditError, OSError) as error:
-            self._files.tell(error)
+            self._files.show_error(error)
             return None
 
     def _with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
-        """Return the evalsets for which the file holds, or a new one beside the evalset would."""
+        """Return the evalsets that share the config. Without one, those that a new file in the folder would govern."""
         workspace = self.session.workspace
         path = entry.criteria.config.path
         return [
@@ -169,18 +172,16 @@ class Criteria(Controller):
         now = workspace.evalsets if workspace else ()
         entry = next((one for one in now if one.file == entry.file), entry)
         count = len(self._with_same_config(entry))
-        holds = counted(count, "evalset")
+        governed = counted(count, "evalset")
         if draft.before is None:
             file = self._below_root(draft.file)
-            return one_line(
-                f"No config holds for {entry.relative}: the defaults do. s writes {file}, which holds for {holds}"
-            )
+            return one_line(f"{entry.relative} has no config and uses the defaults. s creates {file} for {governed}.")
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
-        return one_line(f"{self._below_root(draft.file)}, {reason}; holds for {holds}")
+        return one_line(f"{self._below_root(draft.file)}, {reason}, for {governed}")
 
 
 def _config_file(entry: "EvalsetEntry") -> Path:
-    """Return the config that holds for an evalset, or the path of a new one."""
+    """Return the config file of an evalset, or the path of a new one."""
     from workbench.authoring.config_file import NEW_CONFIG
 
     return entry.criteria.config.path or entry.file.parent / NEW_CONFIG

@@ -1,4 +1,4 @@
-"""Edits of what is under the cursor, in place or in the user's editor."""
+"""Editing of the case or evalset under the cursor, in place or in the user's editor."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Edit(Controller):
-    """The editors, and what becomes of what they saved. A run of cases goes on meanwhile."""
+    """The editor screen and the user's own editor. A run of cases continues meanwhile."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
@@ -40,12 +40,12 @@ class Edit(Controller):
             await self.draft_outside(draft)
 
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
-        """Open the editor on a case, or on id, name and description of an evalset, until the user leaves."""
+        """Open the editor on a case, or on ID, name and description of an evalset, until the user leaves."""
         from workbench.ui.editing.editor import EditorScreen
 
         draft = await self.draft(row)
         if draft is not None:
-            self._files.warn_if_fleeting()
+            self._files.warn_if_undo_is_temporary()
             screen = EditorScreen(
                 draft,
                 self.view.keys,
@@ -58,7 +58,7 @@ class Edit(Controller):
             await self.view.ask(screen)
 
     async def draft(self, row: Row) -> "Draft | None":
-        """Return the case or evalset of a row, ready to be edited. Return None and say why if it cannot be."""
+        """Return an editable draft of a row's case or evalset. If there is none, say why and return None."""
         from workbench.authoring.whole_cases import GoneError
         from workbench.model.json_edit import EditError
         from workbench.ui.editing.drafts import open_case, open_frame
@@ -73,16 +73,18 @@ class Edit(Controller):
             chosen = self._files.chosen(row.evalset, [row.case])
             return await asyncio.to_thread(open_case, chosen, entry.document)
         except (EditError, GoneError, OSError) as error:
-            self._files.tell(error)
+            self._files.show_error(error)
             await self._files.reopen(entry.file)
             return None
 
     # In the user's editor
 
     async def draft_outside(self, draft: "Draft") -> "Draft | None":
-        """Open a draft in the user's editor until it can be saved or is given up. Return the draft as it goes on, or
-        None if it is not there any more."""
-        from workbench.ui.editing.outside import NoEditorError
+        """Open a draft in the user's editor until it can be saved or the user gives up.
+
+        Return the updated draft, or None if it is no longer in the file.
+        """
+        from workbench.ui.editing.external_editor import NoEditorError
         from workbench.ui.editing.values import json_text
 
         text = first = json_text(draft.value)
@@ -94,13 +96,13 @@ class Edit(Controller):
                 return draft
             after = draft if text.strip() == first.strip() else await self._save_outside(draft, text)
             if not isinstance(after, str):
-                self.view.say("nothing was changed" if after is draft else f"saved: {one_line(draft.name)}")
+                self.view.say("no changes" if after is draft else f"saved: {one_line(draft.name)}")
                 return after
-            if not await self._once_more(after):
+            if not await self._edit_again(after):
                 return draft
 
     async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
-        """Return the draft as it goes on, or why it was not saved."""
+        """Return the saved draft, or the reason why it was not saved."""
         from workbench.authoring.evalset_file import RejectedError
         from workbench.model.json_edit import same
         from workbench.ui.editing.drafts import NotSavedError
@@ -110,7 +112,7 @@ class Edit(Controller):
             value = read_json_text(text)
             if same(value, draft.value):
                 return draft
-            return await self._files.save(draft, value, f"{draft.name}: in an editor")
+            return await self._files.save(draft, value, f"{draft.name}: edit in $EDITOR")
         except UnreadableError as error:
             return f"line {error.line}, column {error.column}: {error}"
         except RejectedError as error:
@@ -118,13 +120,13 @@ class Edit(Controller):
         except NotSavedError as error:
             return str(error)
 
-    async def _once_more(self, trouble: str) -> bool:
-        items = [Item("edit it again", True, help=one_line(trouble)), Item("drop what was typed", False)]
-        return bool(await self.view.pick(one_line(trouble, limit=70), items))
+    async def _edit_again(self, reason: str) -> bool:
+        items = [Item("edit again", True, help=one_line(reason)), Item("discard your text", False)]
+        return bool(await self.view.pick(one_line(reason, limit=70), items))
 
 
 def _at_line(text: str, error: "RejectedError") -> str:
-    """Return a rejection with the line of the text that caused it."""
+    """Return the message of a rejection, with the line that caused it."""
     from workbench.ui.editing.values import place_of
 
     breach = error.breaches[0]

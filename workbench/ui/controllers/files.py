@@ -1,4 +1,4 @@
-"""Files of the project: written as edits, undone, and shown as they are on the disk."""
+"""Changes of project files: saving, undo, redo, and reading files that changed on disk."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from workbench.ui.editing.drafts import Draft
 
 _TRIES = 5
-"""How often somebody else may be quicker."""
+"""Attempts to write a file that others change at the same time."""
 
 
 class Files(Controller):
-    """Reads and writes, in threads. Each edit is on the disk before the screen says so."""
+    """Reads and writes files in threads. The screen reports an edit only once it is on disk."""
 
     def __init__(self, view: View, folder: Folder) -> None:
         super().__init__(view)
         self.folder = folder
         self._warned = False
         self._one_at_a_time = asyncio.Lock()
-        """A key that is pressed twice takes two edits back, one after the other."""
+        """Pressing undo twice quickly undoes two edits, one after the other."""
 
-    # Back and again
+    # Undo and redo
 
     def undo(self) -> None:
-        """Take the last edit back."""
+        """Undo the last edit."""
         self.view.work(self._say_taken_back(again=False), "back", exclusive=False)
 
     def redo(self) -> None:
-        """Make the edit again that was taken back last."""
+        """Redo the edit that was undone last."""
         self.view.work(self._say_taken_back(again=True), "back", exclusive=False)
 
     async def _say_taken_back(self, *, again: bool) -> None:
@@ -48,9 +48,9 @@ class Files(Controller):
             self.view.say(await self.take_back(again=again))
 
     async def take_back(self, *, again: bool) -> str:
-        """Undo the newest edit, or make it again. Return what was done, in safe words."""
+        """Undo the newest edit, or redo it. Return a safe message."""
         from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
-        from workbench.ui.editing.wording import in_words
+        from workbench.ui.editing.save_errors import save_error_message
 
         saver = await self.saver()
         try:
@@ -58,13 +58,13 @@ class Files(Controller):
         except NothingToUndoError as error:
             return str(error)
         except (ChangedOnDiskError, OSError) as error:
-            return in_words(error)
+            return save_error_message(error)
         await self.reopen(*(change.file for change in edit.changes))
         files = ", ".join(sorted({change.file.name for change in edit.changes}))
-        return one_line(f"{'made again' if again else 'undone'}: {edit.label}  ({files})")
+        return one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
 
     async def offer_interrupted(self) -> None:
-        """Ask what to do with an edit that was cut short when the workbench was open last."""
+        """Ask what to do with an edit that was interrupted in an earlier session."""
         from workbench.authoring.undo import FILE_NAME
 
         if not (self.session.state_dir / FILE_NAME).is_file():
@@ -75,10 +75,10 @@ class Files(Controller):
             return
         files = ", ".join(change.file.name for change in edit.changes)
         items = [
-            Item("write it now", True, help=one_line(f"{edit.label}: {files}")),
-            Item("leave the files as they are", False, help="The edit is given up; it cannot be undone or made again."),
+            Item("finish the edit", True, help=one_line(f"{edit.label}: {files}")),
+            Item("discard the edit", False, help="The files stay as they are. The edit cannot be redone."),
         ]
-        title = one_line(f"an edit was cut short: {edit.label}", limit=70)
+        title = one_line(f"an edit was interrupted: {edit.label}", limit=70)
         wanted = await self.view.pick(title, items)
         try:
             if wanted:
@@ -87,17 +87,19 @@ class Files(Controller):
             elif wanted is False:
                 await asyncio.to_thread(saver.forget_interrupted)
         except OSError as error:
-            self.tell(error)
+            self.show_error(error)
 
     async def saver(self) -> "Saver":
-        """Return what writes edits. It is made in a thread, because it reads the edits of earlier sessions."""
+        """Return the saver of the session. It is created in a thread, because it reads the undo journal."""
         return await asyncio.to_thread(lambda: self.session.saver)
 
     # Files that have changed
 
     async def reopen(self, *files: Path) -> None:
-        """Show files as they are on the disk now; the cursor stays. Read the whole folder if one of them is new,
-        gone or not an evalset."""
+        """Show files as they are on disk now, and keep the cursor.
+
+        Read the whole folder if one of them is new, gone or not an evalset.
+        """
         from workbench.model.evalset import open_evalset
 
         workspace = self.session.workspace
@@ -106,7 +108,7 @@ class Files(Controller):
             await self.folder.read_again()
             return
         opened = {file: await asyncio.to_thread(open_evalset, file) for file in files}
-        # It may have been read again meanwhile.
+        # The folder may have been read again meanwhile.
         workspace = self.session.workspace
         assert workspace is not None
         entries = tuple(
@@ -116,7 +118,7 @@ class Files(Controller):
         self.folder.load(replace(workspace, evalsets=entries))
 
     async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
-        """Return a file as it is on the disk, ready to be changed. Return None and say why if it cannot be."""
+        """Return the editable evalset as it is on disk. If it cannot be edited, say why and return None."""
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.model.json_edit import EditError
 
@@ -126,14 +128,17 @@ class Files(Controller):
         try:
             return EvalsetFile(await asyncio.to_thread(entry.file.read_bytes))
         except (EditError, OSError) as error:
-            self.tell(error)
+            self.show_error(error)
             return None
 
     async def change_cases(
         self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"
     ) -> bool:
-        """Change evalsets as they are now. `change` returns what the edit is called and what the files become. It
-        is called again if somebody else writes one meanwhile. Return False and say why if nothing was written."""
+        """Change evalsets as they are on disk now. If nothing can be written, say why and return False.
+
+        `change` returns the label of the edit and the new contents. It is called again if another program writes
+        one of the files meanwhile.
+        """
         from workbench.authoring.saving import ChangedOnDiskError
 
         for tries in range(_TRIES):
@@ -145,7 +150,7 @@ class Files(Controller):
                 what, contents = await asyncio.to_thread(change, ready)
                 return await self.put(what, contents, again=tries < _TRIES - 1)
             except ValueError as error:
-                self.tell(error)
+                self.show_error(error)
                 await self.reopen(*ready)
                 return False
             except ChangedOnDiskError:
@@ -153,10 +158,10 @@ class Files(Controller):
         return False
 
     async def put(self, what: str, contents: "Contents", *, again: bool = False) -> bool:
-        """Writes files as one edit and shows them; False (and a notice) if nothing was written.
+        """Write files as one edit and show them. If nothing was written, show a notice and return False.
 
         Raises:
-            ChangedOnDiskError: with `again`, where somebody else has changed one of them.
+            ChangedOnDiskError: With `again`, if another program has changed one of them.
         """
         from workbench.authoring.saving import ChangedOnDiskError
 
@@ -166,19 +171,19 @@ class Files(Controller):
         except ChangedOnDiskError as error:
             if again:
                 raise
-            self.tell(error)
+            self.show_error(error)
             await self.reopen(error.file)
             return False
         except OSError as error:
-            self.tell(error)
+            self.show_error(error)
             return False
-        self.warn_if_fleeting()
+        self.warn_if_undo_is_temporary()
         await self.reopen(*contents)
-        self.view.say(one_line(f"done: {what}; u takes it back"))
+        self.view.say(one_line(f"done: {what} (u undoes)"))
         return True
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
-        """Return the draft in the file as it is now, or None if it is not there any more."""
+        """Return the draft as it is in the file now, or None if it is gone."""
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.model.json_edit import EditError
 
@@ -189,17 +194,19 @@ class Files(Controller):
             return None
 
     async def save(self, draft: "Draft", value: Any, label: str) -> "Draft | None":
-        """Write a draft with a new value and show its file. Ask which version holds if somebody else changed the file.
-        Return the draft as it goes on, or None if it is not there any more.
+        """Write a draft with a new value and show its file.
+
+        If another program changed the file, ask which version to keep. Return the updated draft, or None if it is no
+        longer in the file.
 
         Raises:
             RejectedError: ADK would not read it.
-            NotSavedError: it could not be written, or the user went back.
+            NotSavedError: It could not be written, or the user went back.
         """
         from workbench.model.json_edit import EditError
+        from workbench.ui.editing.conflicts import choose_cases, save
         from workbench.ui.editing.drafts import NotSavedError
-        from workbench.ui.editing.settling import choose_cases, save
-        from workbench.ui.editing.wording import in_words
+        from workbench.ui.editing.save_errors import save_error_message
 
         saver, base = await self.saver(), draft.evalset.content
         try:
@@ -207,19 +214,21 @@ class Files(Controller):
             choose = partial(choose_cases, self.view.ask, self.view.keys, draft.file, base, mine.content)
             saved = await save(saver, label, draft.file, base, mine.content, choose)
             if saved is None:
-                raise NotSavedError("nothing was written; it is still here")
+                raise NotSavedError("not saved: your edit is still here")
         except (EditError, OSError) as error:
-            raise NotSavedError(in_words(error)) from None
+            raise NotSavedError(save_error_message(error)) from None
         await self.reopen(draft.file)
         return (
             replace(draft, evalset=mine, value=value) if saved.content == mine.content else await self.reopened(draft)
         )
 
-    # Where the cursor goes
+    # Moving the cursor
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
-        """Put the cursor on a case of a file by its id. Take back a filter that hides it: the user who made or
-        named a case goes on with it."""
+        """Put the cursor on a case of a file by its ID.
+
+        Clear a filter that hides it, because the user who just created or renamed a case continues with it.
+        """
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
@@ -229,32 +238,31 @@ class Files(Controller):
                 self.view.show_row()
 
     def stand_near(self, file: Path, case: int) -> None:
-        """Put the cursor near the place of a case that is gone."""
+        """Put the cursor near the position of a deleted case."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 self.view.go_to(number, min(case, len(entry.document.cases) - 1))
                 self.view.show_row()
 
-    def tell(self, error: Exception) -> None:
-        """Say what went wrong with a file."""
-        from workbench.ui.editing.wording import in_words
+    def show_error(self, error: Exception) -> None:
+        """Show why a file could not be read or written."""
+        from workbench.ui.editing.save_errors import save_error_message
 
-        self.view.notify(in_words(error), severity="error", timeout=10)
+        self.view.notify(save_error_message(error), severity="error", timeout=10)
 
-    def warn_if_fleeting(self) -> None:
-        """Say once that edits can be undone only until the user leaves, if nothing can be kept."""
+    def warn_if_undo_is_temporary(self) -> None:
+        """Warn once if the undo journal cannot be written, so that undo ends with the session."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
-            words = f"{self.session.state_dir} cannot be written: edits can be undone until you leave"
-            self.view.notify(one_line(words), severity="warning", timeout=8)
+            message = f"{self.session.state_dir} is not writable: undo works only until you quit"
+            self.view.notify(one_line(message), severity="warning", timeout=8)
 
     def say_old_format(self) -> None:
-        """Say why a file of an old format is not changed, and how to convert it."""
-        words = "it is in an old format: “migrate evalset” in the palette makes one of today's schema of it"
-        self.view.notify(words, timeout=8)
+        """Explain how to convert a file in an old format, which cannot be edited."""
+        self.view.notify("this file has an old format: convert it with “migrate evalset” in the palette", timeout=8)
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "CaseSelection":
-        """Return cases of an evalset as they are shown."""
+        """Return references to cases of an evalset as they are shown now."""
         from workbench.authoring.whole_cases import CaseSelection
 
         entry = self.session.entry(evalset)

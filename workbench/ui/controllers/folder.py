@@ -1,10 +1,11 @@
-"""The open folder: reading it again, what was ignored in it, and the agents of its evalsets."""
+"""The open folder: reading it, its ignored files, and the agents of its evalsets."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.text import one_line, plain
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.items import Item
@@ -16,31 +17,31 @@ if TYPE_CHECKING:
 
 
 _SHOWN_EVERY = 0.3
-"""Seconds between two looks at what is read so far."""
+"""Seconds between two updates of the screen while the folder is read for the first time."""
 
 
 class Folder(Controller):
-    """The folder, read in a thread so that a large one delays no key."""
+    """The folder, read in a thread so that keys still work while a large one is read."""
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
         self.when_loaded: list[Callable[[], None]] = []
-        """Called after the whole folder, or a file of it, was read and shown."""
+        """Called after the whole folder, or a file in it, was read and shown."""
         self.when_owned: list[Callable[[], None]] = []
         """Called after the user chose the agents of evalsets and the folder was read again."""
 
     def load(self, workspace: "Workspace") -> None:
-        """Show a workspace and tell all controllers that depend on it."""
+        """Show a workspace and notify the controllers that depend on it."""
         self.view.show_workspace(workspace)
-        for tell in self.when_loaded:
-            tell()
+        for notify in self.when_loaded:
+            notify()
 
     def reload(self) -> None:
         """Read the folder again."""
         self.view.work(self._reload(), "read")
 
     def ignored(self) -> None:
-        """List ignored files. Open one of them if it is an evalset under another name."""
+        """List the ignored files. An evalset under an unusual name can be opened from the list."""
         workspace = self.session.workspace
         ignored = workspace.ignored if workspace else ()
         items = [
@@ -48,14 +49,14 @@ class Folder(Controller):
                 self.below_root(str(item.path)),
                 item.path if item.evalset else None,
                 hint=one_line(item.reason, limit=60),
-                help="enter opens it as an evalset" if item.evalset else one_line(item.reason),
+                help="Press enter to open it as an evalset." if item.evalset else one_line(item.reason),
             )
             for item in sorted(ignored, key=lambda item: not item.evalset)
         ]
         self.view.work(self._open_ignored(items), "ask", exclusive=False)
 
     async def _open_ignored(self, items: list[Item]) -> None:
-        path = await self.view.pick(f"passed over: {len(items)}", items, nothing="nothing was passed over")
+        path = await self.view.pick(f"{counted(len(items), 'path')} ignored", items, nothing="nothing was ignored")
         if path is not None:
             self.session.extra_evalsets.add(path)
             self.reload()
@@ -66,15 +67,15 @@ class Folder(Controller):
             self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
-        """Read the folder and show it. Return False and say why if it cannot be read.
+        """Read the folder and show it. If it cannot be read, say why and return False.
 
-        At the first reading, what is read so far is shown while the rest is read.
+        On the first read, the screen already shows the evalsets that were read so far.
         """
         session = self.session
         session.reading = session.reading or session.workspace is None
         try:
             workspace = await asyncio.to_thread(self._read, asyncio.get_running_loop() if session.reading else None)
-        except Exception as error:  # whatever it is: the screen must not stay at "reading"
+        except Exception as error:  # after any failure, the screen must not stay at "reading"
             expected = isinstance(error, OSError | ValueError)
             session.reading = False
             session.read_error = str(error) if expected else f"{type(error).__name__}: {error}"
@@ -86,7 +87,7 @@ class Folder(Controller):
         return True
 
     def _read(self, loop: asyncio.AbstractEventLoop | None) -> "Workspace":
-        """Read the folder, in a thread. `loop` is where to show what is read so far."""
+        """Read the folder in a thread. With `loop`, show there what was read so far."""
         shown = time.monotonic()
 
         def arrived(workspace: "Workspace") -> None:
@@ -102,15 +103,17 @@ class Folder(Controller):
             self.view.show_workspace(workspace)
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
-        """Ask once for the agent of each evalset of the targets that has none. If the user does not say, or there
-        is no agent, the run reports it."""
+        """Ask once for the agent of each target evalset that has none.
+
+        If the user does not choose one, or there is no agent, the run reports it.
+        """
         workspace = self.session.workspace
         if workspace is None or not workspace.agents:
             return
-        asked = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
-        asked = [entry for entry in asked if entry.agent is None and entry.relative not in self.session.declined]
+        entries = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
+        entries = [entry for entry in entries if entry.agent is None and entry.relative not in self.session.declined]
         answers = []
-        for entry in asked:
+        for entry in entries:
             answers.append(await self._ask(entry))
             if not answers[-1]:
                 self.session.declined.add(entry.relative)
@@ -119,7 +122,7 @@ class Folder(Controller):
 
     async def _reload(self) -> None:
         if await self.read_again():
-            self.view.say("read again")
+            self.view.say("folder reloaded")
 
     async def _choose(self, entry: "EvalsetEntry") -> None:
         if await self._ask(entry):
@@ -127,23 +130,23 @@ class Folder(Controller):
 
     async def _take_owners(self) -> None:
         if await self.read_again():
-            for tell in self.when_owned:
-                tell()
+            for notify in self.when_owned:
+                notify()
 
     async def _ask(self, entry: "EvalsetEntry") -> bool:
-        """Ask which agent the evalset belongs to, and keep the answer. Return whether there is one."""
+        """Ask which agent the evalset belongs to, and save the answer. Return whether the user chose one."""
         assert self.session.workspace is not None
         items = [
             Item(
                 label(agent.name),
                 agent,
                 hint=self.below_root(str(agent.folder)),
-                help=f"now: {one_line(entry.agent_reason, limit=2000)}",
+                help=f"Now: {one_line(entry.agent_reason, limit=2000)}",
             )
             for agent in self.session.workspace.agents
         ]
         title = f"which agent does {label(entry.relative)} belong to?"
-        placeholder = "type to find; esc leaves it without one"
+        placeholder = "type to find; esc chooses none"
         agent: AgentFolder | None = await self.view.pick(title, items, placeholder=placeholder)
         if agent is None:
             return False
@@ -155,6 +158,6 @@ class Folder(Controller):
         return True
 
     def below_root(self, path: str) -> str:
-        """Return a path as it is shown: below the root if it is there; safe."""
+        """Return a path as safe text, relative to the root if it is below it."""
         root = str(self.session.workspace.root) if self.session.workspace else ""
         return one_line(path.removeprefix(root + "/"))

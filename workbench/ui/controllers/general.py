@@ -1,4 +1,4 @@
-"""The palette, the list of keys, themes, copying and leaving."""
+"""The palette, the list of keys, themes, copying and quitting."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from workbench.ui.tree.labels import label
 
 _CASES_FOUND = 50
 _PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL)
-"""What the palette holds, in its order: not the keys that only move."""
+"""Groups of actions in the palette, in its order. Actions that only move the cursor are left out."""
 
 
 class General(Controller):
@@ -35,7 +35,7 @@ class General(Controller):
     # Finding actions
 
     def palette(self) -> None:
-        """Find an action, a theme or a case."""
+        """Open the palette to find an action, a theme or a case."""
         rows = sorted(filter(self._in_palette, ACTIONS), key=lambda row: _PALETTE.index(row.group))
         do = [Item(row.label, ("do", row.call), self._keys_of(row), row.help) for row in rows]
         themes = self._theme_items()
@@ -91,7 +91,7 @@ class General(Controller):
         if self.view.right.in_case or row is None:
             found = self.view.right.copied()
         elif row is not None and row.case >= 0 and (case := self.session.case(row.evalset, row.case)) is not None:
-            found = (f"the JSON of {case.eval_id}", json.dumps(case.raw, ensure_ascii=False, indent=2))
+            found = (f"JSON of {case.eval_id}", json.dumps(case.raw, ensure_ascii=False, indent=2))
         else:
             found = self._id_under_cursor()
         if found is not None:
@@ -110,35 +110,33 @@ class General(Controller):
         if row is None or workspace is None:
             return None
         if row.kind == "all":
-            return "the folder", str(workspace.target)
+            return "path of the folder", str(workspace.target)
         if row.kind == "agent":
             name = self.view.rows.groups[row.agent]
             folders = (str(agent.folder) for agent in workspace.agents if agent.name == name)
-            return next((("the folder of " + name, folder) for folder in folders), None)
+            return next((("path of " + name, folder) for folder in folders), None)
         entry = self.session.entry(row.evalset)
         if row.case < 0:
-            return "the path of the evalset", entry.relative
-        return "the id", entry.document.cases[row.case].eval_id
+            return "path of the evalset", entry.relative
+        return "ID", entry.document.cases[row.case].eval_id
 
-    # Leaving
+    # Quitting
 
     def quit(self) -> None:
-        """Leave; ask once while a run is going on."""
+        """Quit. While a run is active, ask once."""
         selected, activity = self.view.get_selected_text(), self.session.store.activity
         if selected:
-            self._copy("the selection", selected)
+            self._copy("selection", selected)
             self.view.clear_selection()
         elif activity.busy and not self._asked_to_quit:
             self._asked_to_quit = True
-            self.view.say(
-                f"{cases(activity.unfinished)} still running: once more cancels them and leaves", warning=True
-            )
+            self.view.say(f"{cases(activity.unfinished)} still running: press again to cancel and quit", warning=True)
         else:
             self.view.work(self._leave(), "leave")
 
     async def _leave(self) -> None:
         if self.session.store.activity.busy:
-            self.view.say("cancelling …", warning=True)
+            self.view.say("cancelling", warning=True)
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
         self.view.leave()
@@ -147,7 +145,7 @@ class General(Controller):
         if isinstance(event, RunStarted):
             self._asked_to_quit = False
 
-    # Inside
+    # Helpers
 
     def _pick(self, title: str, search: Search, **options: Any) -> None:
         from workbench.ui.dialogs.pick import PickScreen
@@ -178,7 +176,7 @@ class General(Controller):
 
     def _theme_items(self) -> list[Item]:
         return [
-            Item(name, ("theme", name), kind="theme", help="Shows as you move; enter keeps it.")
+            Item(name, ("theme", name), kind="theme", help="Shown as a preview. Press enter to use it.")
             for name in self._host.theme_names
         ]
 

@@ -1,4 +1,4 @@
-"""Kept runs: the list of them, one of them, or two of them compared."""
+"""Stored runs: their list, one run, or two runs compared."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from workbench.store import CaseRecord
 
 _OFFERED = 500
-"""Runs in the list of those to compare with."""
+"""Maximum number of runs offered for a comparison."""
 
 
 class History(Controller):
-    """Screens with kept runs. They lie over the main one, which goes on."""
+    """Screens with stored runs. They cover the main screen, which continues to work."""
 
     def __init__(self, view: View, talk: Talk, host: Host) -> None:
         super().__init__(view)
         self._talk, self._host = talk, host
 
     def history(self) -> None:
-        """Open the list of runs."""
+        """Open the list of stored runs."""
         if self.workspace() is not None:
             self.view.work(self._show_history(), "history")
 
@@ -76,12 +76,12 @@ class History(Controller):
         self.view.push(screen)
 
     def _running_id(self) -> str:
-        """Return the id of the run that is going on, "" for none."""
+        """Return the ID of the active run, "" for none."""
         store = self.session.store
         return store.run.run_id if store.activity.running else ""
 
     def _keep_stored(self, record: "CaseRecord") -> None:
-        """Make a case of an execution of a kept run."""
+        """Create a case from a case of a stored run."""
         from workbench.ui.chat.kept import captured_from_record
 
         workspace = self.session.workspace
@@ -94,17 +94,17 @@ class History(Controller):
         case = self.session.case(*place) if place is not None else None
         captured = captured_from_record(record, case, agent.folder.name if agent is not None else ref.agent)
         if not captured.turns:
-            self.view.notify("no turn of it has an answer, so there is nothing to keep")
+            self.view.notify("nothing to keep: no turn has an answer")
             return
         self._talk.keep(captured, agent, f"{ref.eval_id}_as_run", entry.file if entry is not None else None)
 
     def _go_from_history(self, ref: "CaseRef") -> bool:
-        """Leave the history for a case as it is now. Return False if there is no such case."""
+        """Leave the history and go to the current case. Return False if there is no such case."""
         verdicts = self.session.verdicts
         files = [ref.evalset_file] if ref.evalset_file else []
         workspace = self.session.workspace
         if not files and workspace is not None:
-            # ADK does not say in which file the evalset stood.
+            # ADK does not record the file of the evalset.
             files = [entry.relative for entry in workspace.evalsets if entry.document.eval_set_id == ref.eval_set_id]
         for file in files:
             place = verdicts.place(file, ref.eval_id)
@@ -118,7 +118,7 @@ class History(Controller):
     # Two runs
 
     def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
-        """Show what changed between two runs. Without an earlier one, ask for it."""
+        """Show the changes between two runs. Without an earlier run, ask for one."""
         if before is None:
             self.view.work(self._choose_and_compare(after), "compare")
             return
@@ -128,7 +128,7 @@ class History(Controller):
         self.view.push(screen)
 
     async def _compare_last(self) -> None:
-        """Compare the run of this session, else the newest kept one, with another one."""
+        """Compare the last run of this session, else the newest stored one, with another run."""
         runs, _ = await asyncio.to_thread(self._runs)
         here = self.session.store.run.run_id
         known = [run for run in runs if not run.trouble]
@@ -136,7 +136,7 @@ class History(Controller):
             (run for run in known if not run.adk), None
         )
         if run is None:
-            self.view.say("no run is kept yet: r runs what is under the cursor")
+            self.view.say("no stored runs yet: r runs the cases under the cursor")
             return
         await self._choose_and_compare(run, runs)
 
@@ -149,7 +149,7 @@ class History(Controller):
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not run.trouble]
         if not others:
-            self.view.notify("there is no other run to compare it with")
+            self.view.notify("there is no other run to compare with")
             return
         first = next((run for run in others if run.run_id == pinned and not run.adk), None)
         if first is None:
@@ -158,8 +158,8 @@ class History(Controller):
         items = _items(ordered[:_OFFERED], pinned)
         from workbench.ui.history import run_labels
 
-        alone = "" if first is not None else "no earlier run has these cases: "
-        title = f"{alone}compare {run_labels.agents_and_evalsets(after)} with …"
+        prefix = "" if first is not None else "no earlier run has these cases: "
+        title = f"{prefix}compare {run_labels.agents_and_evalsets(after)} with"
         before = await self.view.pick(one_line(title, limit=70), items)
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)
@@ -176,7 +176,7 @@ class History(Controller):
 
 
 def _import_screens() -> None:
-    """Import the screens in a thread, so that the first one delays no key."""
+    """Import the screens in a thread, so that keys still work meanwhile."""
     import workbench.ui.history.compare_screen
     import workbench.ui.history.run_screen
     import workbench.ui.history.screen  # noqa: F401
@@ -193,10 +193,8 @@ def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
         special = run_labels.flags(run, baseline=pinned, running="")
         hint = "".join(text for text, _ in run_labels.counts(run.counts))
         name = run_labels.agents_and_evalsets(run) + (f"  {', '.join(special)}" if special else "")
-        told = f"{run.run_id}: {run_labels.counts_in_words(run.counts)}"
+        details = f"{run.run_id}: {run_labels.counts_in_words(run.counts)}"
         if run.commit:
-            told += f", commit {commit_words(run.commit, run.dirty)}"
-        items.append(
-            Item(name, run, hint=hint, help=one_line(told), kind=fit(run_labels.short_time(run.started, now), 12))
-        )
+            details += f", commit {commit_words(run.commit, run.dirty)}"
+        items.append(Item(name, run, hint=hint, help=one_line(details), kind=fit(run_labels.short_time(run.started, now), 12)))
     return items

@@ -1,4 +1,4 @@
-"""New files: evalsets, test files, and converted files of an old format."""
+"""New files: evalsets, test files, and files converted from an old format."""
 
 import asyncio
 from pathlib import Path
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class NewFiles(Controller):
-    """Files written beside what is under the cursor."""
+    """Creation of files beside the current evalset, and conversion of old ones."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
         self._files = files
 
     def new_evalset(self) -> None:
-        """Make an empty evalset."""
+        """Create an empty evalset."""
         self.view.work(self._new_file("new evalset", ".evalset.json"), "edit")
 
     def new_test_file(self) -> None:
-        """Make an empty test file."""
+        """Create an empty test file."""
         self.view.work(self._new_file("new test file", ".test.json"), "edit")
 
     def migrate(self) -> None:
@@ -38,7 +38,7 @@ class NewFiles(Controller):
             return
         entry = self.session.entry(row.evalset)
         if entry.document.format == "current":
-            self.view.say("it is of today's schema already")
+            self.view.say("the evalset already has today's schema")
         else:
             self.view.work(self._migrate(entry), "edit")
 
@@ -48,13 +48,13 @@ class NewFiles(Controller):
         if self.session.workspace is None:
             return
         folder = self.folder()
-        file = await self.ask_name(f"{what} in {label(folder.name)}: its name", folder, suffix)
+        file = await self.ask_name(f"name of the {what} in {label(folder.name)}", folder, suffix)
         if file is None:
             return
         content = new_evalset(file.name.removesuffix(suffix))
         if await self._files.put(f"{what} {file.name}", {file: (None, content)}):
             self._files.go_to_case(file, "")
-            self.view.say(f"{one_line(file.name)} is there: + makes its first case")
+            self.view.say(f"created {one_line(file.name)}: + creates its first case")
 
     async def ask_name(self, question: str, folder: Path, suffix: str) -> Path | None:
         """Ask for the name of a new file in a folder. Return None if the user left."""
@@ -62,13 +62,13 @@ class NewFiles(Controller):
 
         def fault(name: str) -> str:
             taken = (folder / f"{name}{suffix}").exists()
-            return name_fault(name) or (f"{name}{suffix} is there already" if taken else "")
+            return name_fault(name) or (f"{name}{suffix} already exists" if taken else "")
 
         name = await self.view.name_for(question, fault)
         return None if name is None else folder / f"{name}{suffix}"
 
     def folder(self) -> Path:
-        """Return the folder of the evalset under the cursor, or of the agent; else the one that is open."""
+        """Return the folder of the current evalset or agent, else the open folder."""
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0:
@@ -92,21 +92,23 @@ class NewFiles(Controller):
             before = await asyncio.to_thread(entry.file.read_bytes)
             migration = await asyncio.to_thread(_migration, entry, session)
         except (BrokenFileError, ValueError, OSError) as error:
-            self._files.tell(error)
+            self._files.show_error(error)
             return
         if await self._agreed(entry, migration):
             content = migration.text.encode("utf-8", "surrogatepass")
             await self._files.put(f"migrate {entry.file.name}", {entry.file: (before, content)})
 
     async def _pick_session(self, entry: "EvalsetEntry") -> tuple[bool, Path | None]:
-        """Ask for the initial session of a list of turns: a file beside it, or none. Return (False, None) if the
-        user left."""
+        """Ask for the initial session of a list of turns: a file beside it, or none.
+
+        Return (True, file or None), or (False, None) if the user left.
+        """
         files = sorted(entry.file.parent.glob("*session*.json"))
         if not files:
             return True, None
-        items = [Item(label(file.name), (True, file), help="Its state goes into the case.") for file in files]
-        items.append(Item("without an initial session", (True, None)))
-        title = "the session with which the turns begin"
+        items = [Item(label(file.name), (True, file), help="The case gets its state.") for file in files]
+        items.append(Item("no initial session", (True, None)))
+        title = "choose the initial session of the turns"
         found: tuple[bool, Path | None] | None = await self.view.pick(title, items)
         return found or (False, None)
 
@@ -114,25 +116,25 @@ class NewFiles(Controller):
         turns = counted(migration.turns, "turn")
         cases = counted(migration.cases, "case")
         items = [
-            Item(f"write it: {cases}, {turns}", True, help="The file itself becomes the new one; u brings it back."),
-            Item("leave it as it is", False),
+            Item(f"convert: {cases}, {turns}", True, help="Overwrites the file. Undo with u."),
+            Item("cancel", False),
         ]
         if migration.left_behind:
-            items.append(Item("has no place in today's schema:", heading=True))
+            items.append(Item("lost, because today's schema has no field for it:", heading=True))
             for fault in migration.left_behind:
                 what = one_line(f"line {fault.line}: {fault.json_path}", limit=200)
-                items.append(Item(what, False, help=one_line(f"{fault.message}. {_LEAVES}")))
+                items.append(Item(what, False, help=one_line(f"{fault.message}. {_CANCELS}")))
         lines = migration.text.splitlines()
         items.append(Item("the new file:", heading=True))
-        items += [Item(plain(line, limit=400), False, help=_LEAVES) for line in lines[:_SHOWN]]
+        items += [Item(plain(line, limit=400), False, help=_CANCELS) for line in lines[:_SHOWN]]
         if len(lines) > _SHOWN:
-            items.append(Item(f"… {counted(len(lines) - _SHOWN, 'more line')}", False, help=_LEAVES))
+            items.append(Item(f"… {counted(len(lines) - _SHOWN, 'more line')}", False, help=_CANCELS))
         return bool(await self.view.pick(f"migrate {label(entry.relative)}", items))
 
 
-_LEAVES = "Enter here leaves the file as it is."
+_CANCELS = "Enter on this line leaves the file unchanged."
 _SHOWN = 400
-"""Lines of a new file that can be looked at before it is written."""
+"""Maximum number of lines shown of the new file."""
 
 
 def _migration(entry: "EvalsetEntry", session: Path | None) -> "Migration":

@@ -1,4 +1,4 @@
-"""News of the run's thread: taken into the store and shown at a pace that the terminal bears."""
+"""Events of the run's thread, applied to the store and shown at a pace that the terminal can follow."""
 
 import time
 from collections.abc import Callable
@@ -13,12 +13,15 @@ from workbench.ui.run_thread import News as Item
 
 _NOTICES_SHOWN = 2
 _LINES_OF_BAR = 3
-"""What the bar costs on the way to the terminal, in rows of the tree."""
+"""Cost of painting the bar, in rows of the tree."""
 
 
 class News(Controller):
-    """The way of events into the store. `admit` returns an event as the store is to have it, or None. `when_taken`
-    is called after news were taken in, with whether a run ended."""
+    """The queue of events between the run's thread and the store.
+
+    `admit` returns the event that the store gets, or None to drop it. The functions in `when_taken` are called after
+    events were applied. Their argument says whether a run ended.
+    """
 
     def __init__(self, view: View, run: Run) -> None:
         super().__init__(view)
@@ -27,11 +30,11 @@ class News(Controller):
         self.admit: Callable[[Event], Event | None] = lambda event: event
         self.when_taken: list[Callable[[bool], None]] = []
         self.ticker: Stoppable | None = None
-        """Shows the seconds while a run is going on."""
+        """The timer that updates running times during a run."""
         self._due: Stoppable | None = None
 
     def came(self) -> None:
-        """Take in the news now, or as soon as the line is free. A verdict does not wait."""
+        """Apply waiting events now, or once the terminal has painted the last ones. Verdicts never wait."""
         decided = self._run.thread.decided
         wait = self.pace.wait(time.monotonic(), decided=decided)
         if self._due is not None and decided:
@@ -44,7 +47,7 @@ class News(Controller):
                 self.flush()
 
     def flush(self) -> None:
-        """Take in all that has happened and paint what that changed."""
+        """Apply all waiting events and paint the changes."""
         self._due = None
         touched: set[CaseRef] = set()
         notices: list[Noticed] = []
@@ -55,8 +58,8 @@ class News(Controller):
             self.view.tree_view.repeats_changed()
         lines = self.view.tree_view.show_verdicts() + self.view.refresh_row(touched)
         lines += _LINES_OF_BAR * self.view.show_facts()
-        for tell in self.when_taken:
-            tell(any(isinstance(item, Ended) for item in news))
+        for notify in self.when_taken:
+            notify(any(isinstance(item, Ended) for item in news))
         if any(isinstance(item, RunFinished) for item in news):
             self.view.tree_view.arrange_again()
         self._show_notices(notices)
@@ -94,4 +97,4 @@ class News(Controller):
         for notice in loud[:_NOTICES_SHOWN]:
             show_notice(self.view, notice)
         if (more := len(loud) - _NOTICES_SHOWN) > 0:
-            self.view.say(f"{counted(more, 'more notice')}: in the palette", warning=True)
+            self.view.say(f"{counted(more, 'more notice')}: see “notices” in the palette", warning=True)

@@ -1,4 +1,4 @@
-"""Runs: starting, scoring again, resuming and cancelling, one run at a time."""
+"""Runs, one at a time: start, score again, resume, cancel."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,26 +22,25 @@ Targets: TypeAlias = Sequence[tuple[int, int]]
 
 
 class Run(Controller):
-    """The start and the cancelling of runs. They execute in a thread of their own; `News` takes in what happens
-    there."""
+    """Start and cancellation of runs. They run in a thread of their own, and `News` receives their events."""
 
     def __init__(self, view: View, folder: Folder, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self.thread = thread
         self._folder, self._engine = folder, engine
         self._draft_in_use = Draft()
-        """The changed criteria that the run being started was made with."""
-        self._asked_to_cancel: set[CaseRef] = set()
+        """The changed criteria used by the run that is starting."""
+        self._cancelled_once: set[CaseRef] = set()
         self.session.store.subscribe(self._take)
 
     # Keys
 
     def run(self) -> None:
-        """Run the marked cases, or those at and below the cursor."""
+        """Run the marked cases, or all cases at and below the cursor."""
         self.start(self.view.rows.targets())
 
     def rerun(self) -> None:
-        """Run again what failed or ended in an error."""
+        """Run all cases again that failed or ended in an error."""
         targets = self.session.problems()
         if targets and not self.session.is_loading:
             self.start(targets)
@@ -49,7 +48,7 @@ class Run(Controller):
             self.view.say(self.session.why_nothing_found("nothing failed"))
 
     def repeat(self) -> None:
-        """Ask how often to run the cases, and start."""
+        """Ask how often to run the cases, and start the run."""
         from workbench.ui.dialogs.repeat import RepeatScreen
 
         targets = self.view.rows.targets()
@@ -66,46 +65,48 @@ class Run(Controller):
         self.start(self.view.rows.targets(), self._engine.rescore)
 
     def score_afresh(self) -> None:
-        """Score the cases again and ask judges also what they have answered before."""
+        """Score the cases again without cached answers of judges."""
         self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True))
 
     def cancel(self) -> None:
-        """Cancel the marked or current cases; once more: kill them."""
+        """Cancel the marked or current cases. The second call kills them."""
         records = (record for pair in self.view.rows.targets() for record in self.session.verdicts.records(*pair))
         refs = [record.ref for record in records if not record.finished]
         self._cancel(refs, refs, cases(len(refs)))
 
     def cancel_all(self) -> None:
-        """Cancel the run; once more: kill it."""
+        """Cancel the run. The second call kills it."""
         store = self.session.store
         self._cancel(None, store.current if store.activity.running else [], "the run")
 
     def resume(self) -> None:
-        """Go on with the newest run, which was interrupted."""
+        """Resume the newest run, which was interrupted."""
         if self.workspace() is not None and self._can_start():
             self.session.store.request_run()
             self.session.store.hand_over(self.thread.start(self._engine.resume()))
             self.view.show_facts()
 
     async def offer_resuming(self) -> None:
-        """Say that the newest run can be resumed, and how. Nothing is resumed unasked."""
-        has = await asyncio.to_thread(self._engine.resumable)
-        if has and not self.session.store.activity.running:
+        """Tell the user how to resume an interrupted run. Never resume it unasked."""
+        description = await asyncio.to_thread(self._engine.resumable)
+        if description and not self.session.store.activity.running:
             self.view.notify(
-                f"{one_line(has)}\nIn the palette (:) resume goes on with it",
+                f"{one_line(description)}\nTo continue, choose “resume run” in the palette (:).",
                 title="a run was interrupted",
                 timeout=15,
             )
 
     def score_by_new_references(self, targets: Targets) -> None:
-        """Score the transcripts of these cases by the references that their files have now."""
+        """Score the transcripts of these cases against the references that are now in their files."""
         self.start(targets, lambda found: self._engine.rescore(found, references_of_now=True))
 
     # Starting
 
     def start(self, targets: Targets, build: Callable[[Targets], Build] | None = None) -> None:
-        """Run these cases, or do with them what `build` says. Read the folder again if a file has changed, and ask for
-        an agent where one is missing."""
+        """Run these cases, or start the run that `build` makes of them.
+
+        First, read the folder again if a file has changed, and ask for missing agents.
+        """
         if self._can_start(targets):
             self.session.store.request_run()
             self.view.show_facts()
@@ -115,15 +116,15 @@ class Run(Controller):
 
     @property
     def busy(self) -> bool:
-        """Whether a run is going on or asked for."""
+        """Whether a run is active or requested."""
         return self.session.store.activity.busy
 
     def start_plan(self, make: "Callable[[], Plan]") -> None:
-        """Start the run whose plan `make` returns. The store knows already that the watch asked for it."""
+        """Start the run whose plan `make` returns. The watch has already registered its request in the store."""
         self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
 
     def supersede(self, refs: Sequence[CaseRef]) -> None:
-        """Kill these executions, and start no others of their run."""
+        """Kill these cases, and start no others of their run."""
         self.thread.cancel(list(refs), kill=True, stop=True)
 
     async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
@@ -141,28 +142,27 @@ class Run(Controller):
             self.view.show_facts()
 
     def _can_start(self, targets: Targets | None = None) -> bool:
-        """Return whether a run can start, else say why not. A resumed run has no `targets`: it knows its cases."""
+        """Return whether a run can start. If not, say why. A resumed run has no `targets`: it knows its cases."""
         if self.session.store.activity.busy:
-            self.view.say("a run is going on: cancel it, or wait for its end", warning=True)
+            self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
             return False
         if targets is not None and not targets:
-            self.view.say("no cases here" if self.session.workspace else "still reading")
+            self.view.say("no cases here" if self.session.workspace else "still reading the folder")
             return False
         return True
 
-    def _cancel(self, refs: list[CaseRef] | None, meant: list[CaseRef], what: str) -> None:
-        asked = self._asked_to_cancel
-        meant = [ref for ref in meant if not self.session.store.records[ref].finished]
-        if not self.session.store.activity.running or not meant:
+    def _cancel(self, refs: list[CaseRef] | None, affected: list[CaseRef], what: str) -> None:
+        affected = [ref for ref in affected if not self.session.store.records[ref].finished]
+        if not self.session.store.activity.running or not affected:
             self.view.say("nothing is running here")
             return
-        kill = asked.issuperset(meant)
-        asked.update(meant)
+        kill = self._cancelled_once.issuperset(affected)
+        self._cancelled_once.update(affected)
         self.thread.cancel(refs, kill=kill)
         self.view.say(f"{'killing' if kill else 'cancelling'} {what}")
 
     def refused(self) -> None:
-        """Keep the changed criteria for the next run, because this one did not start."""
+        """Keep the changed criteria for the next run, because this run did not start."""
         self._draft_in_use = Draft()
 
     def _take(self, event: Event) -> None:
@@ -170,9 +170,9 @@ class Run(Controller):
             self.session.draft.used(self._draft_in_use)
             self._draft_in_use = Draft()
         if isinstance(event, RunStarted | RunFinished):
-            self._asked_to_cancel.clear()
+            self._cancelled_once.clear()
 
 
 def cases(number: int) -> str:
-    """Return a number of cases in words: `1 case`, `2,000 cases`."""
+    """Return a number of cases as text: `1 case`, `2,000 cases`."""
     return counted(number, "case")

@@ -1,4 +1,4 @@
-"""Marks of stale verdicts: true after opening, after each save and during runs, also while nobody watches."""
+"""Marks of stale verdicts, kept current after opening, after each save and during runs, with or without a watch."""
 
 import asyncio
 import time
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from workbench.history.latest import LatestRun
     from workbench.project.staleness import Changes
 
-_EVERY = 2.0
-"""Seconds between two looks at the files that verdicts depend on."""
-_REST = 10.0
-"""How many times as long as a comparison takes nothing is looked at after it."""
+_POLL_INTERVAL = 2.0
+"""Seconds between two checks of the files that verdicts depend on."""
+_PAUSE_FACTOR = 10.0
+"""Pause after a comparison, as a multiple of the comparison's duration."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The outcome of a comparison. `files` are those whose change may make another verdict stale, in the state that
-    `signature` tells. `runs` says which run made the verdict of each stale case."""
+class Comparison:
+    """The result of comparing all verdicts with the current inputs.
+
+    `files` are the files that verdicts depend on, and `signature` is their state at the comparison. `runs` maps each
+    case to the run that made its verdict.
+    """
 
     latest: "tuple[LatestRun, ...]"
     cases: dict[str, set[str]]
@@ -36,7 +39,7 @@ class Compared:
     signature: Signature
 
     def is_outdated(self) -> bool:
-        """Whether a file has changed since. For a thread."""
+        """Return whether a file has changed since the comparison. Reads the disk, so call it in a thread."""
         return signature_of(self.files) != self.signature
 
 
@@ -49,29 +52,29 @@ class Staleness(Controller):
         self._idle = asyncio.Event()
         self._idle.set()
         self._ran = False
-        """Whether a run has kept verdicts since the last comparison."""
+        """Whether a run has stored verdicts since the last comparison."""
         self._saved_in_run = False
-        """Whether a file has changed since the run began: further cases that end may be stale."""
+        """Whether a file has changed since the run began, so that further cases may end stale."""
         self._run_id = ""
-        self._last: Compared | None = None
+        self._last: Comparison | None = None
         self._due = 0.0
-        """When to look at the files again: not before ten times as long as a comparison takes."""
+        """Time of the next check of the files, see `_PAUSE_FACTOR`."""
 
     async def begin(self, latest: "Iterable[LatestRun]") -> None:
-        """Compare the verdicts of earlier sessions for the first time, and keep the marks true from then on."""
+        """Compare the verdicts of earlier sessions for the first time, then keep the marks current."""
         await self._idle.wait()
         self._idle.clear()
         await self._compare(tuple(latest))
-        self.view.set_interval(_EVERY, self.poll)
+        self.view.set_interval(_POLL_INTERVAL, self.poll)
 
     def loaded(self) -> None:
-        """The folder was read, or a file of it."""
+        """Compare again, because the folder or a file in it was read."""
         self._mark()
         if self._last is not None:
             self.compare()
 
     def after_news(self, ended: bool) -> None:
-        """News were taken in; `ended`: with them a run ended."""
+        """Update the marks after events of a run. With `ended`, they included the end of the run."""
         self._ran = True
         if ended:
             self._saved_in_run = False
@@ -81,24 +84,24 @@ class Staleness(Controller):
             self._mark()
 
     def compare(self) -> None:
-        """Compare every verdict with the inputs of now, and show which are stale."""
+        """Compare every verdict with the current inputs, and mark the stale ones."""
         self._again = True
         if self._idle.is_set():
             self._idle.clear()
             self.view.work(self._compare(None), "staleness", exclusive=False)
 
     async def compared(self) -> None:
-        """Compare every verdict with the inputs of now, and wait for the outcome."""
+        """Compare every verdict with the current inputs, and wait for the result."""
         self.compare()
         await self._idle.wait()
 
     def poll(self) -> None:
-        """Compare again if a file has changed, or if cases were decided after one did."""
+        """Compare again if a file has changed, or if cases ended after a change."""
         if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
             self._idle.clear()
-            self.view.work(self._look(self._last), "staleness", exclusive=False)
+            self.view.work(self._compare_if_outdated(self._last), "staleness", exclusive=False)
 
-    async def _look(self, last: Compared) -> None:
+    async def _compare_if_outdated(self, last: Comparison) -> None:
         changed = await asyncio.to_thread(last.is_outdated)
         running = self.session.store.activity.running
         self._saved_in_run = running and (changed or self._saved_in_run)
@@ -119,16 +122,16 @@ class Staleness(Controller):
                     self._last, self.session.stale = found, found.stale
                     self._mark()
                 now = time.monotonic()
-                self._due = now + _REST * (now - began)
+                self._due = now + _PAUSE_FACTOR * (now - began)
         except Exception as error:
-            # The screen goes on without it.
-            said = one_line(f"stale verdicts cannot be found: {error!r}", limit=400)
-            self.view.notify(said, severity="warning")
+            # The screen continues without stale marks.
+            message = one_line(f"finding stale verdicts failed: {error!r}", limit=400)
+            self.view.notify(message, severity="warning")
         finally:
             self._idle.set()
 
     def _mark(self) -> None:
-        """Show which verdicts are stale. A case that runs or waits has none, and a newer verdict was not compared."""
+        """Mark stale verdicts. Skip cases that run or wait, and verdicts newer than the comparison."""
         verdicts = self.session.verdicts
         before, runs = verdicts.stale, {} if self._last is None else self._last.runs
         marked = {}
@@ -143,7 +146,7 @@ class Staleness(Controller):
             self.view.show_row()
             self.view.show_facts()
 
-    def _read(self, known: Compared | None, latest: "tuple[LatestRun, ...] | None") -> Compared | None:
+    def _read(self, known: Comparison | None, latest: "tuple[LatestRun, ...] | None") -> Comparison | None:
         from workbench.history.latest import latest_runs
         from workbench.project.staleness import stale_cases, stale_records
 
@@ -155,23 +158,23 @@ class Staleness(Controller):
             same = known is not None and known.cases == cases
             latest = known.latest if known is not None and same else tuple(latest_runs(session.state_dir, cases))
         files = input_files(latest, workspace)
-        # First, so that what is saved meanwhile is seen by the next look.
+        # The signature comes first, so that the next check notices files that are saved meanwhile.
         signature = signature_of(files)
-        list_all_runs = {run.summary.run_id for run in latest}
+        stored_runs = {run.summary.run_id for run in latest}
         records = [
             record
             for record in list(session.store.records.values())
-            if record.run_id not in list_all_runs and record.has_verdict
+            if record.run_id not in stored_runs and record.has_verdict
         ]
         stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
         unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
         kept = {name: why for name, why in session.stale.items() if name[0] in unreadable}
         runs = {(row["ref"][1], row["ref"][3]): run.summary.run_id for run in latest for row in run.rows}
         runs |= {record.ref.name: record.run_id for record in records}
-        return Compared(latest, cases, {**kept, **stale}, runs, files, signature)
+        return Comparison(latest, cases, {**kept, **stale}, runs, files, signature)
 
     def _workspace(self) -> "Workspace | None":
-        """Return the folder as it is now. The screen may show an earlier reading: it reads again before it runs."""
+        """Return the folder as it is now. The screen may show an older state, and rereads it before a run."""
         if not self.session.outdated():
             return self.session.workspace
         try:

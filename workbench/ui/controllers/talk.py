@@ -1,4 +1,4 @@
-"""Conversations with agents, and cases made of conversations, runs and sessions that ADK saved."""
+"""Conversations with agents, and cases created from conversations, runs and saved ADK sessions."""
 
 import asyncio
 import time
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from workbench.ui.chat.talk import Talk as Conversation
 
 _USER = "user"
-_LOOKED_AT = 20
-"""Cases of a file that are asked for the shape it uses."""
+_SAMPLED_CASES = 20
+"""Cases that are read to find out which format of steps a file uses."""
 
 
 class Talk(Controller):
-    """Conversations, kept as cases only if the user asks for it."""
+    """Conversations with agents. They are saved as cases only if the user asks for it."""
 
     def __init__(self, view: View, files: Files, new_files: NewFiles, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
@@ -44,16 +44,16 @@ class Talk(Controller):
         if workspace is None:
             return
         if not workspace.agents:
-            self.view.say("there is no agent here to talk to")
+            self.view.say("no agents here to talk to")
         else:
             self.view.work(self._talk(), "talk")
 
     def keep_run(self) -> None:
-        """Make a case of the execution under the cursor."""
+        """Create a case from the last run of the case under the cursor."""
         row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if row is None or record is None or not record.finished:
-            self.view.say("put the cursor on a case that has run first")
+            self.view.say("first put the cursor on a case that has run")
             return
         from workbench.ui.chat.kept import captured_from_record
 
@@ -61,23 +61,23 @@ class Talk(Controller):
         case = self.session.case(row.evalset, row.case)
         captured = captured_from_record(record, case, _app_name(entry.agent, entry))
         if not captured.turns:
-            self.view.say("no turn of it has an answer, so there is nothing to keep")
+            self.view.say("nothing to keep: no turn has an answer")
             return
         self.keep(captured, entry.agent, f"{record.ref.eval_id}_as_run", entry.file)
 
     def keep(self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None) -> None:
-        """Show what would be kept as a case called `wanted`, and write it. `first` is the file to offer first."""
+        """Review a new case with the ID `wanted`, and write it. `first` is the file to offer first."""
         self.view.work(self._review(captured, agent, wanted, first), "talk")
 
     def keep_session(self) -> None:
-        """Make a case of a session that ADK saved."""
+        """Create a case from a session that ADK saved."""
         if self.workspace() is not None:
             self.view.work(self._keep_session(), "talk")
 
     # Talking
 
     async def _talk(self) -> None:
-        agent = await self._whom()
+        agent = await self._choose_agent()
         if agent is None:
             return
         from workbench.authoring.capture import id_from
@@ -101,16 +101,16 @@ class Talk(Controller):
                 return
             screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
 
-    async def _whom(self) -> "AgentFolder | None":
+    async def _choose_agent(self) -> "AgentFolder | None":
         """Return the agent under the cursor. Ask if there are several."""
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
             return owner
-        # All of the project's are known, also where only one was asked for.
+        # The workspace knows all agents of the project, even if the user opened only one of its folders.
         owners = [entry.agent for entry in workspace.evalsets]
-        asked_for = [one for one in workspace.agents if one in owners or one.folder.is_relative_to(workspace.target)]
-        agents = asked_for or list(workspace.agents)
+        opened = [one for one in workspace.agents if one in owners or one.folder.is_relative_to(workspace.target)]
+        agents = opened or list(workspace.agents)
         if row is not None and row.kind == "agent":
             name = self.view.rows.groups[row.agent]
             agents = [agent for agent in agents if agent.name == name] or agents
@@ -119,7 +119,7 @@ class Talk(Controller):
         items = [
             Item(label(agent.name), agent, hint=self._files.folder.below_root(str(agent.folder))) for agent in agents
         ]
-        chosen: AgentFolder | None = await self.view.pick("talk to whom?", items)
+        chosen: AgentFolder | None = await self.view.pick("talk to which agent?", items)
         return chosen
 
     # Keeping
@@ -136,14 +136,15 @@ class Talk(Controller):
         try:
             captured = case_from_session(await asyncio.to_thread(read_session, file))
         except NoSessionError as error:
-            self.view.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error")
+            self.view.notify(one_line(f"{file.name} is not an ADK session: {error}"), severity="error")
             return
         except (OSError, ValueError, RecursionError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
             self.view.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error")
             return
         agent = (
-            next((one for one in workspace.agents if one.folder.name == captured.app_name), None) or await self._whom()
+            next((one for one in workspace.agents if one.folder.name == captured.app_name), None)
+            or await self._choose_agent()
         )
         if agent is not None:
             wanted = file.name.removesuffix(".json").removesuffix(".session")
@@ -152,7 +153,7 @@ class Talk(Controller):
     async def _review(
         self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
     ) -> bool:
-        """Show what would be kept until it is written or given up. Return whether it was written."""
+        """Let the user review a new case. Return whether it was written."""
         from workbench.ui.chat.review import Destination, ReviewScreen
 
         destinations = await asyncio.to_thread(self._destinations, agent, first)
@@ -177,14 +178,14 @@ class Talk(Controller):
         written = await self.view.ask(screen)
         if written:
             self.view.go_left()
-            self.view.say("written: r runs it, e edits it, u takes it back")
+            self.view.say("saved: r runs it, e edits it, u undoes")
             if self.view.covered:
-                # From a run that is kept, whose screen does not show what is said here.
-                self.view.notify("written: it is among the cases now")
+                # The screen of a stored run covers the last line.
+                self.view.notify("saved: the new case is in the tree")
         return bool(written)
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
-        """Return the files of an agent that can take a case, `first` before the others."""
+        """Return the files of an agent that can hold the case, `first` before the others."""
         assert self.session.workspace is not None
         entries = [
             entry
@@ -198,7 +199,7 @@ class Talk(Controller):
         from workbench.ui.chat.review import Destination
 
         folder = agent.folder if agent is not None else self._new_files.folder()
-        question = f"a new file in {label(folder.name)}, without {suffix}: its name"
+        question = f"name of the new file in {label(folder.name)}, without {suffix}"
         file = await self._new_files.ask_name(question, folder, suffix)
         return None if file is None else Destination(file, self._files.folder.below_root(str(file)), there=False)
 
@@ -224,7 +225,7 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
     from workbench.model.spelling import is_camel
     from workbench.ui.chat.review import Destination
 
-    cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _LOOKED_AT))]
+    cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _SAMPLED_CASES))]
     raw = [case.raw for case in cases if case is not None]
     return Destination(
         entry.file,
@@ -236,12 +237,12 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
 
 
 def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
-    """Write a case behind those of a file. Return why that failed, in safe words."""
+    """Append a case to a file. Return a safe message if that failed, else ""."""
     from workbench.authoring.evalset_file import EvalsetFile, new_evalset
     from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.json_edit import EditError
     from workbench.model.opening import name_of
-    from workbench.ui.editing.wording import in_words
+    from workbench.ui.editing.save_errors import save_error_message
 
     try:
         before = read_regular(into.file) if into.there else None
@@ -249,5 +250,5 @@ def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
         content = evalset.added(len(evalset.ids), [case])
         saver.save(f"keep {case_id(case)}", {into.file: (before, content)})
     except (ChangedOnDiskError, EditError, OSError, ValueError) as error:
-        return in_words(error)
+        return save_error_message(error)
     return ""

@@ -1,4 +1,4 @@
-"""Triage: what the user says of verdicts, for the line, the case or the marked cases under the cursor."""
+"""Triage of verdicts by the user: of the selected line, the current case or the marked cases."""
 
 import asyncio
 import os
@@ -27,13 +27,13 @@ Pair = tuple[int, int]
 
 
 class Triage(Controller):
-    """What the user says of verdicts. Files are read and written in threads."""
+    """Triage of verdicts. Triage files are read and written in threads."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
         self._files = files
-        self._goes_on = False
-        """Whether the dialog asks about the next problem at once, as the user chose last."""
+        self._auto_advance = False
+        """Whether the dialog asks about the next problem at once. The last choice of the user."""
 
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
@@ -41,10 +41,10 @@ class Triage(Controller):
         self.view.work(self._read_triage(self.session.workspace), "triage")
 
     async def _read_triage(self, workspace: "Workspace") -> None:
-        """Take in what the user said before. Name each file that cannot be read once."""
+        """Read all triage files, and warn about those that cannot be read."""
 
         def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
-            # Imported here: the first keys must not wait for it.
+            # Imported here, so that the first keys need not wait for it.
             from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
             from workbench.authoring.triage.triage_file import Triage as TriageFile
 
@@ -73,30 +73,30 @@ class Triage(Controller):
     # t
 
     def triage(self) -> None:
-        """Ask what the verdict under the cursor, or those of the marked cases, are worth."""
+        """Ask for a triage of the verdict under the cursor, or of the marked cases."""
         if pairs := self.marked_or_current():
             self.view.work(self._triage_marked(pairs) if self.view.rows.marks else self._triage_row(), "edit")
 
     async def _triage_row(self) -> None:
-        """Ask about the case under the cursor, then about the next problem as long as the user wants to go on."""
+        """Ask about the case under the cursor. With auto-advance, continue with the next problem."""
         while True:
             row = self.view.rows.cursor
             assert row is not None
             record = self.session.record(row)
             if record is None or not record.has_verdict:
                 waits = record is not None and not record.finished
-                self.view.say("wait for its verdict" if waits else "triage is about a verdict: run it first")
+                self.view.say("triage needs a verdict: " + ("wait for it" if waits else "run the case first"))
                 return
             answer = await self._ask_triage(row, record)
             if answer is None:
                 return
-            self._goes_on = answer.goes_on
+            self._auto_advance = answer.auto_advance
             pair = (row.evalset, row.case)
-            if not await self._put([(pair, answer.question)], answer) or not answer.goes_on:
+            if not await self._save([(pair, answer.question)], answer) or not answer.auto_advance:
                 return
             self.view.go_left()
-            anew = self.view.tree_view.next_problem(1)
-            if anew is None or anew or self.view.rows.cursor == row:
+            wrapped = self.view.tree_view.next_problem(1)
+            if wrapped is None or wrapped or self.view.rows.cursor == row:
                 self.view.say("that was the last problem")
                 return
             self.view.show_row()
@@ -107,42 +107,44 @@ class Triage(Controller):
 
         entry = self.session.entry(row.evalset)
         name = entry.document.cases[row.case].eval_id
-        said = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
-        asked = questions(record, self.view.right.item_key)
-        dialog = TriageScreen(f"triage: {label(name)}", asked, said, self.view.keys, goes_on=self._goes_on)
+        earlier = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
+        found_questions = questions(record, self.view.right.item_key)
+        dialog = TriageScreen(
+            f"triage: {label(name)}", found_questions, earlier, self.view.keys, auto_advance=self._auto_advance
+        )
         found: Answer | None = await self.view.ask(dialog)
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
-        """Say the same of several cases, of each by what decided it."""
+        """Ask once for several cases. The answer applies to what decided each case."""
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import questions
 
-        asked = []
+        found = []
         for pair in marked:
             record = self.session.verdicts.record(*pair)
             if record is not None and record.has_verdict:
-                asked.append((pair, questions(record)[0]))
-        if not asked:
-            self.view.say("triage is about verdicts: none of the marked cases has one")
+                found.append((pair, questions(record)[0]))
+        if not found:
+            self.view.say("triage needs verdicts: no marked case has one")
             return
-        (_, first), *others = asked
-        many = counted(len(asked), "case")
-        shown = first if not others else _together(many, [question for _, question in asked])
+        (_, first), *others = found
+        many = counted(len(found), "case")
+        shown = first if not others else _combined(many, [question for _, question in found])
         answer = await self.view.ask(TriageScreen(f"triage: {many}", [shown], {}, self.view.keys))
         if answer is not None:
-            await self._put(asked, answer)
+            await self._save(found, answer)
 
-    async def _put(self, asked: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
-        """Write what the user said. Return False and say why if that is not possible."""
+    async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
+        """Write the user's answer to the triage files. If that is not possible, say why and return False."""
         from workbench.authoring.triage.triage_file import BrokenTriageError, Change, save_triage
 
         saver = await self._files.saver()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         option = answer.option
-        word = "taken back" if option is None else option.word
+        word = "cleared" if option is None else option.word
         by_file: dict[Path, list[Question]] = {}
-        for (evalset, _), question in asked:
+        for (evalset, _), question in answered:
             by_file.setdefault(self.session.entry(evalset).file, []).append(question)
         changes = {
             file: Change(removed=frozenset(one.key() for one in questions))
@@ -150,26 +152,26 @@ class Triage(Controller):
             else Change(tuple(_clean(one.entry(option, answer.note, now)) for one in questions))
             for file, questions in by_file.items()
         }
-        told = f"triage of {_names([question for _, question in asked])}: {word}"
+        edit = f"triage of {_names([question for _, question in answered])}: {word}"
         try:
-            found = await asyncio.to_thread(save_triage, saver, told, changes)
+            found = await asyncio.to_thread(save_triage, saver, edit, changes)
         except BrokenTriageError as error:
             self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
             return False
         except OSError as error:
-            self._files.tell(error)
+            self._files.show_error(error)
             return False
         for file, triage in found.items():
             self.session.verdicts.triage.take(file, triage)
-        self._files.warn_if_fleeting()
+        self._files.warn_if_undo_is_temporary()
         self._show_triage()
-        self.view.say(f"{word}; u takes it back" if answer.option is not None else "what was said is taken back")
+        self.view.say(f"{word} (u undoes)" if answer.option is not None else "triage cleared (u undoes)")
         return True
 
     # Agreement
 
     def agreement(self) -> None:
-        """Open a page that says how far judges agree with the user."""
+        """Open a page that shows how often judges agree with the user's triage."""
         from workbench.authoring.triage.agreement import agreements
         from workbench.rendering.agreement import agreement_lines
         from workbench.ui.dialogs.page import PageScreen
@@ -185,17 +187,19 @@ class Triage(Controller):
         self.view.push(PageScreen("judge agreement", build, self.view.keys))
 
 
-def _together(many: str, questions: "Sequence[Question]") -> "Question":
-    """Return one question that stands for several."""
+def _combined(many: str, questions: "Sequence[Question]") -> "Question":
+    """Return one question that represents several."""
     from workbench.ui.triage.question import Question
 
     counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
     first = questions[0]
-    return Question(first.about, first.judged, f"{many}, each by what decided it", ", ".join(counts), first.options)
+    return Question(
+        first.about, first.judged, f"{many}, each by the criterion that decided it", ", ".join(counts), first.options
+    )
 
 
 def _clean(entry: "Entry") -> "Entry":
-    """Return an entry without secrets, because the file may be committed."""
+    """Return an entry without secrets, because users commit triage files."""
     from dataclasses import replace
 
     from workbench.engine.plan.secrets import Secrets

@@ -26,7 +26,7 @@ class Stoppable(Protocol):
 
 
 class View(Protocol):
-    """The screen as controllers see it: it says, asks, opens dialogs, and shows what changed."""
+    """The screen as controllers see it. It shows messages, asks questions, opens dialogs, and shows changes."""
 
     session: Session
     keys: Mapping[str, tuple[str, ...]]
@@ -37,13 +37,13 @@ class View(Protocol):
     def rows(self) -> Tree:
         """The rows of cases with their cursor and marks."""
 
-    # Say and ask
+    # Messages and questions
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Say something short in the last line; raw text."""
+        """Show a short message in the last line. `text` is raw."""
 
     def clear_message(self) -> None:
-        """Take back what was said in the last line."""
+        """Clear the message in the last line."""
 
     def notify(
         self,
@@ -54,7 +54,7 @@ class View(Protocol):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a message over the screen; `message` is safe text, never read as markup."""
+        """Show a message over the screen. `message` is safe text and never read as markup."""
 
     async def pick(
         self,
@@ -69,16 +69,16 @@ class View(Protocol):
     async def name_for(
         self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = ""
     ) -> str | None:
-        """Ask for a name until `fault` has nothing to say. Return None if the user left."""
+        """Ask for a name until `fault` returns "" for it. Return None if the user left."""
 
     async def ask(self, dialog: Any) -> Any:
-        """Open a dialog and return what it ends with."""
+        """Open a dialog and return its result."""
 
     def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
-        """Open a page or dialog and call `done` with what it ends with."""
+        """Open a page or dialog and call `done` with its result."""
 
     def do(self, action: str) -> None:
-        """Do an action of the table, soon."""
+        """Schedule an action of the action table."""
 
     # Pages
 
@@ -90,29 +90,32 @@ class View(Protocol):
         """Close all pages and dialogs."""
 
     def lend_terminal(self, name: str, text: str) -> str:
-        """Return a text as the user's editor leaves it. The screen is gone until then.
+        """Open a text in the user's editor, hide the screen meanwhile, and return the edited text.
 
         Raises:
-            NoEditorError: there is no editor, or the terminal cannot be lent.
+            NoEditorError: There is no editor, or the terminal cannot be lent.
         """
 
     def leave(self) -> None:
-        """End the program."""
+        """Quit the program."""
 
     # Work
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
-        """Do work beside the keys. With `exclusive`, end what the group does now. `key_order` knows the groups that
-        keys do not wait for."""
+        """Run a coroutine in the background.
+
+        With `exclusive`, cancel the other work of the group. The next key waits for the work, unless its group is
+        in `key_order.BACKGROUND`.
+        """
 
     def set_timer(self, delay: float, callback: Callable[[], Any]) -> Stoppable:
         """Call a function once after some seconds."""
 
     def set_interval(self, interval: float, callback: Callable[[], Any]) -> Stoppable:
-        """Call a function again and again."""
+        """Call a function every `interval` seconds."""
 
     def call_later(self, callback: Callable[..., Any], *args: Any) -> object:
-        """Call a function in the screen's thread; from any thread."""
+        """Call a function in the screen's thread. May be called from any thread."""
 
     # The cases
 
@@ -126,13 +129,13 @@ class View(Protocol):
         """Give the cases the focus."""
 
     def clear_filter(self) -> None:
-        """Take the filter back."""
+        """Clear the filter."""
 
     def show_state(self) -> None:
-        """Say what is marked and filtered, and why no case is shown."""
+        """Show what is marked and filtered, and why no case is shown."""
 
     def tick(self) -> None:
-        """Show how long everything has been running."""
+        """Update the running times on the screen."""
 
     # The rest of the screen
 
@@ -140,34 +143,34 @@ class View(Protocol):
         """Bring the bar up to date. Return whether it changed."""
 
     def show_row(self) -> None:
-        """Show details of the row under the cursor."""
+        """Show the details of the row under the cursor."""
 
     def refresh_row(self, touched: set[CaseRef]) -> int:
-        """Show news of the row under the cursor if it is one of these. Return the number of lines painted."""
+        """Update the details if the row under the cursor is one of these cases. Return the number of painted lines."""
 
     def get_selected_text(self) -> str | None:
-        """Return the text that was selected with the mouse."""
+        """Return the text selected with the mouse."""
 
     def clear_selection(self) -> None:
-        """Select nothing."""
+        """Drop the selection."""
 
     @property
     def theme_name(self) -> str:
-        """The theme that is shown."""
+        """The name of the current theme."""
 
     def drawn(self) -> str:
         """Return the screen as SVG."""
 
 
 class Controller:
-    """One concern of the main screen. Its actions are the methods that their rows in the action table name."""
+    """One concern of the main screen. Rows of the action table name its methods."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.session = view.session
 
     def current_case(self) -> Row | None:
-        """Return the row of the case under the cursor, else say that there is none."""
+        """Return the row of the case under the cursor, or None with a message."""
         row = self.view.rows.cursor
         if row is not None and row.case >= 0:
             return row
@@ -175,7 +178,7 @@ class Controller:
         return None
 
     def current_evalset(self) -> Row | None:
-        """Return the row of the evalset, or of the case in it, under the cursor, else say that there is none."""
+        """Return the row of the evalset or case under the cursor, or None with a message."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return row
@@ -183,19 +186,19 @@ class Controller:
         return None
 
     def marked_or_current(self) -> list[tuple[int, int]]:
-        """Return the marked cases, else the one under the cursor, as (evalset, case); else say that there is none."""
+        """Return the marked cases, else the one under the cursor, as (evalset, case). Without any, show a message."""
         row = self.view.rows.cursor
         if marked := sorted(self.view.rows.marks):
             return marked
         if row is not None and row.case >= 0:
             return [(row.evalset, row.case)]
-        self.view.say("put the cursor on a case, or mark some with space, first")
+        self.view.say("put the cursor on a case first, or mark cases with space")
         return []
 
     def workspace(self) -> "Workspace | None":
-        """Return the folder as it was read, else say that it is still being read."""
+        """Return the workspace, or None with a message while the folder is still being read."""
         if self.session.workspace is None:
-            self.view.say("still reading")
+            self.view.say("still reading the folder")
         return self.session.workspace
 
 

@@ -1,4 +1,4 @@
-"""The watch: arming it, starting what a save affects, and going through what changed."""
+"""The watch: turning it on and off, starting runs after saves, and stepping through changed verdicts."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,8 +24,10 @@ _CHANGE_PANE = "Change"
 
 
 class Watch(Controller):
-    """One watch at a time, over all cases or those that were marked when it was armed. `reload_settings` takes in what
-    the files of themes and keys say now."""
+    """One watch at a time, over all cases or those that were marked when it was turned on.
+
+    `reload_settings` reads the files with themes and keys again.
+    """
 
     def __init__(
         self,
@@ -40,16 +42,16 @@ class Watch(Controller):
         self._folder, self._run, self._staleness = folder, run, staleness
         self._engine, self._reload_settings = engine, reload_settings
         self.arm_when_read = False
-        """Whether the watch was asked for before there was a folder to watch."""
+        """Whether the user turned the watch on before the folder was read."""
         self._arming = False
-        """Whether a watch is being made in a thread."""
+        """Whether a watch is being prepared in a thread."""
         self._watch: ProjectWatch | None = None
-        """What drives the session's `watching`."""
+        """The loop that drives the session's `watching`."""
         self._same_save = False
-        """Whether what is started belongs to the same save as what ran last."""
+        """Whether the next run belongs to the same save as the last one."""
 
     def adopt_owners(self) -> None:
-        """Take in the agents that the user chose."""
+        """Pass the agents that the user chose on to the watch."""
         watching, workspace = self.session.watching, self.session.workspace
         if watching is not None and workspace is not None:
             watching.watcher.adopt_owners(workspace)
@@ -57,7 +59,7 @@ class Watch(Controller):
     # Keys
 
     def watch(self) -> None:
-        """Arm the watch, run what waits for its cost, or disarm it."""
+        """Turn the watch on, or run a costly rerun that waits, or turn the watch off."""
         if not self._is_wanted:
             self.arm()
         elif self._watch is not None and self._watch.watching.jobs.waiting is not None:
@@ -66,18 +68,18 @@ class Watch(Controller):
             self.disarm()
 
     def watch_off(self) -> None:
-        """Disarm the watch."""
+        """Turn the watch off."""
         if self._is_wanted:
             self.disarm()
         else:
-            self.view.say("the watch is off")
+            self.view.say("the watch is already off")
 
     @property
     def _is_wanted(self) -> bool:
         return self.session.watching is not None or self._arming or self.arm_when_read
 
     def watched(self) -> None:
-        """List the files that are watched."""
+        """List the watched files."""
         watching = self.session.watching
         items: list[Item] = []
         if watching is not None:
@@ -91,9 +93,9 @@ class Watch(Controller):
             if watching.watcher.changes.polling:
                 items.insert(0, Item(f"polling: {one_line(watching.watcher.changes.polling)}", heading=True))
             if watching.jobs.armed is not None:
-                items.insert(0, Item(f"only {cases(len(watching.jobs.armed))}, those marked", heading=True))
-        title = "watched, and why" if watching else "the watch is off: w arms it"
-        self.view.work(self.view.pick(title, items, nothing="nothing is watched"), "ask", exclusive=False)
+                items.insert(0, Item(f"only {cases(len(watching.jobs.armed))} (marked)", heading=True))
+        title = "watched files, and why" if watching else "the watch is off: w turns it on"
+        self.view.work(self.view.pick(title, items, nothing="no files are watched"), "ask", exclusive=False)
 
     def next_changed(self) -> None:
         """Go to the next case whose verdict changed."""
@@ -103,13 +105,13 @@ class Watch(Controller):
         """Go to the previous case whose verdict changed."""
         self._to_changed(-1)
 
-    # Arming
+    # On and off
 
     def arm(self) -> None:
-        """Watch the marked cases, or all."""
+        """Watch the marked cases, or all cases."""
         if self.session.workspace is None:
             self.arm_when_read = True
-            self.view.say("the watch begins when the folder is read")
+            self.view.say("the watch starts once the folder is read")
             return
         self._arming, self.arm_when_read = True, False
         marked = set(self.view.rows.marks)
@@ -118,7 +120,7 @@ class Watch(Controller):
         self.view.say(f"watching {cases(len(marked)) if marked else 'all cases'}: a save runs what it can affect")
 
     def disarm(self) -> None:
-        """Watch nothing."""
+        """Stop watching."""
         watch, self._watch, self.session.watching = self._watch, None, None
         self._arming = self.arm_when_read = False
         if watch is not None:
@@ -129,7 +131,7 @@ class Watch(Controller):
         self.view.say("the watch is off")
 
     async def _drive(self, marked: "set[tuple[int, int]]") -> None:
-        """Make a watch, and let it work until it is disarmed or fails."""
+        """Create a watch and run it until it is turned off or fails."""
         watch = await asyncio.to_thread(self._engine.watch, marked, self._run, self.take, self._prepare)
         if not self._arming:
             return
@@ -140,12 +142,12 @@ class Watch(Controller):
             self.disarm()
 
     def adopt(self, watch: "ProjectWatch") -> None:
-        """Show what this watch does from now on."""
+        """Make this watch the one whose state the screen shows."""
         self._watch, self.session.watching = watch, watch.watching
         self.view.show_facts()
 
     async def _prepare(self) -> None:
-        """Take note of the files with which the verdicts of now were made."""
+        """Record the file versions with which the current verdicts were made."""
         await self._staleness.compared()
         watching = self.session.watching
         if watching is not None:
@@ -154,10 +156,10 @@ class Watch(Controller):
         self.show_flags()
         self.view.show_facts()
 
-    # What happens
+    # Events
 
     def take(self, news: "WatchNews") -> None:
-        """Show what the watch does."""
+        """Show an event of the watch."""
         from workbench.engine.watch.watcher import Saved
         from workbench.project.watching import Start
 
@@ -178,12 +180,12 @@ class Watch(Controller):
         if saved.snapshot.workspace is not self.session.workspace:
             self._folder.load(saved.snapshot.workspace)
         if saved.impact.depths and not self._run.busy:
-            # Else what the present round changed was not seen yet: it stays listed beside what comes.
+            # During a run, its changes stay listed beside the coming ones, because nobody has seen them yet.
             self._same_save = False
         self._staleness.compare()
 
     def admit(self, event: Event) -> Event | None:
-        """Return the event as the store is to have it, or None."""
+        """Return the event that the store gets, or None to drop it."""
         watching = self.session.watching
         of_watch = watching is not None and bool(watching.jobs.under_way)
         admitted = event if watching is None else watching.admit(event)
@@ -196,7 +198,7 @@ class Watch(Controller):
         return admitted
 
     def after_news(self, ended: bool) -> None:
-        """Show what the news changed for the watch. `ended`: a run ended with them; start what waits."""
+        """Update the watch after events of a run. If a run `ended` with them, start the next one."""
         if self._watch is not None:
             for ref in self._watch.watching.restored:
                 self.session.verdicts.refresh(ref)
@@ -208,7 +210,7 @@ class Watch(Controller):
             self.show_flags()
 
     def show_flags(self) -> None:
-        """Bring the marks of cases that came out otherwise up to date."""
+        """Update the marks of cases whose verdict changed."""
         session = self.session
         verdicts = session.verdicts
         turned = {
@@ -219,10 +221,10 @@ class Watch(Controller):
         verdicts.mark_flips(turned)
         self.view.tree_view.show_verdicts()
 
-    # What changed
+    # Changed verdicts
 
     def change_of(self, record: "CaseRecord | None") -> Change | None:
-        """Return what the case was before its newest verdict, or None if its verdict is the same."""
+        """Return the change of a case since its previous verdict, or None if the verdict is the same."""
         session = self.session
         before = None if record is None else session.changed.before(record)
         if record is None or before is None or not record.has_verdict:
@@ -249,4 +251,4 @@ class Watch(Controller):
         self.view.go_to(evalset, case)
         self.view.right.open_pane(_CHANGE_PANE)
         if not 0 <= place < len(pairs) and len(pairs) > 1 and here in pairs:
-            self.view.say("from the other end again")
+            self.view.say("wrapped around")

@@ -1,10 +1,10 @@
-"""All controllers of the main screen, made and connected."""
+"""Construction and connections of all controllers of the main screen."""
 
 from workbench.ui.controllers.accept import Accept
 from workbench.ui.controllers.cases import Cases
+from workbench.ui.controllers.charts import Charts
 from workbench.ui.controllers.checks import Checks
 from workbench.ui.controllers.criteria import Criteria
-from workbench.ui.controllers.earlier import Earlier
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
@@ -12,7 +12,7 @@ from workbench.ui.controllers.general import General
 from workbench.ui.controllers.history import History
 from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.news import News
-from workbench.ui.controllers.pictures import Pictures
+from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.talk import Talk
@@ -25,7 +25,7 @@ from workbench.ui.run_thread import RunThread
 
 
 class Controllers:
-    """One controller per concern. `by` in the action table is the name of one of these attributes."""
+    """One controller per concern. The action table refers to these attributes by name."""
 
     def __init__(self, view: View, engine: Engine, host: Host) -> None:
         self.thread = thread = RunThread(lambda: view.call_later(self.news.came), engine.close)
@@ -35,7 +35,7 @@ class Controllers:
         self.news = News(view, self.run)
         self.staleness = Staleness(view)
         self.watch = Watch(view, self.folder, self.run, self.staleness, engine, host.reload_settings)
-        self.earlier = Earlier(view, self.staleness)
+        self.past_results = PastResults(view, self.staleness)
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)
         self.new_files = NewFiles(view, self.files)
@@ -44,21 +44,21 @@ class Controllers:
         self.triage = Triage(view, self.files)
         self.talk = Talk(view, self.files, self.new_files, engine, thread)
         self.history = History(view, self.talk, host)
-        self.checks = Checks(view, lambda workspace, told: thread.also(engine.import_agents(workspace, told)))
-        self.pictures = Pictures(view)
+        self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
+        self.charts = Charts(view)
         self.general = General(view, self.run, self.news, host)
         self.folder.when_loaded = [self.watch.show_flags, self.staleness.loaded, self.checks.loaded, self.triage.loaded]
         self.folder.when_owned = [self.watch.adopt_owners]
         self.news.admit = self.watch.admit
-        self.news.when_taken = [self.watch.after_news, self.staleness.after_news, self.earlier.after_news]
+        self.news.when_taken = [self.watch.after_news, self.staleness.after_news, self.past_results.after_news]
 
     async def open(self, *, watch: bool) -> None:
-        """Read the folder for the first time, then what earlier sessions left. With `watch`, arm the watch."""
+        """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""
         if not await self.folder.read_again():
             return
-        self.earlier.recall()
+        self.past_results.load_verdicts()
         if watch or self.watch.arm_when_read:
             self.watch.arm()
         await self.files.offer_interrupted()
-        await self.earlier.verdicts_shown.wait()
+        await self.past_results.verdicts_shown.wait()
         await self.run.offer_resuming()

@@ -122,7 +122,8 @@ class FormChanges:
 
     def add_preset(self, preset: Preset, row: FormRow | None) -> list[str]:
         """Add what is missing of a preset, and return the names of what was added. It takes the place of defaults that
-        nobody wrote."""
+        nobody wrote.
+        """
         content, new = with_preset(self.content, preset, instead=self.draft.defaults and not self.any)
         self._take(_State(content, self.off - set(preset.criteria)), row)
         return new

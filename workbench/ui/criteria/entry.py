@@ -27,7 +27,8 @@ class ConfigEdit:
 @dataclass(frozen=True)
 class Entry:
     """What an entry decides. `why` says in safe words which file a config is and for whom it holds. `saved` is called
-    after each save. `apply` keeps what stands in the editor for the next run; None: `a` writes the file."""
+    after each save. `apply` keeps what stands in the editor for the next run; None: `a` writes the file.
+    """
 
     title: str
     why: Callable[[ConfigDraft], str]

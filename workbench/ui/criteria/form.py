@@ -222,7 +222,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
         """Make a change and show it, with the cursor where it leads or on the row `at`. False (and why) if it cannot be
-        made."""
+        made.
+        """
         if not self._typing.end():
             return False
         try:

@@ -21,7 +21,8 @@ _FEW = 60
 class FormList(RowsOf[FormRow]):
     """Shows rows with a cursor. Rubrics are one line until they are opened; criteria can be closed. By the number of
     their config: `marks` are the looks of rows with a fault, by location; `changed` the criteria and keys that differ
-    from the file; `off` the criteria that are switched off. `typed` is the number being typed at the cursor."""
+    from the file; `off` the criteria that are switched off. `typed` is the number being typed at the cursor.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +40,8 @@ class FormList(RowsOf[FormRow]):
 
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
         """Replaces the rows; the cursor goes to the first row of its config at or inside a location, else stays where
-        it was."""
+        it was.
+        """
         row = self.row_or_none
         file = row.file if row else 0
         before = at if at is not None else row.location if row else None

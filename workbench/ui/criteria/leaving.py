@@ -14,8 +14,8 @@ from workbench.text import one_line
 from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
 from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.editing.settling import choose_version, save
-from workbench.ui.editing.wording import in_words
+from workbench.ui.editing.conflicts import choose_version, save
+from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.items import Item
 
 Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
@@ -59,7 +59,7 @@ class Leaving:
             try:
                 faults = new_faults(edit.changes.draft, edit.changes.result)
             except EditError as error:
-                self._screen.say(in_words(error), warning=True)
+                self._screen.say(save_error_message(error), warning=True)
                 return
             if faults:
                 self._reject(edit, faults[0], "not applied")
@@ -109,7 +109,7 @@ class Leaving:
             self._reject(edit, error.faults[0], "not saved")
             return None
         except (EditError, OSError) as error:
-            self._screen.say(in_words(error), warning=True)
+            self._screen.say(save_error_message(error), warning=True)
             return None
         if saved is None:
             self._screen.say("nothing was written; it is still here", warning=True)

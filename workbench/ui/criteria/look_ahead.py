@@ -15,8 +15,8 @@ from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
 from workbench.model.places import Location, json_path
 from workbench.text import one_line
-from workbench.ui.criteria.wording import outlook_of_criterion
-from workbench.ui.editing.wording import in_words
+from workbench.ui.criteria.row_help import outlook_of_criterion
+from workbench.ui.editing.save_errors import save_error_message
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Seen:
 
 class LookAhead:
     """One look at a time, and after it only the newest content, so that a key held down builds no queue. `run` starts
-    a coroutine in the background; `seen` gets what came of each look."""
+    a coroutine in the background; `seen` gets what came of each look.
+    """
 
     def __init__(self, what_if: WhatIf, run: Callable[[Any], object], seen: Callable[[Seen], None]) -> None:
         self._what_if, self._run, self._seen = what_if, run, seen
@@ -76,7 +77,7 @@ class LookAhead:
             config = parse_config(draft.file, draft.bytes_of(content))
             return Seen(self._what_if.under(config), faults_of_draft(draft, content))
         except EditError as error:
-            return Seen(trouble=in_words(error))
+            return Seen(trouble=save_error_message(error))
 
 
 def told(fault: Fault) -> str:

@@ -11,7 +11,7 @@ from workbench.authoring.criteria_change import Content
 from workbench.ui.criteria.entry import ConfigEdit
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.look_ahead import LookAhead, Seen
-from workbench.ui.criteria.wording import about, outlook_of_all
+from workbench.ui.criteria.row_help import about, outlook_of_all
 
 
 class Say(Protocol):
@@ -22,7 +22,8 @@ class Say(Protocol):
 
 class Outlooks:
     """`about` shows what is told of the row with the cursor, `cases` how whole cases would end. `run` starts a
-    coroutine in the background."""
+    coroutine in the background.
+    """
 
     def __init__(
         self,

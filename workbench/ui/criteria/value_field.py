@@ -24,7 +24,8 @@ _LONGEST = 12
 
 class NumberTyping:
     """`take` gets the row and what was typed: after each key, and once it has `ended`. It returns False if that is no
-    number."""
+    number.
+    """
 
     def __init__(self, rows: FormList, take: Callable[[FormRow, str, bool], bool]) -> None:
         self._list, self._take = rows, take

@@ -1,1 +1,1 @@
-"""Editing cases and evalsets on the screen."""
+"""The editor of cases and evalsets."""

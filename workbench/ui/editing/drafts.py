@@ -1,5 +1,7 @@
-"""What is being edited: a case, or what stands around the cases of a file. The file's content is that of the moment
-when the edit began; saving compares it with what is on the disk by then."""
+"""Drafts of a case, or of an evalset's ID, name and description.
+
+A draft holds the file's content from the time when the edit began. Saving compares it with the file on disk.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ from workbench.regular_file import read_regular
 
 @dataclass(frozen=True)
 class CaseDraft:
-    """A case of a file; `value` is its JSON."""
+    """A case of a file. `value` is its JSON."""
 
     file: Path
     evalset: EvalsetFile
@@ -25,19 +27,19 @@ class CaseDraft:
 
     @property
     def name(self) -> str:
-        """What it is called, raw."""
+        """The case's ID, raw."""
         return case_id(self.value)
 
     def rows(self) -> list[CaseRow]:
-        """What there is to edit."""
+        """Return the editable rows."""
         return rows_of(self.value)
 
     def after(self, value: Any) -> EvalsetFile:
-        """The file with the case saying `value`; raises what `EvalsetFile.changed` does."""
+        """Return the file with the case replaced by `value`. Raises the errors of `EvalsetFile.edited`."""
         return self.evalset.edited(self.number, value)
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
-        """The same case in a newer content of the file; None if it is not there any more."""
+        """Return the same case in newer content of the file, or None if it is gone."""
         if self.name not in evalset.ids:
             return None
         same = self.number < len(evalset.ids) and evalset.ids[self.number] == self.name
@@ -47,7 +49,7 @@ class CaseDraft:
 
 @dataclass(frozen=True)
 class FrameDraft:
-    """Id, name and description of an evalset; `value` is the file's JSON without its cases."""
+    """ID, name and description of an evalset. `value` is the file's JSON without its cases."""
 
     file: Path
     evalset: EvalsetFile
@@ -55,26 +57,26 @@ class FrameDraft:
 
     @property
     def name(self) -> str:
-        """What it is called, raw."""
+        """The file's name, raw."""
         return self.file.name
 
     def rows(self) -> list[CaseRow]:
-        """What there is to edit."""
+        """Return the editable rows."""
         return frame_rows(self.value)
 
     def after(self, value: Any) -> EvalsetFile:
-        """The file with `value` around its cases; raises what `EvalsetFile.with_frame` does."""
+        """Return the file with the keys of `value` beside its cases. Raises the errors of `EvalsetFile.with_frame`."""
         keys = [str(row.location[0]) for row in self.rows()]
         changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
         return EvalsetFile(self.evalset.with_frame(changed))
 
     def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
-        """The same in a newer content of the file."""
+        """Return the draft in newer content of the file."""
         return FrameDraft(self.file, evalset, evalset.frame())
 
 
 class NotSavedError(Exception):
-    """Nothing was written; the message is safe and says why."""
+    """A draft that was not written. The message is safe text and says why."""
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
@@ -84,12 +86,14 @@ Draft = CaseDraft | FrameDraft
 
 
 def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) -> CaseDraft:
-    """Reads a file and begins to edit the case chosen in it, wherever it stands by now; for a thread. Where the file
-    still is what `document` was opened from, its cases need not be found again.
+    """Read a file and return a draft of the chosen case, even if the case has moved. Call it in a thread.
+
+    If the file is still the one that `document` was read from, its known case positions are used again.
 
     Raises:
-        OSError, EditError: it cannot be read, or changed safely.
-        GoneError: the case is not there any more.
+        OSError: The file cannot be read.
+        EditError: The file cannot be changed safely.
+        GoneError: The case is no longer in the file.
     """
     content = read_regular(chosen.file)
     evalset = EvalsetFile(content, document.index_of(content) if document is not None else None)
@@ -98,18 +102,21 @@ def open_case(chosen: CaseSelection, document: EvalsetDocument | None = None) ->
 
 
 def open_frame(file: Path) -> FrameDraft:
-    """Reads a file and begins to edit what stands around its cases; for a thread.
+    """Read a file and return a draft of its ID, name and description. Call it in a thread.
 
     Raises:
-        OSError, EditError: as `open_case`.
+        OSError: The file cannot be read.
+        EditError: The file cannot be changed safely.
     """
     evalset = EvalsetFile(read_regular(file))
     return FrameDraft(file, evalset, evalset.frame())
 
 
 def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:
-    """What an edit is called when it is undone: `late_parcel: user of turn 2`, `late_parcel: delete call of turn 1`.
-    With a verb it is about all that the row belongs to."""
+    """Return the label of an edit: `late_parcel: user of turn 2`, `late_parcel: delete call of turn 1`.
+
+    With a verb, the edit concerns the whole part that the row belongs to.
+    """
     if not verb:
         return f"{draft.name}: {place_in_words(row)}"
     whole = row.unit != row.location and row.kind in _WHOLES
@@ -117,7 +124,7 @@ def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:
 
 
 def place_in_words(row: CaseRow) -> str:
-    """Which value of a case it is: `args of turn 1`."""
+    """Return a row's place in its case: `args of turn 1`."""
     return _in_turn(row.name.strip(), row)
 
 
@@ -126,13 +133,13 @@ def _in_turn(name: str, row: CaseRow) -> str:
     return f"{name} of turn {row.turn + 1}" if row.turn is not None and row.kind != "turn" else name
 
 
-def said(draft: Draft, row: CaseRow, value: Any) -> Any:
-    """The draft's value with a row saying `value`; an empty text takes out what may be missing."""
+def with_row(draft: Draft, row: CaseRow, value: Any) -> Any:
+    """Return the draft's value with a new value in a row. An empty text removes an optional key."""
     if value == "" and row.name.strip() in _OPTIONAL:
         return without(draft.value, row.location)
     return with_value(draft.value, row.location, value)
 
 
 def unchanged(draft: Draft, row: CaseRow, value: Any) -> bool:
-    """Whether a row says that already."""
+    """Return whether a row already has this value."""
     return not row.missing and type(value) is type(row.value) and value_at(draft.value, row.location) == value

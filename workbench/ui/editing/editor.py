@@ -1,6 +1,7 @@
-"""The editor: a case as rows in place of its panes, and below them the value under the cursor, which is edited there.
+"""The editor of a case or evalset. It covers the panes with one row per value.
 
-Each change is saved at once. What cannot be saved stays in the field, with the reason at its place.
+The value under the cursor is shown below the rows and edited there. Each change is saved at once. If it cannot be
+saved, the text stays in the field, and the cursor goes to the fault.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from workbench.model.places import Location
 from workbench.text import one_line, plain
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, said, unchanged
+from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged
 from workbench.ui.editing.field import ValueField
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.row_list import RowList
@@ -33,12 +34,12 @@ from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings, bindings_of
 
 _SHOWN = 4_000
-"""Characters of a value that are shown without going into it."""
-_PERSONAS = "EXPERT, NOVICE or EVALUATOR; or one of your own as JSON, beginning with {"
+"""Characters of a value that the preview shows."""
+_PERSONAS = "EXPERT, NOVICE or EVALUATOR, or your own persona as JSON, starting with {"
 
 
 class ValuePane(Vertical):
-    """Shows a row's value, or holds the field in which it is typed."""
+    """A preview of a row's value, or the field in which it is edited."""
 
     def __init__(self, field: ValueField) -> None:
         super().__init__(classes="value")
@@ -46,6 +47,7 @@ class ValuePane(Vertical):
         self._preview = Static("", classes="preview", markup=False)
 
     def compose(self) -> ComposeResult:
+        """Lay out preview and field."""
         yield self._preview
         yield self.field
 
@@ -55,37 +57,37 @@ class ValuePane(Vertical):
         return bool(self.field.display)
 
     def open(self, row: CaseRow) -> str:
-        """Puts the field in place of the value; what is to be known for typing, "" for nothing."""
+        """Replace the preview with the field. Return a hint for the user, "" for none."""
         self.field.take(row)
         self.border_title = Content(place_in_words(row))
         self._preview.display = False
         if row.form != "json" and as_json(row):
-            return "as JSON: it has characters that a field cannot show"
+            return "edited as JSON, because it has characters that a field cannot show"
         return "as JSON" if as_json(row) else _hint(row)
 
     def close(self) -> None:
-        """Shows the value again."""
+        """Replace the field with the preview."""
         self.border_title = None
         self._preview.display = True
 
     def show(self, row: CaseRow | None) -> None:
-        """Shows the value of another row."""
+        """Preview the value of a row."""
         text = ""
         if row is not None and row.form == "heading":
-            text = "d duplicates the turn, D deletes it, < and > move it, + adds to it"
+            text = "d duplicates this turn, D deletes it, < and > move it, + adds a part"
         elif row is not None and (row.missing or row.value is None):
-            text = "not there: enter adds it"
+            text = "no value: enter adds one"
         elif row is not None:
             text = row.value if isinstance(row.value, str) else json_head(row.value, _SHOWN + 1, indent=2)
         self._preview.update(Content(plain(text, limit=_SHOWN)))
 
     def point_at(self, line: int, column: int, message: str) -> str:
-        """Puts the cursor on a fault in the field; what is to be said about it."""
+        """Put the cursor on a fault in the field, and return the message for it."""
         self.field.point_at(line, column)
         return f"line {line}, column {column}: {one_line(message)}"
 
     def reject(self, error: RejectedError) -> str:
-        """Puts the cursor on what ADK would not read, if it is in the field; what is to be said about it."""
+        """Return the message for a value that ADK cannot read. If it is in the field, put the cursor on it."""
         breach, row = error.breaches[0], self.field.row
         if not self.typing or row is None:
             return f"not saved: {one_line(str(error))}"
@@ -97,38 +99,39 @@ class ValuePane(Vertical):
 
 
 def _hint(row: CaseRow) -> str:
-    """Return what a value may be if it is one of a few, "" otherwise."""
+    """Return the possible values of a row if they are few, else ""."""
     name = row.name.strip()
     if name == "type":
-        return f"a criterion reads {', '.join(dict.fromkeys(rubric_types().values()))}; others are ignored"
+        return f"criteria read {', '.join(dict.fromkeys(rubric_types().values()))} and ignore other types"
     return _PERSONAS if name == "persona" else ""
 
 
 _OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
-"""What there is to do with the parts of a case; what stands around the cases has none."""
+"""Actions on the parts of a case. An evalset draft has none."""
 
 
 class Files(Protocol):
-    """What the editor needs around its file."""
+    """The file operations that the editor needs."""
 
     async def save(self, draft: Draft, value: Any, label: str) -> Draft | None:
-        """Write a draft with a new value and show its file. Return the draft as it goes on, or None if it is not there
-        any more.
+        """Write a draft with a new value and show its file.
+
+        Return the updated draft, or None if it is no longer in the file.
 
         Raises:
             RejectedError: ADK would not read it.
-            NotSavedError: it could not be written, or the user went back.
+            NotSavedError: It could not be written, or the user went back.
         """
 
     async def take_back(self, *, again: bool) -> str:
-        """Undo or redo the last edit. Return what was done, in safe words."""
+        """Undo or redo the last edit. Return a safe message."""
 
     async def reopened(self, draft: Draft) -> Draft | None:
-        """Return the draft in the file as it is now, or None if it is not there any more."""
+        """Return the draft as it is in the file now, or None if it is gone."""
 
 
 class EditorScreen(FieldScreen[None]):
-    """Edits a draft. `outside` opens it in the user's own editor; `over` says which room to take."""
+    """The editor of a draft. `outside` opens it in the user's own editor. `over` returns the region to cover."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("next_turn", "previous_turn", "open", "close", "keys"),
@@ -158,6 +161,7 @@ class EditorScreen(FieldScreen[None]):
         self._value = ValuePane(self.field)
 
     def compose(self) -> ComposeResult:
+        """Lay out rows, value, message and keys."""
         with Vertical(classes="editor"):
             yield self.list
             yield self._value
@@ -167,7 +171,8 @@ class EditorScreen(FieldScreen[None]):
             yield self.field_line
 
     def on_mount(self) -> None:
-        self._lie_over()
+        """Show the rows, and start editing if the caller asked for it."""
+        self._cover_panes()
         self.list.when_moved = self._show_value
         self._show_rows(self._at)
         self.list.focus()
@@ -175,10 +180,11 @@ class EditorScreen(FieldScreen[None]):
             self.action_enter()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._lie_over)
+        """Cover the panes at their new size."""
+        self.call_after_refresh(self._cover_panes)
 
-    def _lie_over(self) -> None:
-        """Takes the room of the panes; where they are not seen, all of it."""
+    def _cover_panes(self) -> None:
+        """Cover the panes, or the whole screen if they are not visible."""
         region = self._over() if self._over is not None else Region()
         frame = self.query_one(".editor")
         frame.styles.width = region.width if region.width > 20 else "100%"
@@ -187,26 +193,29 @@ class EditorScreen(FieldScreen[None]):
     # Moving
 
     def action_turn(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) turn."""
         self.list.next_turn(step)
 
     def action_back(self) -> None:
+        """Close the editor."""
         if not self._busy:
             self.dismiss(None)
 
     action_close = action_back
 
     def action_keys(self) -> None:
+        """Show the keys of the editor."""
         show_keys(self, "editor", self.keys_of, "keys of the editor")
 
     # One value
 
     def action_enter(self) -> None:
-        """Into the field with the value under the cursor."""
+        """Edit the value under the cursor in the field."""
         row = self.list.row_or_none
         if row is None or row.form == "heading":
             self.list.move("down")
         elif len(field_text(row)) > LONGEST:
-            self.say("too long to be edited here: E opens the case in your editor")
+            self.say("too long for this field: E opens the case in your editor")
         else:
             self._fresh = False
             self.set_class(True, "-typing")
@@ -216,17 +225,20 @@ class EditorScreen(FieldScreen[None]):
     action_edit_row = action_open = action_enter
 
     def left_field(self) -> None:
+        """Show the value again. If it was just added, remove it."""
         self._show_value()
         if self._fresh:
-            # Whoever adds something and leaves its first field with esc did not want it.
+            # Esc in the first field of a new part cancels adding it.
             self.run_worker(self._take_back(again=False), group="back")
 
     def out_of_field(self) -> None:
+        """Go back to the rows and show the value again."""
         super().out_of_field()
         self._value.close()
         self.set_class(False, "-typing")
 
     async def on_value_field_saved(self) -> None:
+        """Save the text in the field."""
         row = self.field.row
         if row is None or self._busy:
             return
@@ -240,14 +252,15 @@ class EditorScreen(FieldScreen[None]):
             self._show_value()
             self.say("unchanged")
             return
-        self._save(said(self.draft, row, value), label_of(self.draft, row), row.location)
+        self._save(with_row(self.draft, row, value), label_of(self.draft, row), row.location)
 
     # Whole parts
 
     def action_edit_add(self) -> None:
+        """Ask for the part to add at the cursor."""
         row = self.list.row_or_none
         if row is None or not isinstance(self.draft, CaseDraft):
-            self.say("there is nothing to add here")
+            self.say("nothing can be added here")
             return
         parts = [Item(part.label, part.what, help=part.help) for part in parts_for(self.draft.value, row)]
         self.app.push_screen(PickScreen("add", searching(parts)), lambda what: self._add(row, what))
@@ -259,12 +272,15 @@ class EditorScreen(FieldScreen[None]):
             self._save(value, label, place, go_on=True)
 
     def action_edit_duplicate(self) -> None:
+        """Duplicate the part under the cursor."""
         self._change("duplicate", lambda row: duplicate(self.draft.value, row))
 
     def action_edit_remove(self) -> None:
+        """Delete the part under the cursor."""
         self._change("delete", lambda row: (remove(self.draft.value, row), row.unit))
 
     def action_edit_move(self, step: int) -> None:
+        """Move the part under the cursor up (-1) or down (1)."""
         self._change("move", lambda row: move(self.draft.value, row, step))
 
     def _change(self, verb: str, change: Callable[[CaseRow], tuple[Any, Location]]) -> None:
@@ -272,7 +288,7 @@ class EditorScreen(FieldScreen[None]):
         if row is None or self._busy:
             return
         if not isinstance(self.draft, CaseDraft):
-            self.say("this can only be edited")
+            self.say("ID, name and description can only be edited")
             return
         try:
             value, place = change(row)
@@ -281,17 +297,19 @@ class EditorScreen(FieldScreen[None]):
             return
         self._save(value, label_of(self.draft, row, verb), place)
 
-    # Back, again, and elsewhere
+    # Undo, redo, and the user's editor
 
     def action_edit_take_back(self, again: bool) -> None:
+        """Undo the last edit, or redo the one that was undone last."""
         self.run_worker(self._take_back(again=again), group="back")
 
     def action_edit_whole(self) -> None:
+        """Open the whole draft in the user's editor."""
         if not self._busy:
             self.run_worker(self._edit_whole(), group="save")
 
     async def _take_back(self, *, again: bool) -> None:
-        # A key that is pressed twice takes two edits back, one after the other.
+        # Pressing undo twice quickly undoes two edits, one after the other.
         async with self._one_at_a_time:
             self._busy = True
             try:
@@ -299,7 +317,7 @@ class EditorScreen(FieldScreen[None]):
                 after = await self._files.reopened(self.draft)
             finally:
                 self._busy = False
-            self._go_on_with(after, self.place, words)
+            self._continue_with(after, self.place, words)
 
     async def _edit_whole(self) -> None:
         before = self.draft
@@ -308,8 +326,8 @@ class EditorScreen(FieldScreen[None]):
             after = await self._outside(before)
         finally:
             self._busy = False
-        words = "nothing was changed" if after is before else f"saved: {one_line(before.name)}, in your editor"
-        self._go_on_with(after, self.place, words)
+        words = "no changes" if after is before else f"saved from your editor: {one_line(before.name)}"
+        self._continue_with(after, self.place, words)
 
     # Saving
 
@@ -329,14 +347,15 @@ class EditorScreen(FieldScreen[None]):
         finally:
             self._busy = False
         self.out_of_field()
-        # Where somebody else changed the case too, the user may have taken theirs.
+        # If another program changed the case too, the user may have kept the version on disk.
         mine = after is not None and after.value == value
-        self._go_on_with(after, at, f"saved: {one_line(label, limit=80)}" if mine else "theirs was kept, yours is gone")
+        discarded = "kept the version on disk; discarded your edit"
+        self._continue_with(after, at, f"saved: {one_line(label, limit=80)}" if mine else discarded)
         if go_on:
             self._into_first_value()
 
     def _into_first_value(self) -> None:
-        """Of what was just added."""
+        """Edit the first value of the part that was just added."""
         row = self.list.row_or_none
         if row is not None and row.form == "heading":
             self.list.move("down")
@@ -347,11 +366,11 @@ class EditorScreen(FieldScreen[None]):
 
     @property
     def place(self) -> Location | None:
-        """Where the cursor stands."""
+        """The location of the row under the cursor."""
         return self.list.row.location if self.list.rows else None
 
-    def _go_on_with(self, draft: Draft | None, at: Location | None, words: str) -> None:
-        """Shows the draft as it is now; one that is not there any more is left."""
+    def _continue_with(self, draft: Draft | None, at: Location | None, words: str) -> None:
+        """Show the updated draft. Close the editor if it is no longer in the file."""
         if draft is None:
             if self.is_current:
                 self.dismiss(None)

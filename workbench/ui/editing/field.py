@@ -1,4 +1,4 @@
-"""The field in which a value is typed."""
+"""The text field for a value."""
 
 from typing import Any, ClassVar
 
@@ -11,7 +11,10 @@ from workbench.ui.widgets.plain_input import PlainTextArea
 
 
 class ValueField(PlainTextArea):
-    """Several lines, or one: then enter saves. What is typed stays until it is saved or dropped."""
+    """A text field of one or more lines. In a field of one line, enter saves.
+
+    The text stays until it is saved or discarded.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+o", "save", priority=True),
@@ -20,10 +23,10 @@ class ValueField(PlainTextArea):
     ]
 
     class Saved(Message):
-        """The value is to be saved."""
+        """The user saves the value."""
 
     class Left(Message):
-        """The user wants out of the field."""
+        """The user leaves the field without saving."""
 
     def __init__(self) -> None:
         super().__init__(show_line_numbers=False, tab_behavior="indent")
@@ -31,7 +34,7 @@ class ValueField(PlainTextArea):
         self._first = ""
 
     def take(self, row: CaseRow) -> None:
-        """Shows the value of a row, with the cursor at its end."""
+        """Load the value of a row, with the cursor at its end."""
         self.row = row
         self._first = field_text(row)
         self.show_line_numbers = as_json(row) and "\n" in self._first
@@ -40,30 +43,33 @@ class ValueField(PlainTextArea):
 
     @property
     def changed(self) -> bool:
-        """Whether anything was typed that is not saved."""
+        """Whether the text differs from the saved value."""
         return self.text != self._first
 
     def value(self) -> Any:
-        """What was typed.
+        """Return the typed value.
 
         Raises:
-            UnreadableError: it is no JSON.
+            UnreadableError: The text is not valid JSON.
         """
         assert self.row is not None
         return read_value(self.text, self.row)
 
     def point_at(self, line: int, column: int) -> None:
-        """Puts the cursor on a place, both counted from 1."""
+        """Put the cursor on a line and column, both counted from 1."""
         self.show_line_numbers = True
         self.move_cursor((line - 1, column - 1))
 
     def action_save(self) -> None:
+        """Report that the user saves the value."""
         self.post_message(self.Saved())
 
     def action_leave(self) -> None:
+        """Report that the user leaves the field."""
         self.post_message(self.Left())
 
     def action_enter(self) -> None:
+        """Save a value of one line. In longer ones, insert a line break."""
         if self.row is not None and self.row.form == "word" and not as_json(self.row) and "\n" not in self.text:
             self.post_message(self.Saved())
         else:

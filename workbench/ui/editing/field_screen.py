@@ -1,4 +1,4 @@
-"""A dialog about rows whose values are typed in a field: going into it, and out of it without losing what was typed."""
+"""The base of screens with rows whose values are edited in a field."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +14,11 @@ from workbench.ui.widgets.rows import RowView
 
 
 class FieldScreen(RowsScreen[ScreenResultType]):
-    """A subclass puts `field`, `key_line` and `field_line` where they belong. `verb` is what ctrl+o does with what was
-    typed, in two forms: ("saves", "saved")."""
+    """A screen with rows and a field. Esc never discards typed text without a warning.
+
+    A subclass lays out `field`, `key_line` and `field_line`. `verb` names the effect of ctrl+o in two forms, such as
+    ("saves", "saved").
+    """
 
     verb = ("saves", "saved")
 
@@ -28,19 +31,19 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self._dropping = False
 
     def into_field(self, words: str = "", *, key: str = "ctrl+o") -> None:
-        """Shows the field, which holds a value already; `key` takes what is typed, `words` are said."""
+        """Show the field, which already holds a value. `key` saves it. `words` is a message for the user."""
         self._show_field(True)
-        self.field_line.update(Content(f" {key} {self.verb[0]} · esc leaves it as it was"))
+        self.field_line.update(Content(f" {key} {self.verb[0]} · esc cancels"))
         self.say(words)
         self.field.focus()
 
     def out_of_field(self) -> None:
-        """Back to the rows."""
+        """Hide the field and go back to the rows."""
         self._show_field(False)
         self.rows.focus()
 
     def left_field(self) -> None:
-        """The user has left the field; nothing came of it."""
+        """React to the user leaving the field without a change. Subclasses override it."""
 
     def _show_field(self, shown: bool) -> None:
         self._dropping = False
@@ -48,12 +51,14 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.key_line.display = not shown
 
     def on_value_field_left(self) -> None:
+        """Leave the field. If its text would be lost, warn first."""
         if self.field.changed and not self._dropping:
             self._dropping = True
-            self.say(f"not {self.verb[1]}: ctrl+o {self.verb[0]} it, esc once more drops it")
+            self.say(f"not {self.verb[1]} yet: ctrl+o {self.verb[0]} it, esc again discards it")
             return
         self.out_of_field()
         self.left_field()
 
     def on_text_area_changed(self) -> None:
+        """Warn again before new text is discarded."""
         self._dropping = False

@@ -1,4 +1,4 @@
-"""A question with a name for an answer."""
+"""The dialog that asks for a name."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -15,29 +15,36 @@ from workbench.ui.widgets.plain_input import PlainInput
 
 
 class NameScreen(ModalScreen[str | None]):
-    """Ends with a name for which `fault` has nothing to say, None if it was left. `question` is safe text; `proposed`
-    stands in the field at first."""
+    """A dialog that asks for a name. Its result is None if the user left it.
+
+    `fault` returns what is wrong with a name, or "" to accept it. `question` is safe text. `proposed` is the initial
+    text of the field.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
 
     def __init__(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> None:
         super().__init__()
         self._question, self._fault, self._proposed = question, fault, proposed
-        self._ways = ways or "enter takes it, esc leaves"
+        self._ways = ways or "enter accepts, esc cancels"
 
     def compose(self) -> ComposeResult:
+        """Lay out field and help."""
         with Vertical(classes="dialog -small") as dialog:
             dialog.border_title = Content(self._question)
             yield PlainInput(self._proposed)
             yield Static(self._ways, classes="help", markup=False)
 
     def on_mount(self) -> None:
+        """Select the proposed name, so that typing replaces it."""
         self.query_one(PlainInput).select_all()
 
     def on_input_changed(self) -> None:
+        """Replace the message about a fault with the keys."""
         self.query_one(".help", Static).update(Content(self._ways))
 
     def on_input_submitted(self) -> None:
+        """Accept the name, or show what is wrong with it."""
         name = self.query_one(PlainInput).value.strip()
         fault = self._fault(name)
         if fault:
@@ -46,4 +53,5 @@ class NameScreen(ModalScreen[str | None]):
             self.dismiss(name)
 
     def action_leave(self) -> None:
+        """Close the dialog without a name."""
         self.dismiss(None)

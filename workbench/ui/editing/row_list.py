@@ -11,15 +11,15 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 11
 _MOST = 2_000
-"""Characters of a value that are looked at for its row."""
+"""Characters of a value that are rendered for its row."""
 _LOOKS = {"call": "accent", "user": "strong"}
 
 
 class RowList(RowsOf[CaseRow]):
-    """Shows rows with a cursor; headings of turns can be stood on, for a turn is moved and deleted by them."""
+    """Rows with a cursor. It also stops on headings of turns, because turns are moved and deleted there."""
 
     def show_rows(self, rows: Sequence[CaseRow], *, at: Location | None = None) -> None:
-        """Replaces the rows; the cursor goes to the row at a location or the first one inside it, else stays."""
+        """Replace the rows. Move the cursor to the first row at or inside a location, if there is one."""
         self.rows = rows
         self.rows_changed()
         if at is not None:
@@ -32,13 +32,14 @@ class RowList(RowsOf[CaseRow]):
         self.when_moved()
 
     def next_turn(self, step: int) -> None:
-        """To the next (1) or previous (-1) heading."""
+        """Go to the next (1) or previous (-1) heading."""
         headings = [number for number, row in enumerate(self.rows) if row.form == "heading"]
         ahead = [number for number in headings if (number - self.cursor) * step > 0]
         if ahead:
             self.move_to(min(ahead) if step > 0 else max(ahead))
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return name, author and value of a row."""
         row = self.rows[position]
         if row.form == "heading":
             return [(row.name, "label"), (" " + "─" * max(width - len(row.name) - 2, 0), "muted")], []
@@ -51,7 +52,7 @@ class RowList(RowsOf[CaseRow]):
 
 
 def in_short(value: object) -> str:
-    """A value on one line, safe."""
+    """Return a value as safe text on one line."""
     if isinstance(value, str):
         return one_line(value) if value[:_MOST].strip() else "(empty)"
     return one_line(json_head(value, _MOST))

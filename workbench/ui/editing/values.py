@@ -1,7 +1,7 @@
-"""A value of a case as text in a field, and back: nothing is lost on the way, and nothing in it can steer the terminal.
+"""Conversion of a case's values to text in a field, and back.
 
-Text that holds characters which a field cannot show as they are (escape codes, marks of direction, line ends of
-another system) is edited as JSON, with those characters escaped.
+Nothing is lost, and no value can control the terminal. Text with characters that a field cannot show (escape codes,
+marks of direction, line ends of another system) is edited as JSON, with those characters escaped.
 """
 
 import json
@@ -15,11 +15,11 @@ from workbench.model.scanner import scan
 from workbench.text import plain
 
 LONGEST = 30_000
-"""Characters up to which a value is edited in a field."""
+"""Maximum length of a value in a field, in characters."""
 
 
 class UnreadableError(ValueError):
-    """What was typed is no JSON; `line` and `column` count from 1."""
+    """A typed text that is not valid JSON. `line` and `column` count from 1."""
 
     def __init__(self, line: int, column: int, message: str) -> None:
         super().__init__(message)
@@ -27,25 +27,25 @@ class UnreadableError(ValueError):
 
 
 def as_json(row: CaseRow) -> bool:
-    """Whether a row's value is edited as JSON."""
+    """Return whether a row's value is edited as JSON."""
     return row.form == "json" or (isinstance(row.value, str) and not showable(row.value))
 
 
 def field_text(row: CaseRow) -> str:
-    """The value as it stands in the field at first."""
+    """Return a row's value as the initial text of the field."""
     if row.missing or row.value is None:
         return ""
     return json_text(row.value) if as_json(row) else str(row.value)
 
 
 def json_text(value: Any) -> str:
-    """JSON over lines, for people: letters as they are, what a terminal must not get as escapes."""
+    """Return indented JSON. Only characters that could control the terminal are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return re.sub(r"[^\n]+", lambda line: _escaped(line.group()), text)
 
 
 def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
-    """The first characters of a value's JSON, at least so many where there are; no more of a large value is written."""
+    """Return at least the first `most` characters of a value's JSON, without encoding all of a large value."""
     pieces: list[str] = []
     length = 0
     for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
@@ -57,23 +57,23 @@ def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
 
 
 def read_value(text: str, row: CaseRow) -> Any:
-    """The value that was typed.
+    """Return the value that was typed for a row.
 
     Raises:
-        UnreadableError: it is no JSON where it should be.
+        UnreadableError: The row is edited as JSON, and the text is not valid JSON.
     """
     own_persona = row.name == "persona" and text.lstrip().startswith("{")
     return read_json_text(text) if as_json(row) or own_persona else text
 
 
 def read_json_text(text: str) -> Any:
-    """The JSON value that a text is.
+    """Parse a JSON text.
 
     Raises:
-        UnreadableError: it is none; the first fault in it.
+        UnreadableError: The text is not valid JSON. It describes the first fault.
     """
     if not text.strip():
-        raise UnreadableError(1, 1, "there is no value: {} is an empty object")
+        raise UnreadableError(1, 1, "no value: type {} for an empty object")
     places = Places(text)
     for flaw in scan(text, places=places).flaws:
         if flaw.severity == "error":
@@ -85,12 +85,12 @@ def read_json_text(text: str) -> Any:
 
 
 def showable(text: str) -> bool:
-    """Whether a field can show the text as it is."""
+    """Return whether a field can show the text as it is."""
     return all(plain(piece, limit=len(piece) + 1) == piece for piece in text.split("\t"))
 
 
 def place_of(text: str, location: Location) -> tuple[int, int] | None:
-    """Line and column of what stands at a location of some JSON text, or of its nearest parent; None if it is none."""
+    """Return line and column of a location in a JSON text, or of its nearest parent. Return None for invalid JSON."""
     root = scan(text).root
     if root is None:
         return None

@@ -42,7 +42,7 @@ class MainScreen(Shell):
     def show_row(self) -> None:
         """Show the row under the cursor and ask for its past runs."""
         super().show_row()
-        self.controllers.earlier.want()
+        self.controllers.past_results.cursor_moved()
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
         """Return how the watch changed the case's verdict, or None if it did not."""
@@ -97,11 +97,11 @@ class MainScreen(Shell):
         """
         from textual.app import SuspendNotSupported
 
-        from workbench.ui.editing.outside import NoEditorError, edit_outside
+        from workbench.ui.editing.external_editor import NoEditorError, edit_text
 
         try:
             with self.app.suspend():
-                return edit_outside(name, text)
+                return edit_text(name, text)
         except SuspendNotSupported:
             raise NoEditorError("this terminal cannot run an editor") from None
 

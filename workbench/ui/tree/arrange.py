@@ -70,7 +70,7 @@ def _matching(
 
 def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:
     triage = verdicts.triage_state(evalset, case)
-    return triage is not None and not triage.earlier
+    return triage is not None and not triage.outdated
 
 
 def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], Any]:

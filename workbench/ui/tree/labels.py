@@ -187,7 +187,7 @@ class Labels:
         triage = self._verdicts.triage_state(*pair)
         if triage is None:
             return right
-        face = TRIAGED_EARLIER if triage.earlier else TRIAGED
+        face = TRIAGED_EARLIER if triage.outdated else TRIAGED
         word = f"{one_line(triage.word, limit=24)} "
         taken = sum(cell_len(text) for text, _ in (*left, *right)) + cell_len(word) + 4
         taken += cell_len(f" {STALE.glyph}") if self._verdicts.stale.get(pair) else 0

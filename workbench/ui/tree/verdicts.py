@@ -22,7 +22,7 @@ from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
 from workbench.store import CaseRecord, Store
 from workbench.ui.import_results import ImportResults
-from workbench.ui.triage.book import Said, TriageBook
+from workbench.ui.triage.index import TriageIndex, TriageMark
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -67,7 +67,7 @@ class Verdicts:
         """Cases whose verdict changed, and whether it got worse."""
         self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
         """Worst severity of `check` for each case, and with WHOLE_FILE for each evalset."""
-        self.triage = TriageBook()
+        self.triage = TriageIndex()
         self.imports = ImportResults()
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
@@ -191,10 +191,10 @@ class Verdicts:
             total.update(self.counts[evalset])
         return total
 
-    def triage_state(self, evalset: int, case: int) -> Said | None:
+    def triage_state(self, evalset: int, case: int) -> TriageMark | None:
         """Return the user's triage of a case, or None."""
         entry = self._entries[evalset]
-        return self.triage.said(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
+        return self.triage.mark(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
 
     def triage_of(self, evalset: int, case: int, repeat: int = -1) -> "tuple[tuple[Entry, ...], str]":
         """Return all triage entries of a case, and the digest of its answer. A whole file has none."""

@@ -1,1 +1,1 @@
-"""What the user says of verdicts, on the screen."""
+"""The triage dialog, and the triage marks in the tree."""

@@ -1,4 +1,4 @@
-"""The question what a verdict is worth: one key answers it."""
+"""The triage dialog, which one key answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,17 +24,19 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was answered: of which question, with `option` None to take back what was said; `goes_on`: the next problem
-    is asked about at once."""
+    """The user's answer to a question.
+
+    `option` is None to clear an earlier answer. With `auto_advance`, the next problem is asked about at once.
+    """
 
     question: Question
     option: Option | None
     note: str
-    goes_on: bool
+    auto_advance: bool
 
 
 class NoteInput(PlainInput):
-    """A note. Enter goes back to the choices and keeps it, esc goes back and leaves it as it was."""
+    """The field for a note. Enter keeps the note and goes back to the options; esc restores the earlier note."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,up,down,tab", "done"),
@@ -49,45 +51,52 @@ class NoteInput(PlainInput):
         self._before = ""
 
     def on_focus(self) -> None:
+        """Remember the note, so that esc can restore it."""
         self._before = self.value
 
     def action_done(self) -> None:
+        """Keep the note and go back to the options."""
         self.post_message(self.Done())
 
     def action_discard(self) -> None:
+        """Restore the earlier note and go back to the options."""
         self.value = self._before
         self.post_message(self.Done())
 
 
 class OptionList(RowsOf[Option]):
-    """The options, each with its key; what was said before is marked."""
+    """The options of a question, each with its key. The earlier answer is marked."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.said = ""
+        self.chosen = ""
 
-    def show(self, options: Sequence[Option], said: str) -> None:
-        """Replaces the options, with the cursor on what was said before."""
-        self.rows, self.said = options, said
+    def show(self, options: Sequence[Option], chosen: str) -> None:
+        """Replace the options, with the cursor on the earlier answer `chosen`."""
+        self.rows, self.chosen = options, chosen
         values = [option.value for option in options]
-        self._cursor = values.index(said) if said in values else 0
+        self._cursor = values.index(chosen) if chosen in values else 0
         self.styles.height = len(options)
         self.rows_changed()
         self.when_moved()
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return an option with its key, and the mark of the earlier answer."""
         option = self.rows[position]
-        said: list[Piece] = [("said", "label")] if option.value == self.said else []
-        return [(f"{option.key or position + 1}  ", "accent"), (option.word, "strong")], said
+        mark: list[Piece] = [("chosen", "label")] if option.value == self.chosen else []
+        return [(f"{option.key or position + 1}  ", "accent"), (option.word, "strong")], mark
 
 
 class TriageScreen(ModalScreen[Answer | None]):
-    """Asks about the first of `asked`; tab goes to the others. `said` is what was said already, by the key of an
-    entry; `title` is safe. Ends with None if it was left."""
+    """The triage dialog. Its result is None if the user left it.
+
+    It asks the first of `questions`, and tab switches to the others. `earlier` are the existing entries by their keys.
+    `title` is safe text.
+    """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-over"), (100, "-beside")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Only the arrows move: j says something.
+        # Only the arrows move, because the letter j is an answer.
         Binding("down", "move('down')"),
         Binding("up", "move('up')"),
         *bindings("enter", "back"),
@@ -97,14 +106,15 @@ class TriageScreen(ModalScreen[Answer | None]):
     def __init__(
         self,
         title: str,
-        asked: Sequence[Question],
-        said: Mapping[tuple[object, ...], Entry],
+        questions: Sequence[Question],
+        earlier: Mapping[tuple[object, ...], Entry],
         keys: Mapping[str, tuple[str, ...]],
         *,
-        goes_on: bool = False,
+        auto_advance: bool = False,
     ) -> None:
         super().__init__()
-        self._title, self._asked, self._said, self._keys, self._goes_on = title, asked, said, keys, goes_on
+        self._title, self._questions, self._earlier, self._keys = title, questions, earlier, keys
+        self._auto_advance = auto_advance
         self._place = 0
         self._list = OptionList()
         self._note = NoteInput(placeholder="a note")
@@ -112,6 +122,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._help = Static("", classes="help", markup=False)
 
     def compose(self) -> ComposeResult:
+        """Lay out question, options, note and help."""
         with Vertical(classes="dialog -triage") as dialog:
             dialog.border_title = Content(self._title)
             yield self._what
@@ -121,25 +132,26 @@ class TriageScreen(ModalScreen[Answer | None]):
             yield KeyLine(footer("triage"), self._keys)
 
     def on_mount(self) -> None:
+        """Ask the first question."""
         self._list.when_moved = self._explain
         self._list.focus()
         self._ask()
 
     @property
     def _question(self) -> Question:
-        return self._asked[self._place]
+        return self._questions[self._place]
 
     def _ask(self) -> None:
         question = self._question
-        earlier = self._said.get(question.key())
+        earlier = self._earlier.get(question.key())
         self._what.update(Content.assemble(question.what, "\n", (question.judged_words, "$status-muted")))
         self._note.value = earlier.note if earlier else self._note.value
         self._list.show(question.options, (earlier.triage or earlier.says) if earlier else "")
         self._subtitle()
 
     def _subtitle(self) -> None:
-        words = [f"{self._place + 1} of {len(self._asked)}"] if len(self._asked) > 1 else []
-        words += ["then the next problem"] if self._goes_on else []
+        words = [f"subject {self._place + 1} of {len(self._questions)}"] if len(self._questions) > 1 else []
+        words += ["auto-advance"] if self._auto_advance else []
         self.query_one(".dialog", Vertical).border_subtitle = Content(" · ".join(words)) if words else None
 
     def _explain(self) -> None:
@@ -148,43 +160,54 @@ class TriageScreen(ModalScreen[Answer | None]):
     # Keys
 
     def action_move(self, direction: str) -> None:
+        """Move the cursor in the options."""
         self._list.move(direction)
 
     def action_enter(self) -> None:
-        self._say(self._list.row)
+        """Answer with the option under the cursor."""
+        self._answer(self._list.row)
 
     def on_row_view_picked(self) -> None:
+        """Answer with the clicked option."""
         self.action_enter()
 
     def action_back(self) -> None:
+        """Close the dialog without an answer."""
         self.dismiss(None)
 
     def action_triage_about(self) -> None:
-        self._place = (self._place + 1) % len(self._asked)
+        """Ask about the next subject: label, criterion or case."""
+        self._place = (self._place + 1) % len(self._questions)
         self._ask()
 
     def action_triage_note(self) -> None:
+        """Go to the note."""
         self._note.focus()
 
     def on_note_input_done(self) -> None:
+        """Go back to the options."""
         self._list.focus()
 
     def action_triage_on(self) -> None:
-        self._goes_on = not self._goes_on
+        """Turn auto-advance on or off."""
+        self._auto_advance = not self._auto_advance
         self._subtitle()
 
     def action_triage_back(self) -> None:
-        self._say(None)
+        """Clear the earlier answer."""
+        self._answer(None)
 
     def action_triage_number(self, number: int) -> None:
+        """Answer with the option at a position, counted from 1."""
         if number <= len(self._question.options):
-            self._say(self._question.options[number - 1])
+            self._answer(self._question.options[number - 1])
 
     def action_triage_letter(self, key: str) -> None:
+        """Answer with the option that has this letter, if there is one."""
         for option in self._question.options:
             if option.key == key:
-                self._say(option)
+                self._answer(option)
                 return
 
-    def _say(self, option: Option | None) -> None:
-        self.dismiss(Answer(self._question, option, one_line(self._note.value).strip(), self._goes_on))
+    def _answer(self, option: Option | None) -> None:
+        self.dismiss(Answer(self._question, option, one_line(self._note.value).strip(), self._auto_advance))

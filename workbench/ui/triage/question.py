@@ -1,11 +1,11 @@
-"""What can be said of what is under the cursor: of a label, of a criterion, of the case."""
+"""The triage questions about a case: about a label, a criterion, or the whole case."""
 
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
+from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, choice_label, says
 from workbench.authoring.triage.judged import deciding_criterion, judged_case, judged_criterion, judged_label
 from workbench.json_values import objects, string
 from workbench.rendering.faces import FACES, LABELS, VERDICTS
@@ -23,7 +23,11 @@ _SCALES = (("valid", "invalid"), ("yes", "no"))
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing to say: the name of a choice or a label; `key` is its letter, "" where it has only its number."""
+    """A possible answer.
+
+    `value` is the name of a choice or label, and `word` its text on the screen. `key` is its letter, or "" if it is
+    chosen by its number only.
+    """
 
     value: str
     word: str
@@ -33,7 +37,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about; `what` and `judged_words` are safe."""
+    """A question about a verdict or label. `what` names its subject. `what` and `judged_words` are safe text."""
 
     about: About
     judged: Judged
@@ -42,51 +46,56 @@ class Question:
     options: tuple[Option, ...]
 
     def entry(self, option: Option, note: str, at: str) -> Entry:
-        """What is put down when an option is chosen."""
+        """Return the triage entry for the chosen option."""
         if self.about.part:
             return Entry(self.about, self.judged, "", option.value, note, at)
         return Entry(self.about, self.judged, option.value, says(option.value, self.judged.says), note, at)
 
     def key(self) -> tuple[Any, ...]:
-        """The key of any such entry."""
+        """Return the key that all entries for this question share."""
         return Entry(self.about, self.judged).key
 
 
 def questions(record: CaseRecord, item: str = "") -> list[Question]:
-    """What can be asked about: the label of the pane's item `item` if it has one, then what decided the case, then the
-    case and each other criterion."""
+    """Return the questions about a case, most likely first.
+
+    They are about the label of the selected `item` of a pane (if it has one), the criterion that decided the case, the
+    case, and the other criteria.
+    """
     names = [name for name, result in record.metrics.items() if result.status in ("passed", "failed", "error")]
     first = deciding_criterion(record)
     order = [first, *(["", *names] if first else names)]
-    asked = [_of_criterion(record, name) if name else _of_case(record) for name in dict.fromkeys(order)]
-    return [*_of_item(record, item), *asked]
+    found = [_of_criterion(record, name) if name else _of_case(record) for name in dict.fromkeys(order)]
+    return [*_of_item(record, item), *found]
 
 
 def _of_case(record: CaseRecord) -> Question:
     face = FACES[record.state]
     failed = [result for result in record.metrics.values() if result.status == "failed"]
-    told = [f"{face.glyph} {face.word}", *(f"{one_line(one.name, limit=60)} {score_text(one)}" for one in failed)]
+    words = [f"{face.glyph} {face.word}", *(f"{one_line(one.name, limit=60)} {score_text(one)}" for one in failed)]
     if record.error is not None:
-        told.append(one_line(f"{record.error.kind}: {record.error.message}", limit=160))
-    return Question(About(record.ref.eval_id), judged_case(record), "the case", "  ".join(told), _choices())
+        words.append(one_line(f"{record.error.kind}: {record.error.message}", limit=160))
+    return Question(About(record.ref.eval_id), judged_case(record), "the case", "  ".join(words), _choices())
 
 
 def _of_criterion(record: CaseRecord, name: str) -> Question:
     judged = judged_criterion(record, name)
     result = record.metrics[name]
     face = FACES[result.status]
-    told = f"{face.glyph} {face.word}  {score_text(result)}".rstrip()
+    words = f"{face.glyph} {face.word}  {score_text(result)}".rstrip()
     if judged.judge:
-        told += f"  by {one_line(judged.judge, limit=40)}"
-    return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), told, _choices())
+        words += f"  by {one_line(judged.judge, limit=40)}"
+    return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), words, _choices())
 
 
 def _choices() -> tuple[Option, ...]:
-    return tuple(Option(choice.name, choice.name, choice.help, _LETTERS[choice.name]) for choice in CHOICES)
+    return tuple(
+        Option(choice.name, choice_label(choice.name), choice.help, _LETTERS[choice.name]) for choice in CHOICES
+    )
 
 
 def _of_item(record: CaseRecord, item: str) -> list[Question]:
-    # The pane may show what was there before the case was scored again.
+    # The pane may still show labels from before the case was scored again.
     with suppress(IndexError, KeyError, ValueError):
         return list(_of_label_named(record, item))
     return []
@@ -125,29 +134,31 @@ def _of_rubric(record: CaseRecord, rest: str) -> Iterator[Question]:
 
 
 def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
-    """A question whose answer is one word, in the votes over the turn; one about several labels at once has none."""
+    """Yield the question about a judge's verdict on a turn, if it is a single word and not several labels at once."""
     for criterion in record.metrics:
-        for asked in all_asked(record, criterion):
-            if asked.key != item:
+        for exchange in all_asked(record, criterion):
+            if exchange.key != item:
                 continue
-            whole = record.metrics[criterion] if asked.turn is None else record.turns[asked.turn].metrics[criterion]
+            whole = (
+                record.metrics[criterion] if exchange.turn is None else record.turns[exchange.turn].metrics[criterion]
+            )
             label = leading_vote(whole.details)
             scale = next((scale for scale in _SCALES if label in scale), None)
             if scale is not None and label:
-                turn = None if asked.turn is None else asked.turn + 1
-                about = About(record.ref.eval_id, criterion, turn, "verdict", string(asked.question.get("kind")))
-                where = "over the case" if turn is None else f"of turn {turn}"
+                turn = None if exchange.turn is None else exchange.turn + 1
+                about = About(record.ref.eval_id, criterion, turn, "verdict", string(exchange.question.get("kind")))
+                where = "on the case" if turn is None else f"on turn {turn}"
                 yield _of_label(record, about, label, f"the judge's verdict {where}", list(scale))
 
 
 def _of_label(record: CaseRecord, about: About, label: str, what: str, known: list[str]) -> Question:
     faces = {**LABELS, **VERDICTS}
     options = tuple(
-        Option(name, f"{faces[name].glyph} {faces[name].word}", "What the judge says." if name == label else "")
+        Option(name, f"{faces[name].glyph} {faces[name].word}", "The judge's label." if name == label else "")
         for name in known
     )
     judged = judged_label(record, about.criterion, label)
-    told = f"{faces[label].glyph} {faces[label].word}" if label in faces else one_line(label, limit=40) or "no label"
+    words = f"{faces[label].glyph} {faces[label].word}" if label in faces else one_line(label, limit=40) or "no label"
     if judged.judge:
-        told += f"  by {one_line(judged.judge, limit=40)}"
-    return Question(about, judged, what, told, options)
+        words += f"  by {one_line(judged.judge, limit=40)}"
+    return Question(about, judged, what, words, options)

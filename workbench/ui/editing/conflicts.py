@@ -1,4 +1,4 @@
-"""Saving a file that somebody else may have changed meanwhile: theirs, mine, or parts of both."""
+"""Saving a file that another program may have changed meanwhile, and the dialogs that resolve such conflicts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,14 +26,16 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _LINES = 400
-"""Lines of a difference that are shown."""
-_WHO = {"theirs": "changed by them", "mine": "changed by you", "both": "changed by both"}
+"""Maximum number of lines shown of a difference."""
+_WHO = {"theirs": "changed on disk", "mine": "changed by you", "both": "changed by both"}
 Choose: TypeAlias = Callable[[bytes | None], Awaitable[bytes | None]]
-"""Asks what a file is to hold, given what it holds now (None: it is gone). Returns b"" for no file, None to go back."""
+"""Asks for the content of a file, given its current content (None if the file is gone).
+
+Returns b"" for no file, and None to go back."""
 
 
 class Saved(NamedTuple):
-    """What the file holds now, b"" for no file, and whether that was written here."""
+    """The file's content after saving (b"" for no file), and whether it was written here."""
 
     content: bytes
     written: bool
@@ -42,11 +44,12 @@ class Saved(NamedTuple):
 async def save(
     saver: Saver, label: str, file: Path, before: bytes | None, after: bytes, choose: Choose
 ) -> Saved | None:
-    """Write `after` in place of `before`. If the file holds something else by now, write what `choose` says. Return
-    None if the user went back.
+    """Replace `before` with `after` in a file.
+
+    If the file has other content by now, write the answer of `choose`. Return None if the user went back.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: The file cannot be written.
     """
     content: bytes | None = after
     while content is not None:
@@ -62,9 +65,9 @@ async def save(
 async def choose_cases(
     ask: Ask, keys: Mapping[str, tuple[str, ...]], file: Path, base: bytes, mine: bytes, theirs: bytes | None
 ) -> Any:
-    """Ask which version of an evalset holds: case by case, or as a whole if its cases cannot be told apart."""
+    """Ask which version of an evalset to keep, case by case, or as a whole if its cases cannot be compared."""
     if theirs is None:
-        return await choose_version(ask, file, mine, theirs, leave="leave it deleted")
+        return await choose_version(ask, file, mine, theirs, leave="theirs: keep it deleted")
     try:
         found = await asyncio.to_thread(differences, base, theirs, mine)
     except ValueError as why:
@@ -85,42 +88,45 @@ async def choose_version(
     *,
     why: str = "",
     both: Item | None = None,
-    leave: str = "theirs: leave the file as it is now",
+    leave: str = "theirs: keep the version on disk",
 ) -> Any:
-    """Ask which version of a whole file holds: return `mine`, `theirs`, the value of `both`, or None to go back.
-    Without `leave`, theirs is not offered."""
+    """Ask which version of a whole file to keep.
+
+    Return `mine`, `theirs`, the value of `both`, or None to go back. Without `leave`, theirs is not offered.
+    """
     what = "deleted" if theirs is None else "changed"
-    title = f"{file.name} was {what} meanwhile" + (f": {why}" if why else "")
-    items = [Item("back to the edit", None, help="Nothing is written; what you typed is still there.")]
+    title = f"{file.name} was {what} on disk" + (f": {why}" if why else "")
+    items = [Item("back to the editor", None, help="Writes nothing. Your edit is still there.")]
     items += [both] if both is not None else []
-    items += [Item(leave, theirs or b"", help="What you changed is given up.")] if leave else []
-    items.append(Item("mine: write the file as it was here", mine, help="u takes it back."))
+    items += [Item(leave, theirs or b"", help="Discards your edit.")] if leave else []
+    items.append(Item("mine: write your version", mine, help="Undo with u."))
     return await ask(PickScreen(one_line(title, limit=74), searching(items)))
 
 
 class DifferenceList(RowsOf[Difference]):
-    """Cases that differ, with the side that is taken."""
+    """The cases that differ, each with the version to keep."""
 
     def __init__(self, found: Sequence[Difference]) -> None:
         super().__init__(found)
         self.chosen: dict[str, Side] = {one.eval_id: one.proposed for one in found}
 
     def take(self, side: Side, *, everywhere: bool = False) -> None:
-        """Takes a side for the case under the cursor, or for all."""
+        """Choose a side for the case under the cursor, or for all cases."""
         for one in self.rows if everywhere else [self.row]:
             self.chosen[one.eval_id] = side
         self.refresh()
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return side, ID and author of a difference."""
         one = self.rows[position]
         side = self.chosen[one.eval_id]
-        name = one_line(one.eval_id, limit=80) if one.eval_id != FRAME else "(around the cases)"
+        name = one_line(one.eval_id, limit=80) if one.eval_id != FRAME else "(evalset fields)"
         look = "accent" if one.who == "both" else "muted"
         return [(fit(side, 8), "strong"), (name, "")], [(_WHO[one.who], look)]
 
 
 class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
-    """Ends with the side taken for each case, None if the user goes back without writing anything."""
+    """A dialog that asks which version of each case to keep. Its result is None if the user goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of("conflict"),
@@ -129,39 +135,47 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
     def __init__(self, file_name: str, found: Sequence[Difference], keys: Mapping[str, tuple[str, ...]]) -> None:
         self._list = DifferenceList(found)
         super().__init__(self._list, keys)
-        self._title = f"{one_line(file_name, limit=50)} was changed by somebody else meanwhile"
+        self._title = f"{one_line(file_name, limit=50)} was changed on disk"
         self._versions = Static("", markup=False)
         self.text = self._scroll = VerticalScroll(self._versions, classes="versions", can_focus=False)
 
     def compose(self) -> ComposeResult:
+        """Lay out the cases, both versions and the keys."""
         with Vertical(classes="dialog conflict") as dialog:
             dialog.border_title = Content(self._title)
-            dialog.border_subtitle = Content("enter writes it so · esc back to the edit")
+            dialog.border_subtitle = Content("enter saves · esc back to the editor")
             yield self._list
             yield self._scroll
             yield KeyLine(footer("conflict"), self.keys_of)
 
     def on_mount(self) -> None:
+        """Show the first case."""
         self._list.when_moved = self._show
         self._list.focus()
         self._show()
 
     def action_conflict_toggle(self) -> None:
+        """Switch to the other version of the current case."""
         self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
 
     def action_conflict_take(self, side: Side) -> None:
+        """Keep a version of the current case."""
         self._list.take(side)
 
     def action_conflict_all(self) -> None:
+        """Use the side of the current case for all cases."""
         self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
 
     def on_row_view_picked(self) -> None:
+        """Switch the version of the clicked case."""
         self.action_conflict_toggle()
 
     def action_enter(self) -> None:
+        """Close the dialog with the chosen sides."""
         self.dismiss(self._list.chosen)
 
     def action_back(self) -> None:
+        """Go back without saving."""
         self.dismiss(None)
 
     def _show(self) -> None:
@@ -170,7 +184,7 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
 
 
 def _versions(theirs: Any, mine: Any) -> Content:
-    """Both versions as one text, what is theirs with `-`, what is mine with `+`."""
+    """Return the difference of both versions: theirs with `-`, mine with `+`."""
     if theirs is None or mine is None:
         who, value = ("mine", mine) if theirs is None else ("theirs", theirs)
         return Content(f"only in {who}:\n\n{plain(json_text(value), limit=20_000)}")

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from workbench.rendering.charts.costs import Costs
 
 
-class Pictures(Controller):
-    """Pages of charts, and pictures of the screen."""
+class Charts(Controller):
+    """The page of charts, and screenshots."""
 
-    def pictures(self) -> None:
-        """Open a page of charts and complete it once the runs are read."""
+    def show_charts(self) -> None:
+        """Open the page of charts. Trends and costs are added once the runs are read."""
         from workbench.ui.dialogs.page import PageScreen
 
         workspace, row = self.session.workspace, self.view.rows.cursor
         if workspace is None or row is None:
-            self.view.say("nothing to show")
+            self.view.say("no charts: there are no cases here")
             return
         model = self.view.rows
         members = model.members(row)
@@ -46,7 +46,7 @@ class Pictures(Controller):
         where = self.session.target_name if row.kind == "all" else model.groups[row.agent]
         if row.evalset >= 0:
             where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
-        page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, None, width), self.view.keys)
+        page = PageScreen(f"charts: {label(where)}", lambda width: _lines(records, None, None, width), self.view.keys)
         self.view.push(page)
         state, prices = self.session.state_dir, self.session.prices
 
@@ -60,18 +60,18 @@ class Pictures(Controller):
         self.view.work(read(), "pictures")
 
     def screenshot(self) -> None:
-        """Ask where to save a picture of the screen."""
+        """Save the screen as an SVG file, under a name that the user types."""
         self.view.work(self._screenshot(), "screenshot")
 
     async def _screenshot(self) -> None:
         from workbench.atomic import replace_content
         from workbench.ui.screenshot import picture, proposed
 
-        # Taken before the question: what is wanted is the screen behind it.
+        # Drawn before the question, because the user wants the screen behind it.
         drawn = await asyncio.to_thread(picture, self.view.drawn())
         here = Path.cwd()
         name = await self.view.name_for(
-            "save a picture of the screen as", _fault, proposed(here), "SVG; enter saves it, esc leaves"
+            "save screenshot as", _fault, proposed(here), "SVG file. enter saves, esc cancels"
         )
         if name is None:
             return
@@ -98,8 +98,8 @@ def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | N
 
 def _fault(name: str) -> str:
     if not name:
-        return "a file needs a name"
+        return "type a file name"
     file = expanded(name)
     if file.is_dir():
         return f"{name} is a folder"
-    return "" if file.suffix == ".svg" else "its name must end in .svg"
+    return "" if file.suffix == ".svg" else "the name must end in .svg"

@@ -1,4 +1,4 @@
-"""A case in the user's own editor: `$VISUAL`, else `$EDITOR`."""
+"""Editing in the user's own editor: `$VISUAL`, else `$EDITOR`."""
 
 import os
 import shlex
@@ -13,14 +13,14 @@ _USUAL = ("sensible-editor", "nano", "vim", "vi")
 
 
 class NoEditorError(Exception):
-    """There is no editor to open, or it could not be started; the message says what to do."""
+    """No editor was found, or it failed. The message says what to do."""
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:
-    """The command of the user's editor, without the file.
+    """Return the command of the user's editor, without the file.
 
     Raises:
-        NoEditorError: none is named, and none of the usual ones is there.
+        NoEditorError: No editor is named, and none of the usual ones is installed.
     """
     for name in ("VISUAL", "EDITOR"):
         words = shlex.split(environment.get(name, "").strip())
@@ -28,22 +28,24 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
             return words
     found = next((path for name in _USUAL if (path := shutil.which(name))), None)
     if found is None:
-        raise NoEditorError("no editor: set VISUAL or EDITOR, for example EDITOR=nano")
+        raise NoEditorError("no editor found: set VISUAL or EDITOR, for example EDITOR=nano")
     return [found]
 
 
-def edit_outside(name: str, text: str) -> str:
-    """`text` as it is after the user's editor has ended. The terminal must be free. `name` is what the file is called.
+def edit_text(name: str, text: str) -> str:
+    """Open a text in the user's editor and return the edited text.
+
+    The terminal must be free. The temporary file is named after `name`.
 
     Raises:
-        NoEditorError: it could not be started, or ended with a failure: what was typed is given up.
+        NoEditorError: The editor could not be started, or exited with an error. Its text is discarded.
     """
     command = editor_command(os.environ)
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in name)
     with tempfile.TemporaryDirectory(prefix="agent-workbench-") as folder:
         file = Path(folder, f"{safe[:60] or 'case'}.json")
         file.write_bytes((text + "\n").encode("utf-8", "surrogatepass"))
-        # ctrl+c in the editor is the editor's; what is a handler here is the default there.
+        # ctrl+c belongs to the editor. The child gets the default handler, because ours is a function.
         before = signal.signal(signal.SIGINT, _ignore)
         try:
             done = subprocess.run([*command, str(file)], check=False)
@@ -52,9 +54,9 @@ def edit_outside(name: str, text: str) -> str:
         finally:
             signal.signal(signal.SIGINT, before)
         if done.returncode:
-            raise NoEditorError(f"{command[0]} ended with {done.returncode}: nothing was changed")
+            raise NoEditorError(f"{command[0]} exited with code {done.returncode}: no changes")
         return file.read_bytes().decode("utf-8", "replace").removesuffix("\n")
 
 
 def _ignore(number: int, frame: object) -> None:
-    """The signal is the editor's."""
+    pass

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.conftest import OpenScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.outside import NoEditorError, edit_outside, editor_command
+from workbench.ui.editing.external_editor import NoEditorError, edit_text, editor_command
 
 
 def test_visual_comes_before_editor() -> None:
@@ -33,16 +33,16 @@ def editor(tmp_path: Path, code: str) -> str:
 def test_the_text_comes_back_as_the_editor_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "assert file.name == '___id.json'\nfile.write_text(file.read_text().upper())"
     monkeypatch.setenv("VISUAL", editor(tmp_path, code))
-    assert edit_outside("../id", "é\nx") == "É\nX"
+    assert edit_text("../id", "é\nx") == "É\nX"
 
 
 def test_an_editor_that_fails_or_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", editor(tmp_path, "sys.exit(3)"))
     with pytest.raises(NoEditorError, match="ended with 3"):
-        edit_outside("a", "{}")
+        edit_text("a", "{}")
     monkeypatch.setenv("VISUAL", str(tmp_path / "nowhere"))
     with pytest.raises(NoEditorError, match="cannot be started"):
-        edit_outside("a", "{}")
+        edit_text("a", "{}")
 
 
 async def test_what_is_broken_is_offered_again_with_its_line(

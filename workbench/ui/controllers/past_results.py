@@ -1,4 +1,4 @@
-"""Earlier runs: their verdicts when the workbench opens, and how each case came out in them."""
+"""Results of past runs: the verdicts shown when the workbench opens, and the history of each case."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -15,36 +15,36 @@ if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun, PastRuns
     from workbench.ui.history.recall import Recalled
 
-_EARLIER = 20
-"""Runs of which a case tells what they said of it."""
-_RESTS = 0.15
-"""Seconds that the cursor rests before they are read."""
+_MAX_RUNS = 20
+"""Number of past runs shown for a case."""
+_CURSOR_REST = 0.15
+"""Seconds that the cursor must rest on a case before its past runs are read."""
 
 
-class Earlier(Controller):
-    """Verdicts of earlier runs, read in threads beside everything else."""
+class PastResults(Controller):
+    """Results of past runs, read in background threads."""
 
     def __init__(self, view: View, staleness: Staleness) -> None:
         super().__init__(view)
         self._staleness = staleness
         self.verdicts_shown = asyncio.Event()
-        """Set as soon as the verdicts of earlier sessions are on the screen: what is less urgent waits for them."""
+        """Set as soon as the verdicts of earlier sessions are on the screen. Less urgent work waits for it."""
         self._due: Stoppable | None = None
         self._runs: PastRuns | None = None
 
     # Earlier sessions
 
-    def recall(self) -> None:
-        """Show the newest kept verdicts as soon as they are read. Nothing waits for that."""
+    def load_verdicts(self) -> None:
+        """Show the newest stored verdicts as soon as they are read, without blocking anything."""
         self.session.loading = "results"
         self.view.show_facts()
-        self.view.work(self._recall(), "recall")
+        self.view.work(self._load_verdicts(), "recall")
 
-    async def _recall(self) -> None:
+    async def _load_verdicts(self) -> None:
         try:
             await self._read_verdicts()
         except Exception as error:
-            # What is kept may be damaged in any way; the screen goes on without it.
+            # Stored runs may be damaged in any way. The screen continues without them.
             self.view.notify(one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning")
         finally:
             self.session.loading = ""
@@ -53,7 +53,7 @@ class Earlier(Controller):
             self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Show the verdicts of one run after the other, and then which of them are stale."""
+        """Show the verdicts run by run, and then mark the stale ones."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return
@@ -84,15 +84,15 @@ class Earlier(Controller):
         self.view.show_row()
         self.view.show_facts()
 
-    # Earlier runs of a case
+    # Past runs of a case
 
     def after_news(self, ended: bool) -> None:
-        """Follow what runs now. `ended`: a run ended with the news."""
+        """Update the past runs if a run `ended` with the latest events."""
         if ended:
-            self.want()
+            self.cursor_moved()
 
-    def want(self) -> None:
-        """Show what earlier runs said of the case under the cursor, once the cursor rests."""
+    def cursor_moved(self) -> None:
+        """Show the past runs of the case under the cursor, once the cursor rests."""
         if self._due is not None:
             self._due.stop()
             self._due = None
@@ -100,9 +100,9 @@ class Earlier(Controller):
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if record is not None and record.finished:
             ref = record.ref
-            self._due = self.view.set_timer(_RESTS, lambda: self.view.work(self._read_earlier(ref), "earlier"))
+            self._due = self.view.set_timer(_CURSOR_REST, lambda: self.view.work(self._read_past_runs(ref), "earlier"))
 
-    async def _read_earlier(self, ref: "CaseRef") -> None:
+    async def _read_past_runs(self, ref: "CaseRef") -> None:
         state = self.session.state_dir
 
         def read() -> "tuple[PastRun, ...]":
@@ -110,12 +110,11 @@ class Earlier(Controller):
 
             if self._runs is None:
                 self._runs = PastRuns(state)
-            return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
+            return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _MAX_RUNS)
 
-        earlier = await asyncio.to_thread(read)
-        self.view.right.show_past_runs(ref, earlier)
+        self.view.right.show_past_runs(ref, await asyncio.to_thread(read))
 
 
 def _import_panes() -> None:
-    """Import what shows a case, in a thread. Else the first case would wait for it."""
+    """Import the panes in a thread, so that the first case does not wait for them."""
     import workbench.ui.detail.pane  # noqa: F401

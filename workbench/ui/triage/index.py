@@ -1,4 +1,4 @@
-"""What was said of the cases of the workspace, as it was read from the files beside their evalsets."""
+"""The triage entries of the workspace, as read from the files beside its evalsets."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,55 +13,59 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a row tells: a choice, or that labels were overridden. `earlier`: the case gave another answer, or got
-    another verdict, since."""
+class TriageMark:
+    """The triage mark in a case's row.
+
+    `word` is the label of the choice, or "labels" if only labels were overridden. `outdated` says that the answer or
+    the verdict has changed since.
+    """
 
     word: str
-    earlier: bool
+    outdated: bool
 
 
-class TriageBook:
-    """Filled file by file; asked for one case."""
+class TriageIndex:
+    """Triage entries by evalset and case."""
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
         self._answers: dict[CaseRef, tuple[CaseRecord, str]] = {}
 
     def take(self, evalset: Path, triage: "Triage") -> None:
-        """Replaces what is known of an evalset."""
-        self._cases = {key: said for key, said in self._cases.items() if key[0] != evalset}
+        """Replace the entries of an evalset."""
+        self._cases = {key: entries for key, entries in self._cases.items() if key[0] != evalset}
         for entry in triage.entries:
             key = evalset, entry.about.case
             self._cases[key] = (*self._cases.get(key, ()), entry)
 
     def of(self, evalset: Path, eval_id: str) -> "tuple[Entry, ...]":
-        """Everything that was said of a case and its labels, for whatever answer."""
+        """Return all entries about a case and its labels, for any of its answers."""
         return self._cases.get((evalset, eval_id), ())
 
     def every(self, evalsets: Iterable[Path]) -> "list[Entry]":
-        """Everything that was said of these evalsets."""
+        """Return all entries of these evalsets."""
         wanted = set(evalsets)
-        return [entry for (file, _), said in self._cases.items() if file in wanted for entry in said]
+        return [entry for (file, _), entries in self._cases.items() if file in wanted for entry in entries]
 
-    def said(self, evalset: Path, eval_id: str, record: "CaseRecord | None") -> Said | None:
-        """What holds for a case: the last that was said of its answer, else of an earlier one; None for nothing."""
+    def mark(self, evalset: Path, eval_id: str, record: "CaseRecord | None") -> TriageMark | None:
+        """Return the mark of a case, from the newest entry about its answer, else about an earlier one."""
         entries = self.of(evalset, eval_id)
         if not entries:
             return None
+        from workbench.authoring.triage.entry import choice_label
+
         answer = self.answer(record)
-        of_now = list(entries)
+        current = list(entries)
         if record is not None and answer:
             from workbench.authoring.triage.judged import standing
 
-            of_now = [entry for entry in entries if standing(entry, record, answer) == "now"]
-        found = of_now or entries
-        # A word on the case tells more than one on a label.
-        entry = max(found, key=lambda entry: (bool(entry.triage), entry.at))
-        return Said(entry.triage or "labels", earlier=not of_now)
+            current = [entry for entry in entries if standing(entry, record, answer) == "now"]
+        # An entry about the case is more informative than one about a label.
+        entry = max(current or entries, key=lambda entry: (bool(entry.triage), entry.at))
+        return TriageMark(choice_label(entry.triage) or "labels", outdated=not current)
 
     def answer(self, record: "CaseRecord | None") -> str:
-        """The digest of the answer of a record; "" as long as there is none."""
+        """Return the digest of a record's answer, "" as long as there is none."""
         if record is None or not record.has_verdict:
             return ""
         known = self._answers.get(record.ref)
