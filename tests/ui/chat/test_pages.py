@@ -24,12 +24,12 @@ from workbench.model.evalset import EvalCase
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 from workbench.store import CaseRecord, Turn
-from workbench.ui.chat.kept import captured_from_record, captured_from_talk
+from workbench.ui.chat.capturing import captured_from_conversation, captured_from_record
+from workbench.ui.chat.conversation import Conversation
+from workbench.ui.chat.conversation_view import ConversationView
 from workbench.ui.chat.pages import PAGES
 from workbench.ui.chat.review import Destination, ReviewList
 from workbench.ui.chat.state_screen import read_object
-from workbench.ui.chat.talk import Talk
-from workbench.ui.chat.talk_view import TalkView
 from workbench.ui.detail.body import Body
 from workbench.ui.editing.values import UnreadableError
 
@@ -40,13 +40,13 @@ def content(text: str) -> dict[str, Any]:
     return {"role": "user", "parts": [{"text": text}]}
 
 
-def shown(talk: Talk, width: int = 60) -> str:
+def shown(talk: Conversation, width: int = 60) -> str:
     return "\n".join(text_of(line) for page in PAGES for line in page.build(talk, View(width, full=True)).lines)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
-    talk = Talk(text, {text: text})
+    talk = Conversation(text, {text: text})
     acted = {"author": text, "content": {"parts": [{"function_call": {"name": text, "args": {text: text}}}]}}
     for event in (
         ChatOpened("adk", text),
@@ -67,7 +67,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
     assert not leaks(shown(talk))
     for page in PAGES:
         assert all(width_of(line) <= 60 for line in page.build(talk, View(60)).lines)
-    captured = captured_from_talk(talk, "desk", "user")
+    captured = captured_from_conversation(talk, "desk", "user")
     review = ReviewList(captured)
     from workbench.authoring.capture import Choice
 
@@ -78,7 +78,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
 
 
 def test_what_is_going_on() -> None:
-    talk = Talk("desk", {})
+    talk = Conversation("desk", {})
     doing = [talk.doing]
     talk.waiting.append(content("hello"))
     assert "hello" in shown(talk)
@@ -98,12 +98,12 @@ def test_what_is_going_on() -> None:
 
 
 def test_what_has_no_answer_is_not_kept_and_said() -> None:
-    talk = Talk("desk", {"a": 1})
+    talk = Conversation("desk", {"a": 1})
     talk.take(TurnStarted(REF, 0, content("lost")))
     talk.take(TurnFailed(0, CaseError("agent_raised", "KeyError: no such order")))
     talk.take(TurnStarted(REF, 0, content("found")))
     talk.take(TurnFinished(REF, 0, {"user_content": content("found"), "final_response": content("here")}))
-    captured = captured_from_talk(talk, "desk", "user")
+    captured = captured_from_conversation(talk, "desk", "user")
     assert captured.state == {"a": 1}
     assert [turn["user_content"] for turn in captured.turns] == [content("found")]
     (note,) = captured.notes
@@ -112,7 +112,7 @@ def test_what_has_no_answer_is_not_kept_and_said() -> None:
 
 
 def test_a_state_that_cannot_be_shown_says_why() -> None:
-    talk = Talk("desk", {})
+    talk = Conversation("desk", {})
     talk.take(StateTold(None, "too much"))
     assert "too much" in shown(talk)
 
@@ -142,7 +142,7 @@ def test_a_test_file_is_known_by_its_name(tmp_path: Any) -> None:
 
 
 def test_a_text_grows_until_its_step_is_there() -> None:
-    talk = Talk("desk", {})
+    talk = Conversation("desk", {})
     talk.take(TurnStarted(REF, 0, content("Where?")))
     for passages in ((("hm", True),), (("hm", True), ("It left", False))):
         talk.take(Streamed("desk", passages))
@@ -161,7 +161,7 @@ def test_a_text_grows_until_its_step_is_there() -> None:
 
 
 def test_what_was_said_of_a_turn_that_failed_stays() -> None:
-    talk = Talk("desk", {})
+    talk = Conversation("desk", {})
     talk.take(TurnStarted(REF, 0, content("Where?")))
     talk.take(Streamed("desk", (("It left", False),)))
     talk.take(TurnFailed(0, CaseError("agent_raised", "no such order")))
@@ -190,7 +190,7 @@ def test_what_cannot_be_kept_of_a_run_is_said() -> None:
 
 
 def test_turns_that_are_over_are_laid_out_once_for_each_width() -> None:
-    talk = Talk("desk", {})
+    talk = Conversation("desk", {})
     turn = {"user_content": content("Where?"), "final_response": content("There. " * 40)}
     for number in range(3):
         talk.take(TurnStarted(REF, number, content("Where?")))
@@ -212,7 +212,7 @@ def test_turns_that_are_over_are_laid_out_once_for_each_width() -> None:
 async def test_one_key_leads_from_a_message_to_its_row_of_the_trace_and_back(repository: Path) -> None:
     app = DetailApp(repository / "themes")
     acted = [{"author": "desk", "content": content(f"said {number}")} for number in range(4)]
-    talk = Talk("desk", {})
+    talk = Conversation("desk", {})
     talk.take(ChatOpened("python", ""))
     for number in range(2):
         talk.take(TurnStarted(REF, number, content("hello")))
@@ -220,7 +220,7 @@ async def test_one_key_leads_from_a_message_to_its_row_of_the_trace_and_back(rep
             talk.take(AgentActed(REF, number, event))
         talk.take(TurnFinished(REF, number, {"user_content": content("hello"), "final_response": content("said 3")}))
     async with app.run_test(size=(76, 14)) as pilot:
-        view = TalkView(talk)
+        view = ConversationView(talk)
         await app.mount(view)
         app.detail.display = False
         view.turn_page(3)

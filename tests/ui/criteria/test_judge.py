@@ -15,7 +15,7 @@ from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import read_config
-from workbench.ui.criteria.adding import Chosen
+from workbench.ui.criteria.adding import Addition
 from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.draft import Draft
 
@@ -95,7 +95,7 @@ def test_the_judge_that_holds_already_is_no_change(tmp_path: Path, value: Any) -
 
 def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_path: Path) -> None:
     changes = changes_of(tmp_path, 0.8, "response_match_score")
-    changes.add(Chosen(criterion=NAME), None)
+    changes.add(Addition(criterion=NAME), None)
     changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
     changes.put(row(changes, "num_samples"), 2)
     assert changes.result["criteria"][NAME] == {

@@ -1,1 +1,1 @@
-"""What an agent did becomes what is expected of it: the differences to choose from, and the change in the file."""
+"""The dialog that accepts the agent's actual behavior as expected."""

@@ -1,4 +1,4 @@
-"""What the criteria that compare with a reference say of a transcript, before and after something is accepted."""
+"""Scores of criteria that compare with a reference, before and after differences are accepted."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,17 +13,17 @@ from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 
 WORDS = "response_match_score"
-"""The criterion that can be told without a judge, in the few cases in which its libraries are not needed."""
+"""The criterion that compares words. Its score is previewed only if its slow libraries are not needed."""
 _LONGEST = 200_000
-"""Characters of a transcript, above which nothing is scored while somebody chooses."""
+"""Maximum length of a transcript, in characters, that is scored during the dialog."""
 
 Results = Sequence[Mapping[str, MetricResult]]
-"""The verdicts of each turn, by criterion."""
+"""The results of each turn, by criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A criterion's score before and after; None where it has nothing to judge."""
+    """A criterion's score before and after. A score is None if there is nothing to judge."""
 
     name: str
     before: float | None
@@ -38,9 +38,10 @@ def outcomes(
     actual: Sequence[Any],
     verdicts: Results = (),
 ) -> list[Outcome]:
-    """For each criterion that can be told at once: `before` and `after` are a case's JSON, `actual` its transcript,
-    `verdicts` what was said of its turns. [] where the transcript is not complete, or too large to be scored on the
-    way; for a thread.
+    """Return the outcome of each criterion that can be scored at once. Call it in a thread.
+
+    `before` and `after` are the JSON of the case, `actual` is its transcript, and `verdicts` are the results of its
+    turns. Return [] if the transcript is incomplete, or too large to be scored during the dialog.
     """
     whole = [turn for turn in actual if turn is not None]
     if len(json.dumps(whole, default=str)) > _LONGEST:
@@ -65,18 +66,20 @@ def outcomes(
 def _of_words(
     old: Sequence[Any], new: Sequence[Any], actual: Sequence[Any], verdicts: Results
 ) -> list[float | None] | None:
-    """ROUGE needs half a second and libraries that the screen does without: a turn whose answer is not touched keeps
-    its score, and one whose answer is the expected one, to the letter, has 1. None where that does not tell it.
+    """Return the word scores before and after, without computing ROUGE.
+
+    ROUGE needs half a second and libraries that the screen does not load. A turn with an unchanged expected answer
+    keeps its score. A turn whose answer equals the expected one has 1. Return None if another turn decides the score.
     """
     if len(verdicts) != len(actual):
         return None
     known = [result.score if (result := turn.get(WORDS)) is not None else None for turn in verdicts]
     after: list[float | None] = []
     for number, made in enumerate(actual):
-        one, other, said = (content_text(turn.get("final_response")) for turn in (old[number], new[number], made))
+        one, other, reply = (content_text(turn.get("final_response")) for turn in (old[number], new[number], made))
         if one == other:
             after.append(known[number])
-        elif other == said and words(said):
+        elif other == reply and words(reply):
             after.append(1.0)
         else:
             return None
@@ -92,7 +95,7 @@ def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
 
 
 def concerns(kind: str, failed: Iterable[str]) -> list[str]:
-    """Which of the failed criteria a hunk of this kind is about."""
+    """Return those of the failed criteria that a hunk of this kind concerns."""
     if kind in ("text", "text added", "text removed", "result"):
         return []
     infos = [descriptions()[name] for name in failed if name in descriptions()]

@@ -1,5 +1,6 @@
-"""Choosing what of a transcript is to be expected from now on: the differences, what the file becomes by those chosen,
-and what the criteria would say of the same transcript then.
+"""The dialog that accepts parts of a transcript as expected.
+
+It shows the differences, the change of the file for the chosen ones, and the new scores of the same transcript.
 """
 
 import asyncio
@@ -40,25 +41,26 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 CONTEXT = 3
 MAX_LINES = 400
-"""Lines of a preview; a last one says how many there are besides."""
+"""Maximum number of lines in a preview. One more line counts the rest."""
 _LONG = 400
-"""Characters of a line, from which on only the surroundings of the change are shown."""
+"""Length of a line, in characters, above which only the part around the change is shown."""
 _AROUND = 60
 _COMPARED = 4_000
-"""Lines that are compared one by one."""
+"""Maximum number of lines that are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """`text` is safe."""
+    """A line of a diff. `text` is safe."""
 
     sign: Literal["-", "+", " ", "@"]
     text: str
 
 
 def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
-    """The lines that differ between two contents of a file, with those around them; [] where none does. What both have
-    at their ends is not looked at: a file of 50 MB takes no longer than its case.
+    """Return the differing lines of two contents of a file, with context, or [] if there are none.
+
+    Their common start and end are skipped, so a file of 50 MB takes no longer than its case.
     """
     if before == after:
         return []
@@ -77,7 +79,7 @@ def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
 
 
 def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
-    """Where the first line of the part that differs begins (with its context), and the lines of both."""
+    """Return the offset of the first differing line (with its context), and the lines of both contents."""
     start, gone, _ = _span(before, after)
     end = start + len(gone)
     for _ in range(CONTEXT + 1):
@@ -90,14 +92,14 @@ def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
 
 
 def _closer(lines: list[DiffLine]) -> list[DiffLine]:
-    """Without the indentation that all of them have: what is deep in a case would begin far to the right."""
+    """Remove the indentation that all lines share, because deep parts of a case would start far to the right."""
     texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
     unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
     return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in lines]
 
 
 def _span(before: bytes, after: bytes) -> tuple[int, bytes, bytes]:
-    """From where on, what became what."""
+    """Return the offset of the change, and the old and new bytes."""
     change = change_of(Path(), before, after)
     return change.start, change.old, change.new
 
@@ -134,14 +136,14 @@ _BOXES = {"none": "[ ] ", "some": "[-] ", "all": "[x] "}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The whole case (`turn` -1), a whole turn, or one hunk."""
+    """A row of the list: the whole case (`turn` -1), a whole turn, or one hunk."""
 
     turn: int
     hunk: Hunk | None = None
 
 
 class HunkList(RowsOf[Line]):
-    """`failed(hunk)` are the criteria that failed for what the hunk is about, in short."""
+    """The tree of case, turns and hunks. `failed(hunk)` names the failed criteria that the hunk concerns."""
 
     def __init__(self, comparison: Comparison, questions: Sequence[str], failed: Callable[[Hunk], str]) -> None:
         lines = [Line(-1)]
@@ -152,22 +154,23 @@ class HunkList(RowsOf[Line]):
         self.chosen: set[Hunk] = set()
 
     def below(self, line: Line) -> list[Hunk]:
-        """The hunks that a line stands for."""
+        """Return the hunks of a line."""
         if line.hunk is not None:
             return [line.hunk]
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
     def toggle(self, line: Line) -> None:
-        """Chooses all that the line stands for; where all of it is chosen, none."""
-        meant = set(self.below(line))
-        self.chosen = self.chosen - meant if meant <= self.chosen else self.chosen | meant
+        """Choose all hunks of a line. If all are chosen, drop them."""
+        hunks = set(self.below(line))
+        self.chosen = self.chosen - hunks if hunks <= self.chosen else self.chosen | hunks
         self.refresh()
 
     def choose_all(self) -> None:
-        """Chooses everything; once more: nothing."""
+        """Choose everything. The second call drops everything."""
         self.toggle(self.rows[0])
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return checkbox, name, change and failed criteria of a line."""
         line = self.rows[position]
         box = self._box(line)
         count = len(self.below(line))
@@ -182,13 +185,13 @@ class HunkList(RowsOf[Line]):
         return [*left, ("  " + change_in_words(line.hunk), "muted")], right
 
     def _box(self, line: Line) -> Piece:
-        meant = set(self.below(line))
-        state = "all" if meant <= self.chosen else "some" if meant & self.chosen else "none"
+        hunks = set(self.below(line))
+        state = "all" if hunks <= self.chosen else "some" if hunks & self.chosen else "none"
         return (_BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
 
 
 def change_in_words(hunk: Hunk) -> str:
-    """`12 → 12.5`, short and safe."""
+    """Return a hunk's change as short, safe text: `12 → 12.5`."""
     if hunk.kind == "order":
         return one_line(" ".join(hunk.new), limit=60)
     sides = [shown(value, limit=40) for value in (hunk.old, hunk.new) if value is not ABSENT]
@@ -196,7 +199,7 @@ def change_in_words(hunk: Hunk) -> str:
 
 
 def value_lines(hunk: Hunk, value: Any) -> str:
-    """The old or new value of a hunk in full: what somebody said as it is, others as JSON; raw."""
+    """Return the old or new value of a hunk as raw text: messages as they are, other values as JSON."""
     if isinstance(value, str) and hunk.kind in ("answer", "text", "text added", "text removed"):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -204,12 +207,12 @@ def value_lines(hunk: Hunk, value: Any) -> str:
 
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
 _DETAIL = 600
-"""Characters of an old or a new value."""
+"""Maximum number of characters shown of a value."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """All that the screen is about. `failed(hunk)` names in short what failed for want of it."""
+    """The subject of the dialog. `failed(hunk)` names the failed criteria that the hunk concerns."""
 
     draft: CaseDraft
     transcript: Transcript
@@ -217,16 +220,16 @@ class Acceptance:
     criteria: Sequence[Criterion]
     failed: Callable[[Hunk], str]
     verdicts: Results = ()
-    """What was said of each turn, where that is known."""
+    """The results of each turn, if they are known."""
 
     @property
     def questions(self) -> list[str]:
-        """What the user said in each turn, raw."""
+        """The user's message in each turn, raw."""
         return [content_text(turn and turn.get("user_content")) for turn in self.transcript.turns]
 
 
 class AcceptScreen(RowsScreen[bool]):
-    """Ends with True if the file was written. Nothing is chosen at first."""
+    """The dialog that accepts differences. Its result is whether the file was written. At first, nothing is chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of("accept"),
@@ -245,10 +248,11 @@ class AcceptScreen(RowsScreen[bool]):
         self._outcome = Static("", classes="outcome", markup=False)
 
     def compose(self) -> ComposeResult:
+        """Lay out the differences, the change of the file, the scores and the keys."""
         with Vertical(classes="dialog accept") as dialog:
             name = one_line(self._about.draft.name, limit=50)
             dialog.border_title = Content(f"accept actual as expected › {name}")
-            dialog.border_subtitle = Content("enter writes what is chosen · esc leaves the file as it is")
+            dialog.border_subtitle = Content("enter saves the chosen differences · esc cancels")
             with Horizontal(classes="sides"):
                 with Vertical(classes="choice"):
                     yield self.list
@@ -259,6 +263,7 @@ class AcceptScreen(RowsScreen[bool]):
             yield KeyLine(footer("accept"), self.keys_of)
 
     def on_mount(self) -> None:
+        """Show the differences, and what cannot be compared."""
         self.list.when_moved = self._show_hunk
         self.list.rows_changed()
         self.list.focus()
@@ -266,28 +271,33 @@ class AcceptScreen(RowsScreen[bool]):
         self._show_change()
         notes = self._about.comparison.notes
         if notes:
-            self.say(one_line("left out: " + "; ".join(notes)), warning=True)
+            self.say(one_line("not compared: " + "; ".join(notes)), warning=True)
 
     # Keys
 
     def action_accept_toggle(self) -> None:
+        """Choose or drop the difference, turn or case under the cursor."""
         self.list.toggle(self.list.row)
         self._show_change()
 
     def action_accept_all(self) -> None:
+        """Choose or drop everything."""
         self.list.choose_all()
         self._show_change()
 
     def on_row_view_picked(self) -> None:
+        """Choose or drop the clicked line."""
         self.action_accept_toggle()
 
     def action_back(self) -> None:
+        """Close the dialog without saving."""
         if not self._busy:
             self.dismiss(False)
 
     def action_enter(self) -> None:
+        """Save the chosen differences."""
         if not self.list.chosen:
-            self.say("nothing is chosen: space chooses the line, a all of it", warning=True)
+            self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
         elif not self._busy:
             self._busy = True
             self.run_worker(self._write(), group="save")
@@ -297,17 +307,17 @@ class AcceptScreen(RowsScreen[bool]):
     async def _write(self) -> None:
         draft, chosen = self._about.draft, self.list.chosen
         what = (
-            "all that differs"
+            "all differences"
             if len(chosen) == len(self._about.comparison.hunks)
             else counted(len(chosen), "difference")
         )
-        label = f"{draft.name}: {what} accepted"
+        label = f"{draft.name}: accept {what}"
         try:
             value = self._about.comparison.accepted(chosen)
             after = await asyncio.to_thread(draft.after, value)
             await asyncio.to_thread(self._saver.save, label, {draft.file: (draft.evalset.content, after.content)})
         except ChangedOnDiskError as error:
-            self.say(f"{save_error_message(error)}: esc, then A again compares with what it holds now", warning=True)
+            self.say(f"{save_error_message(error)}: press esc, then A to compare again", warning=True)
         except (RejectedError, EditError, OSError) as error:
             self.say(save_error_message(error), warning=True)
         else:
@@ -315,13 +325,13 @@ class AcceptScreen(RowsScreen[bool]):
         finally:
             self._busy = False
 
-    # What is shown
+    # Display
 
     def _show_hunk(self) -> None:
         line = self.list.row
         if line.hunk is None:
             whole = "case" if line.turn < 0 else "turn"
-            self._detail.update(Content.styled(f"all that differs in the {whole}", "$status-muted"))
+            self._detail.update(Content.styled(f"all differences in the {whole}", "$status-muted"))
             return
         parts: list[tuple[str, str]] = [(one_line(line.hunk.what, limit=160) + "\n", "bold")]
         for sign, value in (("-", line.hunk.old), ("+", line.hunk.new)):
@@ -334,38 +344,36 @@ class AcceptScreen(RowsScreen[bool]):
         self.run_worker(self._compare(frozenset(self.list.chosen)), group="preview", exclusive=True)
 
     async def _compare(self, chosen: frozenset[Hunk]) -> None:
-        lines, words = await asyncio.to_thread(self._work_out, chosen)
+        lines, scores = await asyncio.to_thread(self._preview_of, chosen)
         if chosen != self.list.chosen:
             return
         if isinstance(lines, str):
             self.say(lines, warning=True)
             lines = []
         self._preview.update(_shown(lines))
-        self._outcome.update(_told(words))
+        self._outcome.update(_scores(scores))
 
-    def _work_out(self, chosen: frozenset[Hunk]) -> tuple[list[DiffLine] | str, list[Outcome]]:
-        """The change of the file, or why it cannot be made; and what it does to the scores. In a thread."""
+    def _preview_of(self, chosen: frozenset[Hunk]) -> tuple[list[DiffLine] | str, list[Outcome]]:
+        """Return the change of the file, or why it is impossible, and the new scores. Runs in a thread."""
         about = self._about
         value = about.comparison.accepted(chosen)
-        told = outcomes(about.criteria, about.draft.value, value, about.transcript.turns, about.verdicts)
+        scores = outcomes(about.criteria, about.draft.value, value, about.transcript.turns, about.verdicts)
         if not chosen:
-            return [], told
+            return [], scores
         try:
-            return file_diff(about.draft.evalset.content, about.draft.after(value).content), told
+            return file_diff(about.draft.evalset.content, about.draft.after(value).content), scores
         except (RejectedError, EditError) as error:
-            return save_error_message(error), told
+            return save_error_message(error), scores
 
 
 def _shown(lines: Sequence[DiffLine]) -> Content:
     if not lines:
-        return Content.styled(
-            "space chooses what is to be expected; here is then what that changes in the file", "$status-muted"
-        )
+        return Content.styled("Choose differences with space. Their change of the file is shown here.", "$status-muted")
     return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
 
 
-def _told(found: Sequence[Outcome]) -> Content:
-    """`tool_trajectory_avg_score 0.50 → 1.00 passes`, for each criterion."""
+def _scores(found: Sequence[Outcome]) -> Content:
+    """Return `tool_trajectory_avg_score 0.50 → 1.00 passes` for each criterion."""
     parts: list[tuple[str, str]] = []
     for one in found:
         before, after = _score(one.before), _score(one.after)

@@ -1,4 +1,4 @@
-"""The transcript that is taken over: of this session, else of the last run that is kept."""
+"""The transcript to accept: from this session, else from the last stored run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from workbench.store import CaseRecord
 
 @dataclass(frozen=True)
 class Transcript:
-    """`turns` are invocations, None for one without its end; `run_id` the run, `repeat` which execution in it."""
+    """A transcript of a case in a run. `turns` are ADK invocations, or None for a turn that did not end."""
 
     run_id: str
     repeat: int
@@ -21,13 +21,14 @@ class Transcript:
 
 
 def of_record(record: CaseRecord) -> Transcript | None:
-    """What this session knows of an execution; None if nothing."""
+    """Return the transcript of a record in this session, or None if it has none."""
     return _transcript(record.run_id, stored_case(record))
 
 
 def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
-    """What the last run that is kept in the state folder knows of a case (`file` relative to the root); None if
-    nothing. Reads the run: for a thread.
+    """Return the transcript of a case in the last stored run, or None if it has none.
+
+    `state` is the state folder, and `file` is relative to the root. Reads the run, so call it in a thread.
     """
     if last_run(state) is None:
         return None

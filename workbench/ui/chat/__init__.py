@@ -1,1 +1,1 @@
-"""Talking to an agent on the screen, and keeping what was said as a case."""
+"""Conversations with an agent, and keeping them as cases."""

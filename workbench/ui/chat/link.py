@@ -14,43 +14,46 @@ MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
 
 
 class ChatLink:
-    """Starts a conversation at once. `wake` is called from the other thread whenever there is something to `take`."""
+    """The screen's end of a conversation, which starts at once.
+
+    `wake` is called from the run's thread whenever there are events to `take`.
+    """
 
     def __init__(self, runs: RunThread, make: MakeChat, wake: Callable[[], None]) -> None:
         self._runs, self._make, self._wake = runs, make, wake
         self._news: deque[ChatEvent] = deque()
         self._chat: Chat | None = None
         self._waiting: list[Callable[[Chat], None]] = []
-        """What is to be done as soon as the conversation is there; of the run's thread, like `_chat`."""
+        """Calls to make once the conversation exists. Used by the run's thread only, like `_chat`."""
         runs.also(self._execute)
 
     def listen(self, wake: Callable[[], None]) -> None:
-        """Has another one called at news."""
+        """Replace the function that is called on new events, and call it once."""
         self._wake = wake
         wake()
 
     def say(self, content: dict[str, Any]) -> None:
-        """The user's next message, an ADK content."""
+        """Send the user's next message, an ADK content."""
         self._with(lambda chat: chat.say(content))
 
     def stop_turn(self) -> None:
-        """Asks the agent to leave the turn."""
+        """Ask the agent to stop the turn."""
         self._with(lambda chat: chat.stop_turn())
 
     def kill(self) -> None:
-        """Ends the agent's process in the middle of the turn, and with it the conversation."""
+        """Kill the agent's process during a turn, which ends the conversation."""
         from workbench.events import CaseError
 
-        error = CaseError("cancelled", "the agent did not stop, and was killed", "r begins a new conversation")
+        error = CaseError("cancelled", "the agent did not stop and was killed", "r starts a new conversation")
         self._with(lambda chat: chat.end(error, kill=True))
 
     def end(self) -> None:
-        """Ends the conversation, if it is not over."""
-        self._wake = _nobody
+        """End the conversation if it is not over."""
+        self._wake = _no_screen
         self._with(lambda chat: chat.end())
 
     def take(self) -> "list[ChatEvent]":
-        """All that happened since the last call."""
+        """Return all events since the last call."""
         news: list[ChatEvent] = []
         while self._news:
             news.append(self._news.popleft())
@@ -84,5 +87,5 @@ class ChatLink:
         self._wake()
 
 
-def _nobody() -> None:
-    """The screen is gone."""
+def _no_screen() -> None:
+    """Ignore events after the screen was closed."""

@@ -1,4 +1,4 @@
-"""Where a message to the agent is typed: as many lines as it has, and enter sends it."""
+"""The field for a message to the agent."""
 
 from typing import ClassVar
 
@@ -9,12 +9,14 @@ from textual.widgets.text_area import Edit, EditResult
 from workbench.ui.widgets.plain_input import PlainTextArea, typed
 
 LONGEST = 100_000
-"""Characters of a message."""
+"""Maximum length of a message, in characters."""
 
 
 class MessageBox(PlainTextArea):
-    """Grows with its lines. Line breaks of what is pasted stay; ctrl+n makes one (and shift+enter, where a terminal
-    tells it from enter). ↑ in an empty box brings back the message before.
+    """A text field that grows with its lines. Enter sends the message.
+
+    Line breaks in pasted text stay. ctrl+n inserts one, and so does shift+enter if the terminal can tell it from
+    enter. ↑ in an empty box brings back the previous message.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -26,10 +28,10 @@ class MessageBox(PlainTextArea):
     ]
 
     class Sent(Message):
-        """The message is to be sent."""
+        """The user sends the message."""
 
     class Cut(Message):
-        """What was pasted was too long, and its end is missing."""
+        """The pasted text was too long, and its end is missing."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -41,6 +43,7 @@ class MessageBox(PlainTextArea):
         self._before = ""
 
     def edit(self, edit: Edit) -> EditResult:
+        """Insert text without control characters, up to the maximum length."""
         edit.text = typed(edit.text)
         room = LONGEST - len(self.text)
         if len(edit.text) > room:
@@ -49,7 +52,7 @@ class MessageBox(PlainTextArea):
         return super().edit(edit)
 
     def take(self) -> str:
-        """The message, without blank lines around it; the box is empty then, unless there was none."""
+        """Return the message without blank lines around it, and empty the box."""
         message = self.text.strip()
         if message:
             self._before = message
@@ -57,13 +60,16 @@ class MessageBox(PlainTextArea):
         return message
 
     def action_send(self) -> None:
+        """Send the message."""
         self.post_message(self.Sent())
 
     def action_new_line(self) -> None:
+        """Insert a line break."""
         start, end = self.selection
         self.replace("\n", start, end, maintain_selection_offset=False)
 
     def action_earlier(self) -> None:
+        """Bring back the previous message, or move the cursor up."""
         if self.text or not self._before:
             self.action_cursor_up()
         else:

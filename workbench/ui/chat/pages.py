@@ -1,4 +1,4 @@
-"""What the pages of a conversation show, as lines."""
+"""The pages of a conversation, as lines."""
 
 from workbench.model.invocation import content_text
 from workbench.rendering.document import Document
@@ -10,36 +10,34 @@ from workbench.rendering.panes import Pane
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.pane import add_trace
 from workbench.text import plain
-from workbench.ui.chat.talk import Talk, TalkTurn
+from workbench.ui.chat.conversation import Conversation, ConversationTurn
 
 
-def conversation(talk: Talk, view: View) -> Document:
-    """What was said and done, the newest at the end."""
+def conversation_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with all turns, the newest at the end."""
     document = Document()
-    for notice in talk.notices:
+    for notice in conversation.notices:
         document.add(hang_text([Segment(" ! ", "status-not-evaluated")], [safe(notice.message)], view.width - 1, 3))
         if notice.hint:
             document.add(hang_text([Segment(" → ", "hint")], [safe(notice.hint)], view.width - 1, 3))
         document.gap()
-    if talk.initial:
-        document.add([heading("the session begins with", view.width)])
-        document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
+    if conversation.initial:
+        document.add([heading("initial state", view.width)])
+        document.add(hang([], pretty_lines(conversation.initial, view.width - 2), 1))
         document.gap()
-    for number, item in enumerate(talk.turns):
+    for number, item in enumerate(conversation.turns):
         start = len(document.lines)
         document.turns.append(start)
         laid = _turn(number, item, view)
         document.add(laid.lines)
         for name, lines in laid.places.items():
             document.places[name] = range(start + lines.start, start + lines.stop)
-    document.add(_ending(talk, view))
+    document.add(_ending(conversation, view))
     return document
 
 
-def _turn(number: int, item: TalkTurn, view: View) -> Document:
-    """One turn. Those that are over stay as they were laid out: a text that grows below must not cost more with every
-    turn above it.
-    """
+def _turn(number: int, item: ConversationTurn, view: View) -> Document:
+    """Return the lines of a turn. Finished turns are cached, because streamed text below repaints the page often."""
     if item.laid is not None and item.laid[0] == view:
         return item.laid[1]
     document = Document()
@@ -54,74 +52,81 @@ def _turn(number: int, item: TalkTurn, view: View) -> Document:
     return document
 
 
-def state(talk: Talk, view: View) -> Document:
-    """What the session remembers, and before that, what it began with."""
+def state_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with the current and the initial session state."""
     document = Document()
-    told = talk.state
-    document.add([heading("the session's state now", view.width)])
-    if told is None:
+    current = conversation.state
+    document.add([heading("current session state", view.width)])
+    if current is None:
         document.add(remark("Not known yet.", view))
-    elif told.why:
-        document.add(remark(plain(told.why), view))
-    elif told.state == {}:
+    elif current.why:
+        document.add(remark(plain(current.why), view))
+    elif current.state == {}:
         document.add(remark("Empty.", view))
     else:
-        document.add(hang([], pretty_lines(told.state, view.width - 2), 1))
+        document.add(hang([], pretty_lines(current.state, view.width - 2), 1))
     document.gap()
-    document.add([heading("before the first message", view.width)])
-    if talk.initial:
-        document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
+    document.add([heading("initial state", view.width)])
+    if conversation.initial:
+        document.add(hang([], pretty_lines(conversation.initial, view.width - 2), 1))
     else:
-        document.add(remark("Empty. e gives it something to begin with.", view))
+        document.add(remark("Empty. e edits it before the first message.", view))
     return document
 
 
-def output(talk: Talk, view: View) -> Document:
-    """What the agent printed."""
+def output_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with the agent's output."""
     document = Document()
-    for stream, text in talk.output.items():
+    for stream, text in conversation.output.items():
         if text:
             document.add(output_lines(stream, text, view))
             document.gap()
     if not document.lines:
-        document.add(remark("The agent printed nothing so far.", view))
+        document.add(remark("No output yet.", view))
     return document
 
 
-def trace(talk: Talk, view: View) -> Document:
-    """What took how long, what was asked and answered."""
+def trace_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with the trace: durations, requests and responses."""
     document = Document()
-    if talk.turns:
-        add_trace(document, [item.turn for item in talk.turns], None, talk.prices, view, going=talk.turns[-1].going)
+    if conversation.turns:
+        add_trace(
+            document,
+            [item.turn for item in conversation.turns],
+            None,
+            conversation.prices,
+            view,
+            going=conversation.turns[-1].going,
+        )
     else:
-        document.add(remark("Nothing yet: it begins with the first message.", view))
+        document.add(remark("No trace yet: it starts with the first message.", view))
     return document
 
 
 CONVERSATION = "Conversation"
-PAGES: tuple[Pane[Talk], ...] = (
-    Pane(CONVERSATION, conversation),
-    Pane("State", state),
-    Pane("Output", output),
-    Pane("Trace", trace, aside="always"),
+PAGES: tuple[Pane[Conversation], ...] = (
+    Pane(CONVERSATION, conversation_page),
+    Pane("State", state_page),
+    Pane("Output", output_page),
+    Pane("Trace", trace_page, aside="always"),
 )
 
 
-def _ending(talk: Talk, view: View) -> list[Line]:
-    waits = [
+def _ending(conversation: Conversation, view: View) -> list[Line]:
+    queued = [
         line
-        for content in talk.waiting
-        for line in hang_text([Segment(" waits", "label")], [safe(content_text(content), "muted")], view.width - 1, 10)
+        for content in conversation.waiting
+        for line in hang_text([Segment(" queued", "label")], [safe(content_text(content), "muted")], view.width - 1, 10)
     ]
-    if talk.doing == "starting":
-        return waits or list(remark("A message can be typed already.", view))
-    if talk.over:
-        words = "The conversation is over: r begins a new one." if talk.turns else "r tries again."
-        told_already = bool(talk.turns) and talk.turns[-1].error is talk.error
-        error = None if told_already else talk.error
-        told = [] if error is None else list(error_lines(error, view, traceback=view.full or not error.hint))
-        return [*told, *remark(words, view)]
-    if not talk.turns and not talk.waiting:
-        words = "Nothing has been said yet: type a message below. The session's state can be given before: esc, then e."
+    if conversation.doing == "starting":
+        return queued or list(remark("You can already type a message.", view))
+    if conversation.over:
+        words = "The conversation is over. r starts a new one." if conversation.turns else "r tries again."
+        already_shown = bool(conversation.turns) and conversation.turns[-1].error is conversation.error
+        error = None if already_shown else conversation.error
+        lines = [] if error is None else list(error_lines(error, view, traceback=view.full or not error.hint))
+        return [*lines, *remark(words, view)]
+    if not conversation.turns and not conversation.waiting:
+        words = "Type a message below. To set the initial session state first, press esc, then e."
         return list(remark(words, view))
-    return waits
+    return queued

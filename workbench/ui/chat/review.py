@@ -1,4 +1,4 @@
-"""What of a conversation goes into a case, and where the case goes: looked at before it is written."""
+"""The dialog that reviews a new case: its contents, its format and its file."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,13 +38,15 @@ Kind = Literal["id", "file", "shape", "state", "tools", "said", "turn", "note"]
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
+    """A row of the review. `turn` is the index of its turn, and `text` is the text of a note."""
+
     kind: Kind
     turn: int = -1
     text: str = ""
 
 
 class ReviewList(RowsOf[ReviewRow]):
-    """The parts of the case, one a line."""
+    """The parts of the new case, one per line."""
 
     def __init__(self, captured: Captured) -> None:
         kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "said")
@@ -56,30 +58,31 @@ class ReviewList(RowsOf[ReviewRow]):
         self._place = ""
 
     def show_choice(self, choice: Choice, place: str) -> None:
-        """Shows another choice."""
+        """Show another choice."""
         self._choice, self._place = choice, place
         self.rows_changed()
         self.when_moved()
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return name and value of a row, with a checkbox if it can be left out."""
         row, choice, captured = self.rows[position], self._choice, self._captured
         match row.kind:
             case "id":
-                return [_named("id"), (one_line(choice.eval_id, limit=200), "strong")], []
+                return [_named("ID"), (one_line(choice.eval_id, limit=200), "strong")], []
             case "file":
-                return [_named("into"), (self._place, "")], []
+                return [_named("file"), (self._place, "")], []
             case "shape":
-                recorded, authored = "invocation_events, as ADK records them", "tool_uses, as people write them"
-                return [_named("steps"), (recorded if choice.recorded else authored, "")], []
+                recorded, authored = "invocation_events (as recorded by ADK)", "tool_uses (as written by hand)"
+                return [_named("format of steps"), (recorded if choice.recorded else authored, "")], []
             case "state":
-                told = in_short(captured.state) if captured.state else "empty"
-                return [_box(choice.state), _named("initial state", 4), (told, "" if choice.state else "muted")], []
+                state = in_short(captured.state) if captured.state else "empty"
+                return [_box(choice.state), _named("initial state", 4), (state, "" if choice.state else "muted")], []
             case "tools":
                 number = captured.call_count(choice.turns)
                 return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
             case "said":
                 number, on = captured.text_count(choice.turns), choice.texts
-                return [_box(on), _named("said on the way", 4), (str(number), "" if on else "muted")], []
+                return [_box(on), _named("other messages", 4), (str(number), "" if on else "muted")], []
             case "turn":
                 return self._turn(row.turn)
             case _:
@@ -109,8 +112,10 @@ def _box(on: bool) -> Piece:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A file that the case can go into. `place` is its path as it is shown; `taken` are the ids in it; `recorded` and
-    `camel` say how its cases are written. A file that is not `there` is made.
+    """A file for the new case.
+
+    `place` is its path on the screen, and `taken` are its case IDs. `recorded` and `camel` say how its cases are
+    written. A file that is not `there` is created.
     """
 
     file: Path
@@ -122,19 +127,20 @@ class Destination:
 
     @property
     def one_session(self) -> bool:
-        """Whether it is a test file, which is meant for one session."""
+        """Whether this is a test file, which is meant for one session."""
         return self.file.name.endswith(".test.json")
 
 
 NewFile = Callable[[str], Awaitable["Destination | None"]]
-"""Asks for the name of a new file that ends so; None if it was left."""
+"""Asks for the name of a new file with this suffix. Returns None if the user left."""
 Write = Callable[[dict[str, Any], Destination], Awaitable[str]]
-"""Writes the case; says in safe words why that failed, "" if it did not."""
+"""Writes the case. Returns a safe message if that failed, else ""."""
 
 
 class ReviewScreen(RowsScreen[bool]):
-    """Ends with True once the case is written. `wanted` is the id it is to have, if that is free; `destinations` hold
-    at least one, the first of them is proposed.
+    """The review of a new case. Its result is whether the case was written.
+
+    `wanted` is the proposed ID, and the first of `destinations` is the proposed file. There is at least one.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -160,7 +166,7 @@ class ReviewScreen(RowsScreen[bool]):
         self._into = self._destinations[0]
         self._choice = Choice("", frozenset(range(len(captured.turns))))
         self._named = False
-        """Whether the user has given the id: then another file does not change it."""
+        """Whether the user has changed the ID, so that choosing another file keeps it."""
         self._shaped = False
         self._busy = False
         self._preview = Body()
@@ -168,8 +174,9 @@ class ReviewScreen(RowsScreen[bool]):
         self._go_into(self._into)
 
     def compose(self) -> ComposeResult:
+        """Lay out the parts of the case, the preview and the keys."""
         with Vertical(classes="dialog -review") as dialog:
-            dialog.border_title = Content("keep as a case: what goes in")
+            dialog.border_title = Content("keep as case")
             yield self._list
             with Vertical(classes="preview"):
                 yield self._preview
@@ -177,6 +184,7 @@ class ReviewScreen(RowsScreen[bool]):
             yield KeyLine(footer("review"), self.keys_of)
 
     def on_mount(self) -> None:
+        """Show the parts of the case."""
         self._list.when_moved = self._explain
         self._refresh()
         self._list.focus()
@@ -184,16 +192,19 @@ class ReviewScreen(RowsScreen[bool]):
     # Keys
 
     def action_back(self) -> None:
+        """Close the dialog without writing the case."""
         if not self._busy:
             self.dismiss(False)
 
     def action_enter(self) -> None:
+        """Change ID or file, or keep or drop the item under the cursor."""
         if self._list.row.kind in ("id", "file"):
             self.action_review_change()
         else:
             self.action_review_toggle()
 
     def action_review_toggle(self) -> None:
+        """Keep or drop the item under the cursor."""
         choice, row = self._choice, self._list.row
         match row.kind:
             case "turn":
@@ -213,21 +224,24 @@ class ReviewScreen(RowsScreen[bool]):
         self._refresh()
 
     def action_review_all(self) -> None:
+        """Keep all turns, or drop all."""
         every = frozenset(range(len(self._captured.turns)))
         self._choice = replace(self._choice, turns=frozenset() if self._choice.turns == every else every)
         self._refresh()
 
     def action_review_change(self) -> None:
+        """Change the ID, the file or the item under the cursor."""
         if self._list.row.kind == "id":
-            self.app.push_screen(NameScreen("the id of the case", self._id_fault, self._choice.eval_id), self._take_id)
+            self.app.push_screen(NameScreen("ID of the case", self._id_fault, self._choice.eval_id), self._take_id)
         elif self._list.row.kind == "file":
             self.run_worker(self._choose_file(), exclusive=True)
         else:
             self.action_review_toggle()
 
     def action_review_write(self) -> None:
+        """Write the case to its file."""
         if not self._choice.turns:
-            self.say("a case needs a turn: space takes one in", warning=True)
+            self.say("a case needs a turn: space keeps one", warning=True)
         elif fault := self._id_fault(self._choice.eval_id):
             self.say(fault, warning=True)
         elif not self._busy:
@@ -235,9 +249,10 @@ class ReviewScreen(RowsScreen[bool]):
             self.run_worker(self._put(), exclusive=True)
 
     def action_keys(self) -> None:
-        show_keys(self, "review", self.keys_of, "keys before a conversation is kept")
+        """Show the keys of the dialog."""
+        show_keys(self, "review", self.keys_of, "keys of the review")
 
-    # What they lead to
+    # Writing
 
     async def _put(self) -> None:
         case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel)
@@ -253,10 +268,12 @@ class ReviewScreen(RowsScreen[bool]):
     async def _choose_file(self) -> None:
         items = [Item(one.place, one, hint=_hint(one)) for one in self._destinations]
         items += [
-            Item("a new evalset …", ".evalset.json", help="for regressions: many cases"),
-            Item("a new test file …", ".test.json", help="for one session, run while developing"),
+            Item("new evalset", ".evalset.json", help="For regression tests with many cases."),
+            Item("new test file", ".test.json", help="For one session, to run during development."),
         ]
-        wanted = await self.app.push_screen_wait(PickScreen("into which file?", searching(items), current=self._into))
+        wanted = await self.app.push_screen_wait(
+            PickScreen("save to which file?", searching(items), current=self._into)
+        )
         if isinstance(wanted, str):
             wanted = await self._new_file(wanted)
             if wanted is not None:
@@ -280,23 +297,22 @@ class ReviewScreen(RowsScreen[bool]):
 
     def _id_fault(self, name: str) -> str:
         if not name.strip():
-            return "a case needs an id"
-        return (
-            f"a case with the id {one_line(name, limit=60)} is in this file already" if name in self._into.taken else ""
-        )
+            return "a case needs an ID"
+        return f"{one_line(name, limit=60)} is already in this file" if name in self._into.taken else ""
 
-    # What is shown
+    # Display
 
     def _refresh(self) -> None:
         new = "" if self._into.there else "  (new)"
         self._list.show_choice(self._choice, f"{self._into.place}{new}")
 
     def on_body_resized(self) -> None:
+        """Wrap the preview to the new width."""
         self._explain()
 
     def _explain(self) -> None:
         row = self._list.row
-        case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel, fresh=lambda: "a new id")
+        case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel, fresh=lambda: "a new ID")
         shown: Any = {key: value for key, value in case.items() if key != "conversation"}
         if row.kind == "turn":
             place = sorted(self._choice.turns).index(row.turn) if row.turn in self._choice.turns else -1
@@ -313,25 +329,25 @@ class ReviewScreen(RowsScreen[bool]):
     def _words(self, row: ReviewRow) -> str:
         match row.kind:
             case "id":
-                return "e gives it another id; s writes the case"
+                return "e changes the ID, s saves the case"
             case "file":
-                lonely = self._into.one_session and self._into.taken
-                return "a test file is meant for one session, and holds one" if lonely else "e chooses another file"
+                full = self._into.one_session and self._into.taken
+                return "this test file already has its one session" if full else "e chooses another file"
             case "shape":
                 if self._into.recorded is None:
-                    return "the file has neither so far, and both are read; space takes the other one"
-                return f"the file has {'events' if self._into.recorded else 'tool_uses'}; space takes the other shape"
+                    return "the file has no steps yet, and both formats work. space switches the format"
+                return f"the file has {'events' if self._into.recorded else 'tool_uses'}. space switches the format"
             case "state":
-                return "what the session is given before the first message"
+                return "session state before the first message"
             case "tools":
-                return "without them, a criterion over tool calls expects that none is called"
+                return "without tool calls, criteria expect that no tool is called"
             case "said":
-                return "what agents said before the answer of the turn"
+                return "messages of agents before the answer of a turn"
             case "turn":
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
-                return "later turns may rest on one that is left out" if gap else "space leaves the turn out"
+                return "later turns may depend on a dropped one" if gap else "space drops or keeps the turn"
             case _:
-                return "what of it is not in the case"
+                return "not in the case"
 
 
 def _hint(destination: Destination) -> str:

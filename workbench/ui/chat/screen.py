@@ -1,4 +1,4 @@
-"""Talking to an agent: what was said and done above, the message being typed below."""
+"""The screen of a conversation with an agent: the turns above, and the next message below."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,29 +16,31 @@ from textual.widgets import Static
 from workbench.actions import footer
 from workbench.rendering.cells import cell_len
 from workbench.text import one_line
+from workbench.ui.chat.conversation import Conversation
+from workbench.ui.chat.conversation_view import ConversationView
 from workbench.ui.chat.link import ChatLink
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
-from workbench.ui.chat.talk import Talk
-from workbench.ui.chat.talk_view import TalkView
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
-"""Begins a conversation whose session has this state; the function is called, from another thread, at news."""
+"""Starts a conversation with this session state. The function is called on new events, from another thread."""
 _FRAME = 2
-"""Columns of the frame around it."""
-_TOGETHER = 0.03
-"""Seconds in which what comes is shown together."""
+"""Columns of the border."""
+_BATCH = 0.03
+"""Seconds during which events are collected before they are shown."""
 _TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn")
-"""The most needed first: a narrow screen has not room for all."""
+"""Keys while typing, the most important first, because a narrow screen shows only some."""
 
 
-class ChatScreen(ModalScreen[Talk | None]):
-    """A conversation with the agent `name`. Ends with it where it is to be kept as a case, with None where it was
-    left. With `talk` it goes on with one that was begun before (`link` is its other end).
+class ChatScreen(ModalScreen[Conversation | None]):
+    """A conversation with the agent `name`.
+
+    Its result is the conversation if the user keeps it as a case, else None. It continues the conversation of the
+    screen `before`, if there is one.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,7 +49,7 @@ class ChatScreen(ModalScreen[Talk | None]):
     ]
 
     class NewsCame(Message):
-        """There is something to take in."""
+        """New events are waiting."""
 
     def __init__(
         self,
@@ -59,20 +61,21 @@ class ChatScreen(ModalScreen[Talk | None]):
     ) -> None:
         super().__init__()
         self._agent, self._connect, self._keys = name, connect, keys
-        self.talk: Talk = before.talk if before else Talk(name, {})
+        self.talk: Conversation = before.talk if before else Conversation(name, {})
         self._link: ChatLink | None = before._link if before else None
         self._pace = Pace()
         self._due: Timer | None = None
         self._asked_to_stop = False
-        self._sure = ""
-        """What was asked for once, and is done when it is asked for again."""
-        self._view = TalkView(self.talk)
+        self._confirming = ""
+        """The action that the user was warned about. Its key does it when pressed again."""
+        self._view = ConversationView(self.talk)
         self._box = MessageBox()
         self._typing_keys = Static("", classes="field-keys", markup=False)
         self._message = Static("", classes="message", markup=False)
         self._line = KeyLine(footer("chat"), keys)
 
     def compose(self) -> ComposeResult:
+        """Lay out the conversation, the message and the keys."""
         with Vertical(classes="chat") as frame:
             frame.border_title = Content(f"talk to {one_line(self._agent, limit=60)}")
             yield self._view
@@ -82,6 +85,7 @@ class ChatScreen(ModalScreen[Talk | None]):
             yield self._typing_keys
 
     def on_mount(self) -> None:
+        """Start the conversation, or continue the earlier one."""
         if self._link is None:
             self._begin()
         else:
@@ -90,15 +94,15 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._show()
 
     def leave(self) -> None:
-        """The conversation will not go on: lets go of the agent."""
+        """End the conversation and release the agent."""
         if self._link is not None:
             self._link.end()
 
-    # What happens
+    # Events
 
     def _begin(self) -> None:
         self.leave()
-        self.talk = Talk(self._agent, self.talk.initial, prices=self.talk.prices)
+        self.talk = Conversation(self._agent, self.talk.initial, prices=self.talk.prices)
         self._asked_to_stop = False
         self._link = self._connect(self.talk.initial, self._wake)
 
@@ -106,8 +110,9 @@ class ChatScreen(ModalScreen[Talk | None]):
         self.post_message(self.NewsCame())
 
     def on_chat_screen_news_came(self) -> None:
+        """Show the new events soon, together with those that follow at once."""
         if self._due is None:
-            self._due = self.set_timer(max(_TOGETHER, self._pace.wait(time.monotonic())), self._take_news)
+            self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
 
     def _take_news(self) -> None:
         self._due = None
@@ -127,8 +132,9 @@ class ChatScreen(ModalScreen[Talk | None]):
     # The message
 
     def on_message_box_sent(self) -> None:
+        """Send the message to the agent."""
         if self.talk.over:
-            self._say("the conversation is over: esc, then r begins a new one", warning=True)
+            self._say("the conversation is over: press esc, then r for a new one", warning=True)
             return
         text = self._box.take()
         if not text:
@@ -140,30 +146,34 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._view.turn_page(0)
 
     def on_message_box_cut(self) -> None:
-        self._say(f"a message has {LONGEST:,} characters at most: the end of this one is missing", warning=True)
+        """Warn that the pasted text was cut."""
+        self._say(f"message cut: the maximum is {LONGEST:,} characters", warning=True)
 
     def action_chat_write(self) -> None:
+        """Go back to the message."""
         self._box.focus()
 
     def action_chat_stop(self) -> None:
+        """Stop the turn. The second call kills the agent."""
         if self.talk.doing != "answering" or self._link is None:
-            self._say("the agent is not at work")
+            self._say("the agent is not running a turn")
         elif self._asked_to_stop:
             self._link.kill()
-            self._say("killing the agent: the conversation ends here", warning=True)
+            self._say("killing the agent: the conversation ends", warning=True)
         else:
             self._asked_to_stop = True
             self._link.stop_turn()
-            self._say("stopping the turn; once more kills the agent", warning=True)
+            self._say("stopping the turn: press again to kill the agent", warning=True)
 
     def action_back(self) -> None:
+        """Stop the turn, leave the message field, or close the screen."""
         if self.talk.doing == "answering":
             self.action_chat_stop()
         elif self._box.has_focus:
             self._view.focus()
-        elif self.talk.finished and self._sure != "leave":
-            self._sure = "leave"
-            self._say("not kept: + keeps it as a case, esc once more drops it", warning=True)
+        elif self.talk.finished and self._confirming != "leave":
+            self._confirming = "leave"
+            self._say("not kept: + keeps it as a case, esc again discards it", warning=True)
         else:
             self.leave()
             self.dismiss(None)
@@ -171,27 +181,30 @@ class ChatScreen(ModalScreen[Talk | None]):
     # The conversation
 
     def action_chat_keep(self) -> None:
+        """Keep the conversation as a case."""
         if not self.talk.finished:
-            self._say("there is no answered turn to keep yet")
+            self._say("nothing to keep yet: no turn has an answer")
         elif self.talk.doing == "answering":
             self._say("the agent is still answering: x stops it")
         else:
             self.dismiss(self.talk)
 
     def action_chat_anew(self) -> None:
-        if self.talk.finished and self._sure != "anew":
-            self._sure = "anew"
-            self._say("not kept: + keeps it as a case, r once more begins anew", warning=True)
+        """Start a new conversation."""
+        if self.talk.finished and self._confirming != "anew":
+            self._confirming = "anew"
+            self._say("not kept: + keeps it as a case, r again discards it", warning=True)
             return
         self._begin()
         self.action_chat_write()
-        self._say("a new conversation")
+        self._say("new conversation")
 
     def action_chat_initial(self) -> None:
+        """Edit the initial session state, if the conversation has not started."""
         if self.talk.turns or self.talk.waiting:
-            self._say("it has begun already: r begins anew, and then there is a choice")
+            self._say("the conversation has already started: r starts a new one")
             return
-        title = f"the state that the session with {one_line(self._agent, limit=40)} begins with"
+        title = f"initial session state of {one_line(self._agent, limit=40)}"
         self.app.push_screen(StateScreen(title, self.talk.initial), self._take_initial)
 
     def _take_initial(self, state: dict[str, Any] | None) -> None:
@@ -201,20 +214,25 @@ class ChatScreen(ModalScreen[Talk | None]):
         self.action_chat_write()
 
     def action_keys(self) -> None:
+        """Show the keys of the conversation."""
         show_keys(self, "chat", self._keys, "keys of the conversation")
 
-    # What is shown
+    # Display
 
     def action_chat_full(self) -> None:
+        """Show long texts in full, or shorten them again."""
         self._view.toggle_texts()
 
     def action_move(self, direction: str) -> None:
+        """Move in the conversation."""
         self._view.move(direction)
 
     def action_other_side(self) -> None:
+        """Show the next page."""
         self._view.next_page()
 
-    def on_talk_view_turned(self) -> None:
+    def on_conversation_view_turned(self) -> None:
+        """Clear the message after another page was opened."""
         self._forget_message()
         self._show_keys()
 
@@ -223,10 +241,10 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._show_keys()
 
     def _show_keys(self) -> None:
-        """Show the keys that work where the user is."""
+        """Show the keys that work with the current focus."""
         typing = self._box.has_focus
         self._line.display, self._typing_keys.display = not typing, typing
-        way = "stops the turn" if self.talk.doing == "answering" else "the other keys"
+        way = "stops the turn" if self.talk.doing == "answering" else "more keys"
         line = " " + _TYPING[0]
         for key in _TYPING[1:]:
             longer = f"{line} · {key.format(way)}"
@@ -234,14 +252,16 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._typing_keys.update(Content(line))
 
     def _forget_message(self) -> None:
-        """Remove the message at the foot, and the question that it asked."""
-        self._sure = ""
+        """Clear the message, and with it the confirmation that it asked for."""
+        self._confirming = ""
         self._say("")
 
     def on_resize(self) -> None:
+        """Show as many keys as fit."""
         self._show_keys()
 
     def on_descendant_focus(self) -> None:
+        """Show the keys of the focused widget."""
         self._forget_message()
         self._show_keys()
 

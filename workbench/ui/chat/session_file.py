@@ -1,4 +1,4 @@
-"""Which file holds the session: one of those that lie about, or one that is named."""
+"""The choice of a session file that ADK saved."""
 
 import asyncio
 import json
@@ -14,37 +14,41 @@ from workbench.ui.items import Item, searching
 from workbench.ui.tree.labels import label
 
 _LARGEST = 256 * 2**20
-_ANOTHER = Item("another file …", "")
+_ANOTHER = Item("other file", "")
 _MOST = 500
-"""Files that are offered."""
+"""Maximum number of files offered."""
 
 
 async def choose_session(ask: Ask, base: Path, folders: Iterable[Path]) -> Path | None:
-    """Ask for one of the `*.session.json` of these folders (where `adk run --save_session` puts them), or for any file,
-    named from `base` on. Return None if the user left.
+    """Ask for a session file. Return None if the user left.
+
+    Offered are the files `*.session.json` in these folders, where `adk run --save_session` writes them. The user can
+    also type the path of another file, relative to `base`.
     """
     found = await asyncio.to_thread(_sessions, [base, *folders])
     if found:
         search = searching([Item(_shown(file, base), file) for file in found])
-        title = "a session that ADK saved"
+        title = "choose a session saved by ADK"
         chosen = await ask(PickScreen(title, lambda query: [*search(query), _ANOTHER]))
         if chosen is None or isinstance(chosen, Path):
             return chosen
-    name = await ask(NameScreen("a session that ADK saved as JSON: its file", lambda name: _fault(base, name)))
+    name = await ask(NameScreen("JSON file of a session saved by ADK", lambda name: _fault(base, name)))
     return None if name is None else _path(base, name)
 
 
 def read_session(file: Path) -> Any:
-    """The JSON of a session file.
+    """Return the JSON of a session file.
 
     Raises:
-        OSError, ValueError, RecursionError: it cannot be read.
+        OSError: The file cannot be read.
+        ValueError: It is not valid JSON.
+        RecursionError: Its JSON is nested too deeply.
     """
     return json.loads(read_regular(file, _LARGEST))
 
 
 def _sessions(folders: Iterable[Path]) -> list[Path]:
-    """The newest first."""
+    """Return the session files, the newest first."""
     found: list[tuple[float, Path]] = []
     for folder in dict.fromkeys(folders):
         try:
@@ -64,5 +68,5 @@ def _path(base: Path, name: str) -> Path:
 
 def _fault(base: Path, name: str) -> str:
     if not name:
-        return "a file, please: from the root of the project, or with its whole path"
-    return "" if _path(base, name).is_file() else f"there is no file {name}"
+        return "type a path, absolute or relative to the project's root"
+    return "" if _path(base, name).is_file() else f"file not found: {name}"

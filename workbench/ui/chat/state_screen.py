@@ -1,4 +1,4 @@
-"""A question with an object for an answer: the state a session is to begin with."""
+"""The dialog that edits the initial state of a session."""
 
 import json
 from typing import Any, ClassVar
@@ -14,11 +14,11 @@ from workbench.text import one_line
 from workbench.ui.editing.values import UnreadableError
 from workbench.ui.widgets.plain_input import PlainTextArea
 
-_WAYS = "an object, as JSON. ctrl+o takes it, esc leaves it as it was"
+_WAYS = "A JSON object. ctrl+o accepts, esc cancels."
 
 
 class StateScreen(ModalScreen[dict[str, Any] | None]):
-    """Ends with the object, None if it was left."""
+    """A dialog that edits an object as JSON. Its result is None if the user left it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+o", "take", priority=True),
@@ -30,35 +30,39 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
         self._title, self._value = title, value
 
     def compose(self) -> ComposeResult:
+        """Lay out field and help."""
         with Vertical(classes="dialog -state") as dialog:
             dialog.border_title = Content(self._title)
             yield PlainTextArea(show_line_numbers=True, tab_behavior="indent")
             yield Static(_WAYS, classes="help", markup=False)
 
     def on_mount(self) -> None:
+        """Load the object into the field."""
         field = self.query_one(PlainTextArea)
         field.load_text(json.dumps(self._value, indent=2, ensure_ascii=False) if self._value else "{\n  \n}")
         field.move_cursor(field.document.end if self._value else (1, 2))
         field.focus()
 
     def action_take(self) -> None:
+        """Accept the object, or show what is wrong with the text."""
         field = self.query_one(PlainTextArea)
         try:
             self.dismiss(read_object(field.text))
         except UnreadableError as error:
             field.move_cursor((error.line - 1, error.column - 1))
-            told = f"line {error.line}, column {error.column}: {error}"
-            self.query_one(".help", Static).update(Content(one_line(told)))
+            message = f"line {error.line}, column {error.column}: {error}"
+            self.query_one(".help", Static).update(Content(one_line(message)))
 
     def action_leave(self) -> None:
+        """Close the dialog and keep the object as it was."""
         self.dismiss(None)
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """The object that the text says; nothing at all is an empty one.
+    """Parse a JSON object. An empty text is an empty object.
 
     Raises:
-        UnreadableError: it is no JSON, or no object.
+        UnreadableError: The text is not valid JSON, or not an object.
     """
     try:
         value = json.loads(text, parse_constant=_no_number) if text.strip() else {}
@@ -67,9 +71,9 @@ def read_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableError(1, 1, str(error)) from None
     if not isinstance(value, dict):
-        raise UnreadableError(1, 1, "the state is an object: it begins with { and ends with }")
+        raise UnreadableError(1, 1, "the state must be an object: {…}")
     return value
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.capture import Captured
     from workbench.authoring.saving import Saver
+    from workbench.ui.chat.conversation import Conversation
     from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
-    from workbench.ui.chat.talk import Talk as Conversation
 
 _USER = "user"
 _SAMPLED_CASES = 20
@@ -55,7 +55,7 @@ class Talk(Controller):
         if row is None or record is None or not record.finished:
             self.view.say("first put the cursor on a case that has run")
             return
-        from workbench.ui.chat.kept import captured_from_record
+        from workbench.ui.chat.capturing import captured_from_record
 
         entry = self.session.entry(row.evalset)
         case = self.session.case(row.evalset, row.case)
@@ -210,9 +210,9 @@ class Talk(Controller):
 
 
 def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":
-    from workbench.ui.chat.kept import captured_from_talk
+    from workbench.ui.chat.capturing import captured_from_conversation
 
-    return captured_from_talk(talk, agent.folder.name, _USER)
+    return captured_from_conversation(talk, agent.folder.name, _USER)
 
 
 def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:

@@ -1,1 +1,1 @@
-"""The form of a criteria config: its screen and what is on it."""
+"""The criteria editor: a form for one or more configs."""

@@ -1,4 +1,4 @@
-"""What can be added to a config: presets for a purpose, single criteria, a rubric where the cursor is."""
+"""Things to add to a config: presets for a purpose, single criteria, and rubrics."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,8 @@ from workbench.ui.items import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """One of them: a preset, a criterion by name, or a rubric (of `criterion`)."""
+class Addition:
+    """A thing to add: a preset, a criterion by name, or a rubric (of `criterion`)."""
 
     preset: Preset | None = None
     criterion: str = ""
@@ -21,21 +21,21 @@ class Chosen:
 
 
 def items_for(content: Content, row: FormRow | None) -> list[Item]:
-    """The list to pick from, with what each answers, costs and needs."""
+    """Return the list to pick from. Each item says what it measures, costs and needs."""
     criteria: Any = content.get("criteria")
     there = set(criteria) if isinstance(criteria, dict) else set()
     found = []
     if row is not None and has_rubrics(row.criterion):
-        what = f"a rubric of {row.criterion}"
-        found.append(Item(what, Chosen(criterion=row.criterion, rubric=True), help="One sentence to say yes or no to."))
-    found.append(Item("for a purpose", heading=True))
+        rubric = Addition(criterion=row.criterion, rubric=True)
+        found.append(Item(f"rubric for {row.criterion}", rubric, help="A statement that is true or false."))
+    found.append(Item("presets", heading=True))
     for preset in PRESETS:
         names = ", ".join(preset.criteria)
         help_ = f"{preset.help}\n{names}\nCosts: {preset.cost}"
-        found.append(Item(preset.name, Chosen(preset), kind="preset", help=help_))
-    found.append(Item("one criterion", heading=True))
+        found.append(Item(preset.name, Addition(preset), kind="preset", help=help_))
+    found.append(Item("single criteria", heading=True))
     found += [
-        Item(one_line(info.title), Chosen(criterion=info.name), f"{info.name} {proposed(info.name)}", guide(info))
+        Item(one_line(info.title), Addition(criterion=info.name), f"{info.name} {proposed(info.name)}", guide(info))
         for info in descriptions().values()
         if not info.informational and info.name not in there
     ]

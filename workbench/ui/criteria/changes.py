@@ -1,4 +1,4 @@
-"""What the editor holds of one config beside what the file says, and how it is changed and taken back."""
+"""The unsaved changes of one config in the editor, with undo."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -20,22 +20,26 @@ from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import Preset, with_preset
 from workbench.authoring.value_edit import moved
 from workbench.model.places import Location
-from workbench.ui.criteria.adding import Chosen
+from workbench.ui.criteria.adding import Addition
+
+NOT_EDITABLE = "this form cannot change it: the value stays as it is"
+"""The message for values that the form keeps but does not understand."""
 
 
 class _State(NamedTuple):
-    """The content with all criteria, also those that are switched `off`."""
+    """The content with all criteria, including those that are turned `off`."""
 
     content: Content
     off: frozenset[str] = frozenset()
 
 
 class FormChanges:
-    """The edited content of a config; `after` is what it says already, if that is not what the file says. Each method
-    returns the location where the cursor goes, None for where it is.
+    """The edited content of a config. `after` is the initial content if it differs from the file.
+
+    Some methods return the location where the cursor goes, or None to leave it.
 
     Raises:
-        ValueRefusedError: that cannot be done; the message is safe and says why. Nothing is changed.
+        ValueRefusedError: The change is not possible, and nothing changed. The message is safe text and says why.
     """
 
     def __init__(self, draft: ConfigDraft, after: Content | None = None) -> None:
@@ -45,30 +49,30 @@ class FormChanges:
 
     @property
     def content(self) -> Content:
-        """What is shown: all criteria, also those that are off."""
+        """The content on the screen, with all criteria, including those that are off."""
         return self._now.content
 
     @property
     def off(self) -> frozenset[str]:
-        """The criteria that are switched off."""
+        """The criteria that are turned off."""
         return self._now.off
 
     @property
     def result(self) -> Content:
-        """What the config is to say: without what is off."""
+        """The content to save, without the criteria that are off."""
         if not self.off:
             return self.content
         criteria = {name: value for name, value in self.content["criteria"].items() if name not in self.off}
         return {**self.content, "criteria": criteria}
 
     def saved(self, draft: ConfigDraft) -> None:
-        """Go on from what the file says now."""
+        """Continue with the saved file and without changes."""
         self.draft, self._now = draft, _State(draft.content)
         self._back.clear()
 
     @property
     def any(self) -> bool:
-        """Whether something here is not in the file."""
+        """Whether the content differs from the file."""
         return self.result != self.draft.content
 
     @property
@@ -77,41 +81,41 @@ class FormChanges:
         return changed_names(self.draft.content, self.result)
 
     def undo(self) -> Location | None:
-        """Take the last change back."""
+        """Undo the last change."""
         if not self._back:
-            raise ValueRefusedError("nothing is changed here; u in the tree takes back what was saved")
+            raise ValueRefusedError("no unsaved changes: in the tree, u undoes saved ones")
         self._now, at = self._back.pop()
         return at
 
     def reset(self, row: FormRow | None) -> None:
-        """Take back every change; that, too, can be undone."""
+        """Undo all changes. This can be undone, too."""
         self._take(_State(self.draft.content), row)
 
     # One value
 
     def put(self, row: FormRow, value: object) -> None:
-        """Change the value of a row. A default that holds already is not written; a criterion that was off is on."""
+        """Change the value of a row, and turn its criterion on. A default that already applies is not written."""
         content = self.content if is_default(row, value) else with_value(self.content, row.location, value)
         self._take(_State(content, self.off - {row.criterion}), row)
 
     def switch(self, row: FormRow) -> None:
-        """Switch a criterion off or on."""
+        """Turn a criterion on or off."""
         self._take(_State(self.content, self.off ^ {row.criterion}), row)
 
     def next_choice(self, row: FormRow) -> None:
-        """Take the next of the choices of a row."""
+        """Use the next choice of a row."""
         self.put(row, next_choice(row))
 
     def step(self, row: FormRow | None, step: float) -> None:
         """Raise or lower a number."""
         if row is None or row.kind not in ("threshold", "number"):
-            raise ValueRefusedError("put the cursor on a threshold or another number first")
+            raise ValueRefusedError("first put the cursor on a threshold or another number")
         self.put(row, stepped(row, step))
 
-    # Whole parts
+    # Criteria and rubrics
 
-    def add(self, chosen: Chosen, row: FormRow | None) -> Location | None:
-        """Add a criterion or a rubric; `add_preset` adds presets."""
+    def add(self, chosen: Addition, row: FormRow | None) -> Location | None:
+        """Add a criterion or a rubric. For presets, see `add_preset`."""
         if not chosen.rubric:
             self._take(_State(with_criterion(self.content, chosen.criterion), self.off - {chosen.criterion}), row)
             return ("criteria", chosen.criterion)
@@ -121,29 +125,30 @@ class FormChanges:
         return at
 
     def add_preset(self, preset: Preset, row: FormRow | None) -> list[str]:
-        """Add what is missing of a preset, and return the names of what was added. It takes the place of defaults that
-        nobody wrote.
+        """Add the missing criteria of a preset, and return their names.
+
+        If the config has only the defaults, and no file, the preset replaces them.
         """
         content, new = with_preset(self.content, preset, instead=self.draft.defaults and not self.any)
         self._take(_State(content, self.off - set(preset.criteria)), row)
         return new
 
     def remove(self, row: FormRow | None) -> None:
-        """Remove what a row belongs to, or its value, so that the default holds."""
+        """Remove the part that a row belongs to, or its value, so that the default applies."""
         if row is None or not row.unit or row.kind == "rubrics":
-            raise ValueRefusedError("there is nothing to take out here")
+            raise ValueRefusedError("nothing to delete here")
         if row.kind == "kept":
-            raise ValueRefusedError("it is kept as it stands")
+            raise ValueRefusedError(NOT_EDITABLE)
         if not row.given and row.depth < 2:
-            raise ValueRefusedError("it is not there: the default holds")
-        # Type and description of a rubric need not be there; without its text or id it goes as a whole.
+            raise ValueRefusedError("nothing to delete: the default applies")
+        # Type and description of a rubric are optional. Removing its text or ID removes the rubric.
         alone = row.field.name in ("type", "description") and row.depth > 2
         self._take(_State(without(self.content, row.location if alone else row.unit), self.off), row)
 
     def move(self, row: FormRow | None, by: int) -> Location:
-        """Move a rubric or criterion one place earlier (-1) or later (1)."""
+        """Move a rubric or criterion one place up (-1) or down (1)."""
         if row is None or not (row.depth >= 2 or row.kind == "threshold"):
-            raise ValueRefusedError("rubrics and criteria can be moved: put the cursor on one")
+            raise ValueRefusedError("only rubrics and criteria can be moved: put the cursor on one")
         content, at = moved(self.content, row.unit, by)
         self._take(_State(content, self.off), row)
         return (*at, *row.location[len(row.unit) :])
@@ -154,11 +159,11 @@ class FormChanges:
 
 
 def _with_off(file: Content, after: Content) -> _State:
-    """`after`, and switched off what only the file has."""
+    """Return `after` as a state. Criteria that only the file has are turned off."""
     own, edited = file.get("criteria"), after.get("criteria")
     if not isinstance(own, dict) or not isinstance(edited, dict):
         return _State(after)
     off = [name for name in own if name not in edited]
-    # Those that are off stand where the file has them.
+    # Criteria that are off keep their position in the file.
     criteria = {**{name: edited.get(name, own[name]) for name in own}, **edited} if off else edited
     return _State({**after, "criteria": criteria}, frozenset(off))

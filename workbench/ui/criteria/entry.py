@@ -1,4 +1,4 @@
-"""The two ways into the editor of criteria: a config's file, or the next run only."""
+"""The two uses of the criteria editor: editing a config file, or the criteria of the next run only."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,27 +7,29 @@ from typing import Literal, TypeAlias
 from workbench.authoring.config_file import ConfigDraft
 from workbench.authoring.what_if import WhatIf
 from workbench.ui.criteria.changes import FormChanges
-from workbench.ui.criteria.look_ahead import Seen
+from workbench.ui.criteria.preview import Preview
 
 Ending: TypeAlias = Literal["applied", "run"]
-"""How the editor was left, unless everything was discarded."""
+"""How the editor was closed, unless the changes were discarded."""
 
 
 @dataclass
 class ConfigEdit:
-    """A config in the editor, under a safe `name`. `obstacle` says in safe words why it cannot be saved."""
+    """A config in the editor. `name` is safe text. `obstacle` says in safe text why the config cannot be saved."""
 
     changes: FormChanges
     what_if: WhatIf
     name: str = ""
     obstacle: str = ""
-    seen: Seen = field(default_factory=Seen)
+    preview: Preview = field(default_factory=Preview)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What an entry decides. `why` says in safe words which file a config is and for whom it holds. `saved` is called
-    after each save. `apply` keeps what stands in the editor for the next run; None: `a` writes the file.
+    """A use of the editor.
+
+    `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
+    `apply` keeps the changes for the next run. Without it, the key `a` writes the file.
     """
 
     title: str
@@ -37,5 +39,5 @@ class Entry:
 
     @property
     def is_for_next_run(self) -> bool:
-        """Whether the files stay as they are."""
+        """Whether changes apply to the next run only."""
         return self.apply is not None

@@ -1,7 +1,7 @@
-"""The editor of criteria: every field of one or more configs, what the last run would be under them, and leaving.
+"""The criteria editor: all fields of one or more configs, and the results of the last run under them.
 
-Changes stay in the editor until they are applied or saved, so that a threshold can be tried out. What cannot be saved
-stays too.
+Changes stay in the editor until they are applied or saved, so that users can try out thresholds. Changes that cannot
+be saved stay, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +22,13 @@ from workbench.authoring.saving import Saver
 from workbench.model.faults import Fault
 from workbench.model.places import Location
 from workbench.text import one_line
-from workbench.ui.criteria.adding import Chosen, items_for
-from workbench.ui.criteria.changes import FormChanges
+from workbench.ui.criteria.adding import Addition, items_for
+from workbench.ui.criteria.changes import NOT_EDITABLE, FormChanges
 from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.leaving import Leaving
-from workbench.ui.criteria.look_ahead import stands_at
-from workbench.ui.criteria.outlooks import Outlooks
+from workbench.ui.criteria.preview import concerns_row
+from workbench.ui.criteria.preview_panel import PreviewPanel
 from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, NumberTyping, judge_items, take, typed_value
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
@@ -39,11 +39,11 @@ from workbench.ui.keys import bindings, bindings_of
 
 
 class CriteriaScreen(FieldScreen[Ending | None]):
-    """Edits configs, for the next run or their files, as its entry says."""
+    """The editor of configs, for the next run or in their files, as its entry says."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
 
-    verb = ("takes", "taken")
+    verb = ("accepts", "accepted")
 
     def __init__(
         self, edits: Sequence[ConfigEdit], entry: Entry, saver: Saver, keys: Mapping[str, tuple[str, ...]]
@@ -51,87 +51,96 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.list = FormList()
         super().__init__(self.list, keys, footer("criteria"))
         self.edits, self.entry = edits, entry
-        self._outlooks = Outlooks(edits, self.list, self.say, lambda look: self.run_worker(look, group="look"))
+        self._previews = PreviewPanel(edits, self.list, self.say, lambda work: self.run_worker(work, group="look"))
         self._typing = NumberTyping(self.list, self._take_number)
         self._leaving = Leaving(self, edits, entry, saver, self._reject, self._saved)
-        self._about_room = VerticalScroll(self._outlooks.about, classes="about", can_focus=False)
+        self._about_pane = VerticalScroll(self._previews.about, classes="about", can_focus=False)
         self._reason = Static(entry.why(edits[0].changes.draft), classes="why", markup=False)
 
     def compose(self) -> ComposeResult:
+        """Lay out the rows, their explanation, the field and the keys."""
         with Vertical(classes="dialog criteria") as dialog:
             dialog.border_title = Text(self.entry.title)
             ways = "r runs · a applies" if self.entry.is_for_next_run else "a saves"
             dialog.border_subtitle = Text(f"{ways} · esc discards")
             yield self._reason
             yield self.list
-            yield self._about_room
+            yield self._about_pane
             yield self.field
-            yield self._outlooks.cases
+            yield self._previews.cases
             yield self.message
             yield self.key_line
             yield self.field_line
 
     def on_mount(self) -> None:
+        """Show the rows."""
         self.list.when_moved = self._moved
         if self.entry.is_for_next_run:
-            self.list.shut_all(_rows(self.edits))
+            self.list.fold_all(_rows(self.edits))
         self.show_changes()
         self.list.focus()
 
     @property
     def changes(self) -> FormChanges:
-        """What is changed in the config with the cursor."""
+        """The changes of the config under the cursor."""
         row = self.list.row_or_none
         return self.edits[row.file if row is not None else 0].changes
 
     @property
     def draft(self) -> ConfigDraft:
-        """The file with the cursor as it was read, or saved last."""
+        """The config under the cursor as it was read, or saved last."""
         return self.changes.draft
 
     @property
     def content(self) -> Content:
-        """What stands in the editor of the config with the cursor."""
+        """The edited content of the config under the cursor."""
         return self.changes.content
 
     # Moving and leaving
 
     def action_open(self) -> None:
+        """Expand the row, or step in."""
         self._typing.end()
         self.list.unfold()
 
     def action_close(self) -> None:
+        """Collapse the row. If nothing is open and nothing changed, close the editor."""
         self._typing.end()
-        # Out of the editor only where nothing can be lost: it is the key that closes things.
+        # The key that collapses rows must not discard changes.
         if not self.list.fold() and not any(edit.changes.any for edit in self.edits):
             self.action_back()
 
     def action_back(self) -> None:
+        """Drop the typed number, or close the editor."""
         if self._typing.drop():
-            self._outlooks.look_at_all()
+            self._previews.update_all()
         else:
             self._leaving.back()
 
     def action_keys(self) -> None:
+        """Show the keys of the editor."""
         show_keys(self, "criteria", self.keys_of, "keys of the editor")
 
     def action_criteria_apply(self) -> None:
+        """Apply the changes and close the editor."""
         if self._typing.end():
             self._leaving.leave("applied")
 
     def action_criteria_run(self) -> None:
+        """Apply the changes and run the cases."""
         if not self.entry.is_for_next_run:
-            self.say("r runs from the options of the next run: esc, then o")
+            self.say("r works in the options of the next run: press esc, then o")
         elif self._typing.end():
             self._leaving.leave("run")
 
     def action_criteria_save(self) -> None:
+        """Save the changes to their files."""
         if self._typing.end():
             self._leaving.save()
 
     def _reject(self, edit: ConfigEdit, fault: Fault, what: str) -> None:
         file = self.edits.index(edit)
-        row = next((row for row in self.list.all_rows if row.file == file and stands_at(row, fault)), None)
+        row = next((row for row in self.list.all_rows if row.file == file and concerns_row(row, fault)), None)
         if row is not None:
             self.list.go_to(row)
         self.say(one_line(f"{what}: {fault.message}. {fault.hint}".rstrip(". ")), warning=True)
@@ -145,7 +154,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     # One value
 
     def action_enter(self) -> None:
-        """Into the field with the value under the cursor, or to its next choice."""
+        """Edit the value under the cursor in the field, or use its next choice."""
         row = self.list.row_or_none
         if self._typing.text:
             self._typing.end()
@@ -154,29 +163,31 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif row.kind in ("flag", "choice"):
             self.action_criteria_next()
         elif row.kind == "rubrics":
-            self._add(Chosen(criterion=row.criterion, rubric=True))
+            self._add(Addition(criterion=row.criterion, rubric=True))
         elif row.kind in FORMS:
             self._type(row)
         else:
-            self.say("it is kept as it stands" if row.kind == "kept" else "")
+            self.say(NOT_EDITABLE if row.kind == "kept" else "")
 
     action_criteria_edit = action_enter
 
     def on_key(self, event: Key) -> None:
+        """Take digits that are typed on a number's row."""
         if not self.field.display and self._typing.key(event):
             event.stop()
 
     def on_paste(self, event: Paste) -> None:
+        """Take a number that is pasted on a number's row."""
         if not self.field.display and self._typing.takes_numbers:
             event.stop()
             text = event.text.strip()
             if not text or not IN_NUMBERS.issuperset(text):
                 self.say(f"not a number: {one_line(text, limit=40)}")
             elif not self._typing.add(text):
-                self.say("that is too long for a number")
+                self.say("too long for a number")
 
     def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
-        """Take the number that was typed at a row, or only look at what it would change; False if it is none."""
+        """Use the number typed at a row, or only preview its effect. Return False if it is not a valid number."""
         try:
             value = read_typed(row, text)
         except ValueRefusedError as error:
@@ -186,10 +197,11 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         changes = self.edits[row.file].changes
         if ended:
             return self.change(lambda: changes.put(row, value), at=self.list.row_or_none)
-        self._outlooks.look(row.file, with_value(changes.result, row.location, value))
+        self._previews.update(row.file, with_value(changes.result, row.location, value))
         return True
 
     def action_criteria_next(self) -> None:
+        """Turn the criterion on or off, use the next choice, or pick a judge."""
         row = self.list.row_or_none
         if row is None or not self._typing.end():
             return
@@ -202,7 +214,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif row.kind in ("flag", "choice"):
             self.change(lambda: self.changes.next_choice(row))
         else:
-            self.say("space is for what has choices: enter edits this")
+            self.say("this value has no choices: enter edits it")
 
     def _choose_judge(self, row: FormRow, model: str | None) -> None:
         if model == "":
@@ -211,18 +223,21 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.change(lambda: self.changes.put(row, model))
 
     def action_criteria_match(self) -> None:
+        """Use the next match type."""
         row = self.list.choice
         if row is None:
-            self.say("this one has no choices")
+            self.say("this criterion has no match types")
         else:
             self.change(lambda: self.changes.next_choice(row), at=self.list.row_or_none)
 
     def action_criteria_step(self, step: float) -> None:
+        """Raise or lower the number under the cursor."""
         self.change(lambda: self.changes.step(self.list.row_or_none, step))
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
-        """Make a change and show it, with the cursor where it leads or on the row `at`. False (and why) if it cannot be
-        made.
+        """Make a change and show it. If it cannot be made, say why and return False.
+
+        The cursor goes to the row `at`, or to the location that `change` returns.
         """
         if not self._typing.end():
             return False
@@ -235,6 +250,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         return True
 
     def on_value_field_saved(self) -> None:
+        """Accept the text in the field."""
         row = self.list.row_or_none
         if row is None:
             return
@@ -254,81 +270,89 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         else:
             self.change(lambda: self.changes.put(row, value))
 
-    # Whole parts
+    # Criteria and rubrics
 
     def action_criteria_add(self) -> None:
+        """Pick a preset, criterion or rubric to add."""
         if self._typing.end():
             items = items_for(self.content, self.list.row_or_none)
-            screen = PickScreen("add", searching(items), placeholder="a purpose, a criterion, a rubric")
+            screen = PickScreen("add", searching(items), placeholder="a preset, criterion or rubric")
             self.app.push_screen(screen, self._add)
 
-    def _add(self, chosen: Chosen | None) -> None:
+    def _add(self, chosen: Addition | None) -> None:
         if chosen is None:
             return
         if chosen.preset is not None:
             new = self.changes.add_preset(chosen.preset, self.list.row_or_none)
             self.show_changes(at=("criteria", new[0]) if new else None)
-            self.say(f"new: {', '.join(new)}" if new else "all of it is there already: nothing is changed")
+            self.say(f"added: {', '.join(new)}" if new else "no changes: the config already has all of it")
         elif self.change(lambda: self.changes.add(chosen, self.list.row_or_none)) and chosen.rubric:
             self.action_enter()
 
     def action_criteria_remove(self) -> None:
+        """Delete the criterion, rubric or value under the cursor."""
         self.change(lambda: self.changes.remove(self.list.row_or_none))
 
     def action_criteria_move(self, step: int) -> None:
+        """Move the rubric or criterion under the cursor up (-1) or down (1)."""
         self.change(lambda: self.changes.move(self.list.row_or_none, step))
 
     def action_criteria_undo(self) -> None:
+        """Undo the last change."""
         self.change(self.changes.undo)
 
     def action_criteria_reset(self) -> None:
+        """Undo all changes since the last save."""
         self._typing.drop()
         self.change(lambda: self.changes.reset(self.list.row_or_none))
 
     # What is shown
 
     def show_changes(self, *, at: Location | None = None) -> None:
-        """Show what stands in the editor now, with the cursor on a location."""
+        """Show the edited content, with the cursor on a location."""
         self._leaving.warned = False
         for file, edit in enumerate(self.edits):
             self.list.changed[file], self.list.off[file] = edit.changes.names, edit.changes.off
         self.list.show_rows(_rows(self.edits), at=at)
-        self._outlooks.look_at_all()
+        self._previews.update_all()
 
     def _moved(self) -> None:
-        # The warning is gone with the message: esc warns again before it drops the changes.
+        # The next message hides the warning, so esc must warn again before it discards changes.
         self._leaving.warned = False
         self.say("")
         self._typing.end()
-        self._outlooks.show()
+        self._previews.show()
 
     def _type(self, row: FormRow) -> None:
         take(self.field, row)
-        # A threshold is typed with the flips in sight; long texts take the room.
+        # While a threshold is typed, its effect stays visible. Long texts need that space.
         small = row.kind in ("threshold", "number", "word")
-        self._about_room.display = small
-        # One line below the border.
+        self._about_pane.display = small
+        # The border and one line.
         self.field.styles.height = 2 if small else "2fr"
         self.into_field("as JSON" if row.kind == "json" else "", key="enter" if small else "ctrl+o")
 
     def on_text_area_changed(self) -> None:
+        """Preview the effect of the threshold in the field."""
         super().on_text_area_changed()
         row = self.list.row_or_none
         if self.field.display and row is not None and row.kind == "threshold":
             self._take_number(row, self.field.text, False)
 
     def left_field(self) -> None:
+        """Show the effect of the unchanged value again."""
         self._moved()
-        self._outlooks.look_at_all()
+        self._previews.update_all()
 
     def out_of_field(self) -> None:
+        """Go back to the rows."""
         super().out_of_field()
-        self._about_room.display = True
+        self._about_pane.display = True
         self.say("")
 
 
 def _rows(edits: Sequence[ConfigEdit]) -> list[FormRow]:
-    """The rows of all configs, each under its name if it has one."""
+    """Return the rows of all configs, each below its name if it has one."""
     rows = []
     for file, edit in enumerate(edits):
         if edit.name:

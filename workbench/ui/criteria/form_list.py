@@ -1,4 +1,4 @@
-"""The rows of a criteria config, one line each; what is folded is left out."""
+"""The rows of the criteria editor, one line each, without folded ones."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -12,16 +12,18 @@ from workbench.ui.editing.row_list import in_short
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _Group: TypeAlias = tuple[int, Location]
-"""What can be closed: the number of a config, and a location in it."""
+"""A foldable group: the number of a config, and a location in it."""
 _NAME_WIDTH = 26
-_FEW = 60
-"""Cells below which names get less room."""
+_NARROW = 60
+"""Width in cells below which the column of names is narrower."""
 
 
 class FormList(RowsOf[FormRow]):
-    """Shows rows with a cursor. Rubrics are one line until they are opened; criteria can be closed. By the number of
-    their config: `marks` are the looks of rows with a fault, by location; `changed` the criteria and keys that differ
-    from the file; `off` the criteria that are switched off. `typed` is the number being typed at the cursor.
+    """Rows with a cursor. Criteria can be folded, and rubrics are folded at first.
+
+    Keyed by the number of a config, `marks` maps locations with a fault to their style, `changed` holds the criteria
+    and keys that differ from the file, and `off` the criteria that are turned off. `typed` is the number being typed
+    at the cursor.
     """
 
     def __init__(self) -> None:
@@ -31,16 +33,17 @@ class FormList(RowsOf[FormRow]):
         self.changed: dict[int, Collection[str]] = {}
         self.off: dict[int, Collection[str]] = {}
         self.typed = ""
-        self._shut: set[_Group] = set()
+        self._collapsed: set[_Group] = set()
         self._unfolded: set[_Group] = set()
 
-    def shut_all(self, rows: Sequence[FormRow]) -> None:
-        """Close all criteria."""
-        self._shut = {_group(row) for row in rows}
+    def fold_all(self, rows: Sequence[FormRow]) -> None:
+        """Fold all criteria."""
+        self._collapsed = {_group(row) for row in rows}
 
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
-        """Replaces the rows; the cursor goes to the first row of its config at or inside a location, else stays where
-        it was.
+        """Replace the rows.
+
+        The cursor goes to the first row of its config at or inside the location `at`, else it stays.
         """
         row = self.row_or_none
         file = row.file if row else 0
@@ -55,7 +58,7 @@ class FormList(RowsOf[FormRow]):
         self.when_moved()
 
     def go_to(self, row: FormRow) -> None:
-        """Put the cursor on a row, or on the head of what hides it."""
+        """Put the cursor on a row, or on the criterion that hides it."""
         shown = [n for n, one in enumerate(self.rows) if one.file == row.file and one.criterion == row.criterion]
         place = next((n for n in shown if self.rows[n].location == row.location), next(iter(shown), None))
         if place is not None:
@@ -63,18 +66,18 @@ class FormList(RowsOf[FormRow]):
 
     @property
     def choice(self) -> FormRow | None:
-        """The first row with choices of the criterion with the cursor."""
+        """The first row with choices in the criterion under the cursor."""
         row = self.row_or_none
         inside = (one for one in self.all_rows if row is not None and _group(one) == _group(row))
         return next((one for one in inside if one.kind == "choice"), None)
 
     def unfold(self) -> None:
-        """Opens what is under the cursor; if it is open, goes one in."""
+        """Expand the row under the cursor. If it is expanded, step in."""
         row = self.row_or_none
         if row is None:
             return
-        if _group(row) in self._shut and row.depth == 0:
-            self._shut.discard(_group(row))
+        if _group(row) in self._collapsed and row.depth == 0:
+            self._collapsed.discard(_group(row))
         elif row.depth == 2 and _unit(row) not in self._unfolded:
             self._unfolded.add(_unit(row))
         else:
@@ -83,7 +86,7 @@ class FormList(RowsOf[FormRow]):
         self.show_rows(self.all_rows)
 
     def fold(self) -> bool:
-        """Closes what the cursor is in and goes there; False if there was nothing to close."""
+        """Fold the group around the cursor and go to its head. Return False if there is nothing to fold."""
         row = self.row_or_none
         if row is None:
             return False
@@ -92,22 +95,26 @@ class FormList(RowsOf[FormRow]):
             self.show_rows(self.all_rows, at=row.unit)
             return True
         inside = any(_group(one) == _group(row) and one.depth for one in self.all_rows)
-        if _group(row) in self._shut or not inside:
+        if _group(row) in self._collapsed or not inside:
             return False
-        self._shut.add(_group(row))
+        self._collapsed.add(_group(row))
         head = next(one for one in self.all_rows if _group(one) == _group(row))
         self.show_rows(self.all_rows, at=head.location)
         return True
 
     def _folded(self, row: FormRow) -> bool:
-        return (row.depth > 0 and _group(row) in self._shut) or (row.depth == 3 and _unit(row) not in self._unfolded)
+        return (row.depth > 0 and _group(row) in self._collapsed) or (
+            row.depth == 3 and _unit(row) not in self._unfolded
+        )
 
-    # What a list gives
+    # Rows
 
     def can_stop(self, position: int) -> bool:
+        """Return whether the cursor can stop on a row. It skips the names of files."""
         return self.rows[position].kind != "file"
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return name and value of a row."""
         row = self.rows[position]
         marks = self.marks.get(row.file, {})
         mark: Piece = ("! ", marks[row.location]) if row.location in marks else ("  ", "")
@@ -115,9 +122,9 @@ class FormList(RowsOf[FormRow]):
             return [(one_line(row.field.name), "label")], []
         if row.depth == 0:
             return self._head(row, mark, self.typed if position == self.cursor else "")
-        room = 45 if width > 100 else _NAME_WIDTH if width > _FEW else 18
+        room = 45 if width > 100 else _NAME_WIDTH if width > _NARROW else 18
         if row.kind == "rubrics":
-            count = "none: a adds one, cases may bring their own" if not row.value else f"{row.value}"
+            count = "none: n adds one; cases may have their own" if not row.value else f"{row.value}"
             return [mark, (fit("  rubrics", room), "label"), (count, "muted")], []
         indent = "  " * row.depth
         name = indent + one_line(row.field.name, limit=60)
@@ -142,7 +149,7 @@ class FormList(RowsOf[FormRow]):
         left.append((one_line(name, limit=80), "muted" if off else "strong" if row.kind != "kept" else "label"))
         if (row.criterion or str(row.unit[0] if row.unit else "")) in self.changed.get(row.file, ()):
             left.append((" changed", "accent"))
-        if _group(row) in self._shut:
+        if _group(row) in self._collapsed:
             left.append((self._in_short(row), "muted"))
         if typed:
             return left, [(f"≥ {typed}▏", "accent")]
@@ -150,26 +157,26 @@ class FormList(RowsOf[FormRow]):
             return left, [("" if off else threshold_words(row.value), "accent")]
         if row.kind == "kept":
             return [*left, (f"  {in_short(row.value)}", "muted")], []
-        return left, [("" if row.given else "as it is by default", "muted")]
+        return left, [("" if row.given else "default", "muted")]
 
     def _in_short(self, head: FormRow) -> str:
-        """The choices and the judge of a closed criterion."""
+        """Return the choices and the judge of a folded criterion."""
         inside = [row for row in self.all_rows if _group(row) == _group(head) and row.depth]
-        told = [
+        values = [
             in_short(row.value) for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word")
         ]
-        return f"  {' · '.join(told)}" if told else " …" if inside else ""
+        return f"  {' · '.join(values)}" if values else " …" if inside else ""
 
 
 def threshold_words(value: Any) -> str:
-    """Return `≥ 0.80`, or what is there if it is not a number."""
+    """Return `≥ 0.80`, or the value as it is if it is not a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"≥ {threshold(value)}"
     return f"≥ {in_short(value)}"[:30]
 
 
 def _group(row: FormRow) -> _Group:
-    """The criterion that a row belongs to, or the key of the file."""
+    """Return the criterion or the top-level key that a row belongs to."""
     return row.file, ("criteria", row.criterion) if row.criterion else row.location[:1]
 
 

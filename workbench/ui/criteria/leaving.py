@@ -1,4 +1,4 @@
-"""Leaving the editor of criteria: apply, run, save or discard."""
+"""Closing the criteria editor: apply, run, save or discard."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,7 +22,10 @@ Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 
 
 class Leaving:
-    """`reject` shows a fault that keeps a config from being used; `saved` shows what was saved."""
+    """The ways to save or close the criteria editor.
+
+    `reject` shows a fault that makes a config unusable. `saved` shows a message about saved files.
+    """
 
     def __init__(
         self,
@@ -37,21 +40,21 @@ class Leaving:
         self._reject, self._saved = reject, saved
         self._busy = False
         self.warned = False
-        """Whether the user was just told that changes would be lost."""
+        """Whether the user was just warned that changes would be lost."""
 
     def back(self) -> None:
-        """Discard what is not saved; changes for a file only after a warning."""
+        """Discard the changes and close. Changes of a file are discarded only after a warning."""
         if self._busy:
             return
         changed = any(edit.changes.any for edit in self._edits)
         if changed and not self._entry.is_for_next_run and not self.warned:
             self.warned = True
-            self._screen.say("not saved: s saves it, esc once more drops it", warning=True)
+            self._screen.say("not saved: s saves, esc again discards the changes", warning=True)
             return
         self._screen.dismiss(None)
 
     def leave(self, ending: Ending) -> None:
-        """Apply the changes and close. What would stop a run stays in the editor."""
+        """Apply the changes and close. A config that would stop a run stays in the editor."""
         if self._entry.apply is None:
             self.save(then=lambda: self._screen.dismiss(ending))
             return
@@ -68,13 +71,13 @@ class Leaving:
         self._screen.dismiss(ending)
 
     def save(self, then: Callable[[], object] | None = None) -> None:
-        """Write what was changed into its files."""
+        """Write the changed configs to their files."""
         if self._busy:
             return
         wanted = [edit for edit in self._edits if edit.changes.any or self._is_new(edit)]
         obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
         if obstacle or not wanted:
-            self._screen.say(obstacle or "nothing is changed", warning=bool(obstacle))
+            self._screen.say(obstacle or "no changes", warning=bool(obstacle))
             if then is not None and not obstacle:
                 then()
             return
@@ -85,21 +88,21 @@ class Leaving:
         return edit.changes.draft.before is None and not self._entry.is_for_next_run
 
     async def _save(self, wanted: Sequence[ConfigEdit], then: Callable[[], object] | None) -> None:
-        said = []
+        messages = []
         try:
             for edit in wanted:
-                words = await self._save_one(edit)
-                if words is None:
+                message = await self._save_one(edit)
+                if message is None:
                     return
-                said.append(words)
-            await self._saved("; ".join(said))
+                messages.append(message)
+            await self._saved("; ".join(messages))
             if then is not None:
                 then()
         finally:
             self._busy = False
 
     async def _save_one(self, edit: ConfigEdit) -> str | None:
-        """Return in words what was written, None (and say why) if nothing was."""
+        """Save a config and return a message about it. If it was not saved, say why and return None."""
         draft, content = edit.changes.draft, edit.changes.result
         try:
             label, mine = await asyncio.to_thread(edit_of, draft, content)
@@ -112,21 +115,21 @@ class Leaving:
             self._screen.say(save_error_message(error), warning=True)
             return None
         if saved is None:
-            self._screen.say("nothing was written; it is still here", warning=True)
+            self._screen.say("not saved: your changes are still here", warning=True)
             return None
         edit.changes.saved(draft_of(draft.file, saved.content))
         name = one_line(draft.file.name)
-        return f"saved: {name}; u in the tree takes it back" if saved.written else f"{name} as it is now"
+        return f"saved {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
 
 
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
-    """Ask which version of a config holds: theirs, mine, or theirs with my changes in it."""
+    """Ask which version of a config to keep: theirs, mine, or both merged."""
     try:
         there = draft_of(draft.file, theirs or b"")
     except EditError:
-        # It is gone, or no config that could be edited further.
+        # The file is gone, or it is no longer an editable config.
         return await choose_version(ask, draft.file, mine, theirs, leave="")
-    both = Item("both: theirs, with your changes in it", "both", help=_who(draft.content, there.content, content))
+    both = Item("both: their version with your changes", "both", help=_who(draft.content, there.content, content))
     chosen = await choose_version(ask, draft.file, mine, theirs, both=both)
     if chosen == "both":
         _, chosen = await asyncio.to_thread(edit_of, there, merged(draft.content, there.content, content))
@@ -135,7 +138,7 @@ async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, t
 
 def _who(base: Content, theirs: Content, mine: Content) -> str:
     they, you = changed_names(base, theirs), changed_names(base, mine)
-    who = f"They changed {', '.join(they) or 'the layout only'}; you {', '.join(you) or 'nothing'}."
+    who = f"Changed on disk: {', '.join(they) or 'only the layout'}. Changed by you: {', '.join(you) or 'nothing'}."
     if both := sorted(set(they) & set(you)):
-        who += f" Of what both changed ({', '.join(both)}), yours is taken."
+        who += f" If both changed a criterion ({', '.join(both)}), your version is used."
     return one_line(who)

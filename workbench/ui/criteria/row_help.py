@@ -1,4 +1,4 @@
-"""What the form says about the row under the cursor: its meaning, its whole value, and what the last run would be."""
+"""Explanations of a row in the criteria editor: its meaning, its full value, and the last run's results under it."""
 
 from collections.abc import Sequence
 
@@ -13,23 +13,23 @@ from workbench.text import one_line, plain
 from workbench.ui.editing.values import json_text
 
 _NAMED = 12
-"""Cases named in a line."""
+"""Maximum number of cases named in a line."""
 _SHOWN = 4_000
 
 
 def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
-    """What a row is for, and its whole value where that is long. `rows` are all of the form."""
+    """Return what a row is for, and its full value if that may be long. `rows` are all rows of its config."""
     if row.kind == "threshold":
         return _about_criterion(row, rows)
     lines = [row.field.help] if row.field.help else []
     if row.field.default and row.kind != "heading":
-        lines.append(f"Not given: {row.field.default}." if not row.given else f"Default: {row.field.default}.")
+        lines.append(f"Not set. Default: {row.field.default}." if not row.given else f"Default: {row.field.default}.")
     text = ""
     if row.given and isinstance(row.value, str) and row.kind in ("text", "word", "json"):
         text = row.value
     elif row.given and row.kind in ("json", "kept"):
         text = json_text(row.value)
-    # What is long stands first: that is what the cursor was put there for.
+    # Long values come first, because users put the cursor there to read them.
     shown = [plain(text, limit=_SHOWN)] if text else []
     return "\n".join([*shown, *lines])
 
@@ -37,22 +37,22 @@ def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
 def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
     info = descriptions().get(row.criterion)
     if info is None:
-        return "A metric of your own: only its threshold can be set here, the rest is kept as it stands."
+        return "A custom metric: this form can change its threshold only. All else stays as it is."
     samples = next((one.value for one in rows if one.criterion == info.name and one.field.name == "num_samples"), None)
-    asked = samples if isinstance(samples, int) and samples > 0 else DEFAULT_SAMPLES
-    return f"{info.measures} Scores {info.range}; costs {cost(info, asked)}; needs {needs(info)}."
+    votes = samples if isinstance(samples, int) and samples > 0 else DEFAULT_SAMPLES
+    return f"{info.measures} Score: {info.range}. Cost: {cost(info, votes)}. Needs: {needs(info)}."
 
 
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
-    """What the last run says to a criterion as it stands in the form."""
+    """Return the last run's results for a criterion as it is in the editor."""
     if outlook is None:
-        return ["last run: being worked out …"]
+        return ["last run: computing"]
     if not outlook.cases:
-        return ["last run: there is none, so no case can be told that would flip"]
+        return ["last run: none, so the effect of changes is unknown"]
     one = outlook.criteria.get(name)
     if one is None or not one.scored:
-        return ["last run: it was not scored by this criterion; a run will tell"]
-    lines = [f"last run: {one.after} of {cases(one.scored)} would pass (passed then: {one.before})"]
+        return ["last run: not scored by this criterion, so the effect is unknown until the next run"]
+    lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass (before: {one.before:,})"]
     lines += _flips(one.flips)
     if one.redo:
         lines.append(f"{cases(one.redo)} scored with other options: S scores again")
@@ -62,24 +62,24 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
 
 
 def outlook_of_all(outlook: Outlook | None) -> str:
-    """The verdicts of whole cases, on one line."""
+    """Return the effect on the verdicts of whole cases, on one line."""
     if outlook is None or not outlook.cases:
         return ""
     if not outlook.flips and not outlook.unknown:
-        return f"of the last {cases(outlook.cases)}: none would flip"
+        return f"last run, {cases(outlook.cases)}: no verdict would change"
     up = sum(flip.after == "passed" for flip in outlook.flips)
     down = sum(flip.after == "failed" for flip in outlook.flips)
     rest = len(outlook.flips) - up - down
-    words = [f"{down} would fail" if down else "", f"{up} would pass" if up else ""]
-    words += [f"{rest} would be otherwise" if rest else "", f"{outlook.unknown} need a run" if outlook.unknown else ""]
-    return f"of the last {cases(outlook.cases)}: {', '.join(word for word in words if word)}"
+    words = [f"{down:,} would fail" if down else "", f"{up:,} would pass" if up else ""]
+    words += [f"{rest:,} would change" if rest else "", f"{outlook.unknown:,} unknown" if outlook.unknown else ""]
+    return f"last run, {cases(outlook.cases)}: {', '.join(word for word in words if word)}"
 
 
 def _flips(flips: Sequence[Flip]) -> list[str]:
     if not flips:
-        return ["none would flip"]
+        return ["no verdict would change"]
     lines = []
-    for after, words in (("failed", "to fail"), ("passed", "to pass")):
+    for after, words in (("failed", "would now fail"), ("passed", "would now pass")):
         found = [flip for flip in flips if flip.after == after]
         if found:
             lines.append(f"{len(found):,} {words}: {few(map(_named, found), _NAMED)}")
@@ -91,5 +91,5 @@ def _named(flip: Flip) -> str:
 
 
 def cases(number: int) -> str:
-    """`1 case`, `2,000 cases`."""
+    """Return a number of cases as text: `1 case`, `2,000 cases`."""
     return counted(number, "case")

@@ -1,4 +1,4 @@
-"""Values of a config: typed in a field, or as numbers without one, and read back."""
+"""Values of a config, typed in the field or directly on the row of a number."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,33 +18,35 @@ from workbench.ui.editing.field import ValueField
 from workbench.ui.items import Item
 
 IN_NUMBERS = frozenset("0123456789.,")
-"""The characters that are typed at the row of a number. A comma is refused in the end, with the reason."""
+"""Characters that start typing on the row of a number. A comma is refused at the end, with a reason."""
 _LONGEST = 12
 
 
 class NumberTyping:
-    """`take` gets the row and what was typed: after each key, and once it has `ended`. It returns False if that is no
-    number.
+    """A number typed directly on its row.
+
+    `take` gets the row, the text, and whether typing has ended. It is called after each key and at the end, and
+    returns False if the text is not a number.
     """
 
     def __init__(self, rows: FormList, take: Callable[[FormRow, str, bool], bool]) -> None:
         self._list, self._take = rows, take
         self._row: FormRow | None = None
-        """The row that a number is being typed for."""
+        """The row of the number being typed."""
 
     @property
     def text(self) -> str:
-        """What was typed so far."""
+        """The text typed so far."""
         return self._list.typed
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether the row with the cursor has a number."""
+        """Whether the row under the cursor has a number."""
         row = self._list.row_or_none
         return row is not None and row.kind in ("threshold", "number")
 
     def key(self, event: Key) -> bool:
-        """Take a key that belongs to a number."""
+        """Handle a key that can belong to a number. Return False for other keys."""
         if event.key == "backspace" and self.text:
             self._show(self.text[:-1])
             return True
@@ -52,20 +54,20 @@ class NumberTyping:
         return bool(character and character in IN_NUMBERS and self.takes_numbers and self.add(character))
 
     def add(self, text: str) -> bool:
-        """Add to what was typed; False if it becomes too long."""
+        """Append to the typed text. Return False if it would become too long."""
         if len(self.text + text) > _LONGEST:
             return False
         self._show(self.text + text)
         return True
 
     def end(self) -> bool:
-        """Take what was typed, if anything. Return False if it is no number: it is dropped then."""
+        """Use the typed number, if there is one. If it is not a number, drop it and return False."""
         text, row = self.text, self._row
         self.drop()
         return not text or row is None or self._take(row, text, True)
 
     def drop(self) -> bool:
-        """Forget what was typed; False if nothing was."""
+        """Drop the typed text. Return False if there was none."""
         typed = bool(self.text)
         self._list.typed, self._row = "", None
         self._list.refresh()
@@ -83,20 +85,20 @@ JUDGE_MODEL = "judge_model"
 _RULES = "heuristic"
 
 FORMS: Mapping[str, TextForm] = {"threshold": "word", "number": "word", "word": "word", "text": "text", "json": "json"}
-"""How the kinds of rows are typed; the others are not."""
+"""Forms of the field, by kind of row. Other kinds are not typed."""
 
 
 def judge_items(rows: Iterable[FormRow]) -> list[Item]:
-    """Return the judges to pick from: those that are named in the editor, rules, and any other."""
+    """Return the judges to pick from: those named in the editor, the default, rules, and any other."""
     named = [row.value for row in rows if row.field.name == JUDGE_MODEL and isinstance(row.value, str)]
     models = dict.fromkeys([*named, DEFAULT_MODEL, _RULES])
-    words = {_RULES: "a demonstration: rules, no model, no key, no cost"}
+    words = {_RULES: "for demonstrations: rules without model, key or cost"}
     items = [Item(one_line(model), model, help=words.get(model, "")) for model in models]
-    return [*items, Item("another …", "", help="gemini-…, provider/model (LiteLLM), python:package.module:function")]
+    return [*items, Item("other judge", "", help="gemini-…, provider/model (LiteLLM), python:package.module:function")]
 
 
 def take(field: ValueField, row: FormRow) -> None:
-    """Puts the value of a row into the field."""
+    """Load the value of a row into the field."""
     value = row.value
     if row.kind in ("threshold", "number") and value is not None:
         value = exact(value) if isinstance(value, float) else str(value)
@@ -108,11 +110,11 @@ def take(field: ValueField, row: FormRow) -> None:
 
 
 def typed_value(field: ValueField, row: FormRow) -> Any:
-    """The value that was typed.
+    """Return the typed value.
 
     Raises:
-        UnreadableError: it is no JSON, where it should be.
-        ValueRefusedError: it is no value for this field.
+        UnreadableError: The value is edited as JSON, and the text is not valid JSON.
+        ValueRefusedError: The value is not allowed for this row.
     """
     as_json = row.kind == "json" or (field.row is not None and field.row.form == "json")
     value = field.value() if as_json else read_typed(row, field.text)

@@ -25,7 +25,7 @@ from workbench.model.places import Location
 from workbench.text import one_line, plain
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged
+from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged, with_row
 from workbench.ui.editing.field import ValueField
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.row_list import RowList

@@ -1,40 +1,41 @@
-"""What took place, as something that can be kept: from a conversation, or from an executed case."""
+"""Capture of conversations and finished cases, to keep them as new cases."""
 
 from typing import Any
 
 from workbench.authoring.capture import Captured
+from workbench.counting import counted
 from workbench.model.evalset import EvalCase
 from workbench.model.invocation import content_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.chat.talk import Talk
+from workbench.ui.chat.conversation import Conversation
 
 
-def captured_from_talk(talk: Talk, app_name: str, user_id: str) -> Captured:
-    """The answered turns of a conversation; those without an answer are in the notes."""
+def captured_from_conversation(conversation: Conversation, app_name: str, user_id: str) -> Captured:
+    """Return the answered turns of a conversation. Its notes name the turns without an answer."""
     notes = [
         f"“{one_line(content_text(item.turn.user), limit=40)}” has no answer and is left out: "
-        f"{one_line(item.error.message, limit=200)}. What it changed in the session is not in the case."
-        for item in talk.turns
+        f"{one_line(item.error.message, limit=200)}. The case misses its changes of the session."
+        for item in conversation.turns
         if item.error is not None
     ]
-    turns = tuple(turn.actual for turn in talk.finished if turn.actual is not None)
-    return Captured(app_name, user_id, turns, talk.initial, tuple(notes))
+    turns = tuple(turn.actual for turn in conversation.finished if turn.actual is not None)
+    return Captured(app_name, user_id, turns, conversation.initial, tuple(notes))
 
 
 def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
-    """What the agent did in an executed case, with the session that the case gives it."""
+    """Return the answered turns of a finished case, with the session input of the case."""
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}
     finished = [turn.actual for turn in record.turns if turn.actual is not None]
     without = len(record.turns) - len(finished)
     notes = []
     if without:
-        notes.append(f"{without} turn{' has' if without == 1 else 's have'} no answer, and will not be in the case")
+        notes.append(f"{counted(without, 'turn')} without an answer left out")
     state = session.get("state")
     if case is None:
-        notes.append("the case is not in its file any more: the state its session began with is not known")
+        notes.append("initial state unknown: the case is no longer in its file")
     elif state and record.expected is not None and list(record.expected) != list(case.turns or ()):
-        notes.append("the case was changed since: the initial state is the one that it has now")
+        notes.append("the case has changed since: this is its current initial state")
     return Captured(
         str(session.get("app_name") or app_name),
         str(session.get("user_id") or "user"),

@@ -1,4 +1,4 @@
-"""What is known of a conversation: events in, state out, without a widget."""
+"""The state of a conversation, built from its events, without widgets."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from workbench.rendering.rows import View
 
 _OUTPUT_KEPT = 200_000
-"""Characters of each stream."""
+"""Maximum number of characters kept per output stream."""
 
 
 @dataclass(slots=True)
-class TalkTurn:
-    """A turn so far, and why it failed."""
+class ConversationTurn:
+    """A turn so far, and its error."""
 
     turn: Turn
     error: CaseError | None = None
     growing: dict[str, Streamed] = field(default_factory=dict)
-    """What agents have said of steps that are still to come."""
+    """Streamed text of unfinished steps, by agent."""
     laid: "tuple[View, Document] | None" = field(default=None, compare=False)
-    """How it was laid out last, once it is over."""
+    """The cached lines of the finished turn."""
 
     @property
     def going(self) -> bool:
-        """Whether the agent is still at it."""
+        """Whether the agent is still working on the turn."""
         return self.turn.actual is None and self.error is None
 
     @property
     def shown(self) -> Turn:
-        """The turn with what is growing as its last steps."""
+        """The turn, with streamed text as its last steps."""
         if not self.growing:
             return self.turn
         return replace(self.turn, acted=[*self.turn.acted, *map(_as_step, self.growing.values())])
 
     def take(self, event: Streamed | AgentActed | SpansRecorded | TurnFinished | TurnFailed) -> None:
-        """Takes in what happened in this turn. A step with a text is the one whose text was growing."""
+        """Apply an event of this turn. A step with text replaces the agent's streamed text."""
         match event:
             case Streamed():
                 self.growing[event.author] = event
@@ -59,32 +59,32 @@ class TalkTurn:
 
 
 @dataclass
-class Talk:
-    """A conversation with the agent `name`, which began with the session state `initial`."""
+class Conversation:
+    """A conversation with the agent `name`. `initial` is the initial session state."""
 
     name: str
     initial: dict[str, Any]
     framework: str = ""
-    turns: list[TalkTurn] = field(default_factory=list)
+    turns: list[ConversationTurn] = field(default_factory=list)
     state: StateTold | None = None
     output: dict[str, str] = field(default_factory=dict)
     notices: list[Noticed] = field(default_factory=list)
     waiting: list[dict[str, Any]] = field(default_factory=list)
-    """Messages that the agent has not begun to answer."""
+    """Messages that the agent has not started to answer."""
     over: bool = False
     error: CaseError | None = None
-    """Why the conversation cannot go on."""
+    """The error that ended the conversation."""
     prices: Prices | None = None
-    """The user's."""
+    """Prices from the user's settings."""
 
     def take(self, event: ChatEvent) -> None:
-        """Takes in the next event."""
+        """Apply the next event."""
         match event:
             case ChatOpened():
                 self.framework = f"google-adk {event.adk}" if event.adk else event.framework
             case TurnStarted():
                 del self.waiting[:1]
-                self.turns.append(TalkTurn(Turn(event.user)))
+                self.turns.append(ConversationTurn(Turn(event.user)))
             case Streamed() | AgentActed() | SpansRecorded() | TurnFinished() | TurnFailed() if self.turns:
                 self.turns[-1].take(event)
             case StateTold():
@@ -98,7 +98,7 @@ class Talk:
 
     @property
     def doing(self) -> Literal["starting", "waiting", "answering", "over"]:
-        """What is going on: `waiting` is for the user."""
+        """The current state. `waiting` means waiting for the user."""
         if self.over:
             return "over"
         if not self.framework:
@@ -118,6 +118,6 @@ class Talk:
 
 
 def _as_step(streamed: Streamed) -> dict[str, Any]:
-    """As the step will look."""
+    """Return streamed text in the form of a finished step."""
     parts = [{"text": text, **({"thought": True} if thought else {})} for text, thought in streamed.passages]
     return {"author": streamed.author, "content": {"role": "model", "parts": parts}}

@@ -1,4 +1,4 @@
-"""The pages of a conversation, and the keys with which they are read."""
+"""The widget that shows the pages of a conversation."""
 
 from typing import ClassVar
 
@@ -8,21 +8,21 @@ from textual.message import Message
 from workbench.counting import counted
 from workbench.rendering.lines import Line, Segment
 from workbench.text import one_line
+from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.pages import CONVERSATION, PAGES
-from workbench.ui.chat.talk import Talk
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.keys import bindings
 
 _DOING = {
-    "starting": ("starting the agent …", "status-running"),
-    "answering": ("the agent is at work …", "status-running"),
+    "starting": ("starting the agent", "status-running"),
+    "answering": ("the agent is working", "status-running"),
     "over": ("over", "status-error"),
 }
 
 
-class TalkView(Reader[Talk]):
-    """Reads a conversation. Its end is followed as long as it is in sight."""
+class ConversationView(Reader[Conversation]):
+    """The pages of a conversation. The view follows the end while it is visible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane", "open", "close"),
@@ -30,50 +30,55 @@ class TalkView(Reader[Talk]):
     ]
 
     class Turned(Message):
-        """Another page is shown."""
+        """Another page was opened."""
 
-    def __init__(self, talk: Talk) -> None:
-        super().__init__(Reading(talk, lambda _: PAGES))
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(Reading(conversation, lambda _: PAGES))
 
-    def show(self, talk: Talk) -> None:
-        """Show what is new in a conversation, or another one."""
-        self._reading.take(talk, same=talk is self._reading.subject)
+    def show(self, conversation: Conversation) -> None:
+        """Show a conversation with its new events."""
+        self._reading.take(conversation, same=conversation is self._reading.subject)
         self.refresh_subject()
 
     def turn_page(self, page: int) -> None:
-        """Show another page: the conversation at its end, the others from their beginning."""
+        """Show another page. The conversation opens at its end, other pages at their start."""
         self._touched = False
         self._reading.choose(page + 1)
         self._open()
         self.post_message(self.Turned())
 
     def next_page(self) -> None:
-        """Show the page behind this one, after the last the first."""
+        """Show the next page. After the last one comes the first."""
         self.turn_page((self._reading.panes.index(self._reading.pane) + 1) % len(PAGES))
 
     def toggle_texts(self) -> None:
-        """Show all of long texts, or their beginnings again."""
+        """Show long texts in full, or shorten them again."""
         self._set_full(not self._reading.full)
 
     # Reader
 
     @property
     def is_over(self) -> bool:
+        """Whether the content is final. A conversation can always continue."""
         return False
 
     @property
     def opens_at_end(self) -> bool:
+        """Whether the current page opens at its end."""
         return self._reading.pane.title == CONVERSATION
 
     def position(self) -> str:
+        """Return the number of turns."""
         turns = len(self._reading.subject.turns)
         return counted(turns, "turn") if turns else ""
 
     def summary(self, width: int) -> Line:
-        talk = self._reading.subject
-        return (Segment(*_DOING.get(talk.doing, (one_line(talk.framework), "muted"))),)
+        """Return the state of the conversation, or the agent's framework."""
+        conversation = self._reading.subject
+        return (Segment(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted"))),)
 
     def show_pane(self, n: int) -> None:
+        """Show the page with a number, counted from 1."""
         if n <= len(PAGES):
             self.turn_page(n - 1)
 
@@ -83,9 +88,11 @@ class TalkView(Reader[Talk]):
     action_pane = show_pane
 
     def action_open(self) -> None:
+        """Unfold the selected item."""
         if self._body.item is not None:
             self.move("right")
 
     def action_close(self) -> None:
+        """Fold the selected item."""
         if self._body.item is not None:
             self.move("left")
