@@ -15,8 +15,8 @@ from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.controllers.view import Controller
 from workbench.ui.controllers.wiring import Controllers
 from workbench.ui.criteria.form import CriteriaScreen
-from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.editing.conflicts import ConflictScreen
+from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.history.compare_screen import CompareScreen
 from workbench.ui.history.run_screen import RunScreen
 from workbench.ui.history.screen import HistoryScreen

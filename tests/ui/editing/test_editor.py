@@ -13,8 +13,8 @@ from workbench.agents.workspace import Workspace
 from workbench.authoring.edit import Edit, change_of
 from workbench.authoring.undo import UndoJournal
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.editing.conflicts import ConflictScreen
+from workbench.ui.editing.editor import EditorScreen
 
 
 def file_of(screen: Screen, evalset: int = 0) -> Path:

@@ -16,6 +16,7 @@ from workbench.atomic import replace_content
 from workbench.authoring.case_rows import CaseRow, Form
 from workbench.authoring.saving import Saver
 from workbench.ui.editing.row_list import in_short
+from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.editing.values import (
     UnreadableError,
     as_json,
@@ -26,7 +27,6 @@ from workbench.ui.editing.values import (
     read_json_text,
     read_value,
 )
-from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.widgets.plain_input import typed
 
 

@@ -196,5 +196,7 @@ def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
         details = f"{run.run_id}: {run_labels.counts_in_words(run.counts)}"
         if run.commit:
             details += f", commit {commit_words(run.commit, run.dirty)}"
-        items.append(Item(name, run, hint=hint, help=one_line(details), kind=fit(run_labels.short_time(run.started, now), 12)))
+        items.append(
+            Item(name, run, hint=hint, help=one_line(details), kind=fit(run_labels.short_time(run.started, now), 12))
+        )
     return items
