@@ -75,7 +75,7 @@ async def test_problem_in_the_list_leads_to_its_case(open_screen: OpenScreen, ma
         assert "△" not in screen.text
         await screen.main.run_action("found")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
-        assert "found by check: 1" in screen.text
+        assert "problems found by check: 1" in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: screen.row.startswith("late_parcel"))
         assert "late_parcel △warning" in screen.text

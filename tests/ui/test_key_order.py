@@ -309,13 +309,13 @@ async def test_keys_pressed_before_an_unexpected_dialog_is_visible_do_not_answer
     answers: list[Any] = []
 
     async def ask() -> None:
-        question = PickScreen("write the edit?", searching([Item("write it now", True)]))
+        question = PickScreen("write the edit?", searching([Item("finish the edit", True)]))
         answers.append(await screen.app.push_screen_wait(question))
 
     async with screen.open() as pilot:
         screen.main.run_worker(ask(), group="read")
         send(screen, "j\r\r")
-        await screen.until(pilot, lambda: "write it now" in screen.text)
+        await screen.until(pilot, lambda: "finish the edit" in screen.text)
         assert answers == []
         await pilot.press("enter")
         await screen.until(pilot, lambda: answers == [True])

@@ -61,7 +61,9 @@ async def test_palette_resumes_an_interrupted_run(open_screen: OpenScreen, works
     async with screen.open((80, 24)) as pilot:
         await screen.until(pilot, lambda: "a run was interrupted" in screen.text)
         (offer,) = screen.app._notifications
-        assert offer.message.endswith(": 1 of 2 cases have results\nIn the palette (:) resume goes on with it")
+        assert offer.message.endswith(
+            ": 1 of 2 cases have results\nTo continue, choose “resume run” in the palette (:)."
+        )
         assert not screen.runs, "it is never begun unasked"
         await pilot.press(":", *"resume run", "enter")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.store.activity.running)

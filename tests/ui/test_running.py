@@ -210,7 +210,7 @@ async def test_quitting_during_a_run_asks_once_and_cancels_it(open_screen: OpenS
         await pilot.press("r")
         await started(screen, pilot)
         await pilot.press("q")
-        assert "8 cases still running: once more cancels them and leaves" in screen.text
+        assert "8 cases still running: press again to cancel and quit" in screen.text
         assert screen.app.return_value is None
         await pilot.press("q")
         await screen.until(pilot, lambda: screen.app.return_value == 0)
@@ -237,7 +237,7 @@ async def test_notices_are_shown_and_listed_in_the_palette(open_screen: OpenScre
         for number in range(4):
             screen.runs[0].publish(Noticed("warning", f"warning {number} [/oops]"))
         await screen.until(pilot, lambda: len(screen.session.store.notices) == 4)
-        assert "2 more notices: in the palette" in screen.text
+        assert "2 more notices: see “notices” in the palette" in screen.text
         await pilot.press(":", *"notices", "enter")
         await pilot.pause()
         assert "warning 3 [/oops]" in screen.text
@@ -306,7 +306,7 @@ async def test_options_change_only_the_next_run(open_screen: OpenScreen) -> None
         await pilot.press(*"0.3", "enter")
         assert "≥ 0.30" in screen.text
         await pilot.press("k", "space", "j", "m")
-        assert "this one has no choices" in screen.text
+        assert "this criterion has no match types" in screen.text
         await pilot.press("n", *"final_response_match", "enter")
         await screen.until(pilot, lambda: "final_response_match_v2" in screen.text)
         await pilot.press("j", "space")

@@ -56,7 +56,7 @@ async def test_defaults_of_several_folders_are_not_guessed(
     screen = open_screen(make_workspace())
     async with screen.open() as pilot:
         await pilot.press("g", "a", "o", "-", "s")
-        words = "the evalsets are in 2 folders: save for one of them at a time"
+        words = "the evalsets are in 2 folders: save for one folder at a time"
         await screen.until(pilot, lambda: words in screen.text)
         await pilot.press("a")
         assert not screen.session.draft.empty
@@ -97,7 +97,7 @@ async def test_s_saves_and_the_folder_is_read_again(open_screen: OpenScreen, mak
     screen = open_screen(workspace)
     async with screen.open() as pilot:
         await pilot.press("o", "s")
-        await screen.until(pilot, lambda: "nothing is changed" in screen.text)
+        await screen.until(pilot, lambda: "no changes" in screen.text)
         await pilot.press(*"0.55", "enter", "s")
         await screen.until(pilot, lambda: screen.reads == 2)
         assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.55,")

@@ -351,7 +351,7 @@ async def test_palette_lists_ignored_paths(open_screen: OpenScreen, make_workspa
     async with screen.open() as pilot:
         await pilot.press(":", *"ignored files", "enter")
         await pilot.pause()
-        assert "passed over: 1" in screen.text
+        assert "1 path ignored" in screen.text
         assert "a virtual environment" in screen.text
 
 

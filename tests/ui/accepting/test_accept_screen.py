@@ -68,7 +68,7 @@ def file_of(screen: Screen) -> Path:
     return screen.workspace.evalsets[0].file
 
 
-async def test_one_difference_is_chosen_seen_in_the_file_and_written(open_screen: OpenScreen) -> None:
+async def test_chosen_difference_is_previewed_and_saved(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
@@ -90,7 +90,7 @@ async def test_one_difference_is_chosen_seen_in_the_file_and_written(open_screen
         assert file_of(screen).read_bytes() == before
 
 
-async def test_all_of_it_and_none_again(open_screen: OpenScreen) -> None:
+async def test_choosing_everything_twice_chooses_nothing(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((80, 24)) as pilot:
         before = file_of(screen).read_bytes()
@@ -100,20 +100,20 @@ async def test_all_of_it_and_none_again(open_screen: OpenScreen) -> None:
         await pilot.press("a")
         await screen.until(pilot, lambda: "0 of 2" in screen.text)
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "nothing is chosen" in screen.text)
+        await screen.until(pilot, lambda: "nothing chosen" in screen.text)
         await pilot.press("j", "space", "escape")
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, AcceptScreen))
         assert file_of(screen).read_bytes() == before
 
 
-async def test_a_file_that_somebody_else_changed_is_left_alone(open_screen: OpenScreen) -> None:
+async def test_file_changed_on_disk_is_not_overwritten(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await opened(screen, pilot, actual())
         theirs = file_of(screen).read_bytes().replace(b"On its way.", b"Soon.")
         file_of(screen).write_bytes(theirs)
         await pilot.press("a", "enter")
-        await screen.until(pilot, lambda: "changed by somebody else meanwhile: esc, then A again" in screen.text)
+        await screen.until(pilot, lambda: "changed on disk meanwhile: press esc, then A" in screen.text)
         assert file_of(screen).read_bytes() == theirs
         assert isinstance(screen.app.screen, AcceptScreen)
 
@@ -121,12 +121,12 @@ async def test_a_file_that_somebody_else_changed_is_left_alone(open_screen: Open
 @pytest.mark.parametrize(
     ("turns", "words"),
     [
-        ([], "there is no transcript of this case"),
-        ([actual("On its way.")], "nothing differs"),
+        ([], "this case has no transcript"),
+        ([actual("On its way.")], "no differences"),
         ([actual(question="Another one")], "nothing to accept"),
     ],
 )
-async def test_why_nothing_can_be_accepted(open_screen: OpenScreen, turns: list[Any], words: str) -> None:
+async def test_message_says_why_nothing_can_be_accepted(open_screen: OpenScreen, turns: list[Any], words: str) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         if turns:
@@ -137,7 +137,7 @@ async def test_why_nothing_can_be_accepted(open_screen: OpenScreen, turns: list[
 
 
 @pytest.mark.parametrize("size", [(60, 20), (120, 40)])
-async def test_hostile_answers_and_arguments(
+async def test_hostile_answers_and_arguments_are_safe(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
 ) -> None:
     texts = [text[:2000] for text in HOSTILE if text.strip()]
@@ -170,7 +170,7 @@ def root_agent(message, session):
 """
 
 
-async def test_what_was_accepted_is_scored_at_once_without_the_agent(tmp_path: Path) -> None:
+async def test_accepted_case_is_scored_at_once_without_the_agent(tmp_path: Path) -> None:
     folder = tmp_path / "desk"
     folder.mkdir()
     (folder / "agent.py").write_text(AGENT, encoding="utf-8")

@@ -11,7 +11,7 @@ from workbench.ui.accepting.outcome import concerns, outcomes
 FIND = ("find_order", {"id": "A-7"})
 
 
-def test_the_scores_are_those_that_come_out() -> None:
+def test_previewed_scores_equal_the_real_ones() -> None:
     turns = [turn("Hi", (), "Hello you"), turn("Where?", [FIND], "Here it is.")]
     case = {"eval_id": "x", "conversation": turns}
     actual = [recorded("Hi", (), "Hello there"), recorded("Where?", (), "こちらです")]
@@ -26,7 +26,7 @@ def test_the_scores_are_those_that_come_out() -> None:
         assert told == {name: (before.metrics[name].score, after.metrics[name].score) for name in names}
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_unknown_scores_are_not_previewed() -> None:
     case = {"eval_id": "x", "conversation": [turn("Hi", (), "Hello you")]}
     actual = [recorded("Hi", (), "Hello there")]
     assert [one.name for one in outcomes(CRITERIA, case, case, actual)] == ["tool_trajectory_avg_score"]
@@ -34,14 +34,14 @@ def test_what_is_not_known_is_not_told() -> None:
     assert outcomes(CRITERIA, case, case, [None], []) == []
 
 
-def test_which_criterion_a_difference_is_about() -> None:
+def test_each_difference_names_the_criteria_it_concerns() -> None:
     failed = ["tool_trajectory_avg_score", "response_match_score", "final_response_match_v2"]
     assert concerns("answer", failed) == failed[1:]
     assert concerns("argument", failed) == failed[:1]
     assert concerns("text added", failed) == []
 
 
-def test_nothing_heavy_is_loaded_for_it(repository: Path) -> None:
+def test_outcome_loads_no_heavy_library(repository: Path) -> None:
     code = """
 import sys
 from workbench.model.criteria import default_config

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from workbench.ui.accepting.screen import DiffLine, file_diff
 
 
-def test_the_lines_that_differ_with_three_around_them() -> None:
+def test_diff_has_three_lines_of_context() -> None:
     before = "\r\n".join(f"    line {number}" for number in range(1, 21)).encode()
     lines = file_diff(before, before.replace(b"line 10", b"other"))
     assert lines == [
@@ -18,7 +18,7 @@ def test_the_lines_that_differ_with_three_around_them() -> None:
     ]
 
 
-def test_a_file_on_one_line_is_cut_out_around_the_change() -> None:
+def test_diff_of_a_one_line_file_shows_text_around_the_change() -> None:
     before = b'{"a": "' + b"x" * 10_000 + b'", "amount": 12, "b": "' + b"y" * 10_000 + b'"}'
     found = file_diff(before, before.replace(b"12,", b"12.5,"))
     assert [line.sign for line in found] == ["@", "-", "+"]
@@ -26,14 +26,14 @@ def test_a_file_on_one_line_is_cut_out_around_the_change() -> None:
     assert all(len(line.text) < 200 for line in found)
 
 
-def test_nothing_changed() -> None:
+def test_equal_files_have_no_diff() -> None:
     assert file_diff(b"a", b"a") == []
 
 
 @given(
     st.lists(st.sampled_from(["a", "b", "é", ""]), max_size=12), st.lists(st.sampled_from(["a", "c", "é"]), max_size=12)
 )
-def test_what_goes_and_comes_are_lines_of_the_files(old: list[str], new: list[str]) -> None:
+def test_diff_lines_are_lines_of_the_files(old: list[str], new: list[str]) -> None:
     before, after = ("\n".join(lines).encode() for lines in (old, new))
     found = file_diff(before, after)
     assert bool(found) == (before != after)

@@ -87,7 +87,7 @@ def cases_of(project: Path, name: str = "parcels.evalset.json") -> Any:
     return json.loads((project / "desk" / name).read_text("utf-8"))["eval_cases"]
 
 
-async def test_from_a_chat_to_a_passing_case(project: Path) -> None:
+async def test_conversation_becomes_a_passing_case(project: Path) -> None:
     file = project / "desk" / "parcels.evalset.json"
     before = file.read_bytes()
     async with opened(project) as (pilot, screen):
@@ -118,13 +118,13 @@ async def test_from_a_chat_to_a_passing_case(project: Path) -> None:
         await screen.until(pilot, lambda: file.read_bytes() == before)
 
 
-async def test_what_is_left_out_in_the_review_is_not_in_the_file(project: Path) -> None:
+async def test_items_dropped_in_the_review_are_not_saved(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await pilot.press("escape", "e")
         await type_in(pilot, '"customer": "Mira"')
         await pilot.press("ctrl+o")
-        await screen.until(pilot, lambda: "the session begins with" in screen.text and "python" in screen.text)
+        await screen.until(pilot, lambda: "initial state" in screen.text and "python" in screen.text)
         await ask(pilot, screen, "first", "Mira: first")
         await ask(pilot, screen, "lost", "no such order")
         assert "traceback" in screen.text
@@ -153,7 +153,7 @@ async def test_what_is_left_out_in_the_review_is_not_in_the_file(project: Path) 
 
 
 @pytest.mark.parametrize("target", ["desk", "desk/parcels.evalset.json"])
-async def test_the_agent_that_was_asked_for_is_talked_to_at_once(project: Path, target: str) -> None:
+async def test_agent_of_the_opened_folder_needs_no_question(project: Path, target: str) -> None:
     (project / "other").mkdir()
     (project / "other" / "agent.py").write_text(AGENT, encoding="utf-8")
     async with opened(project / target) as (pilot, screen):
@@ -163,7 +163,7 @@ async def test_the_agent_that_was_asked_for_is_talked_to_at_once(project: Path, 
         assert "talk to desk" in screen.text
 
 
-async def test_a_message_of_several_lines(project: Path) -> None:
+async def test_message_can_have_several_lines(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         screen.app.post_message(Paste("one\r\n\ttwo\x1b[31m\n"))
@@ -182,15 +182,15 @@ async def test_a_message_of_several_lines(project: Path) -> None:
 
 
 @pytest.mark.usefixtures("messages_stay")
-async def test_a_message_that_is_too_long_is_said_to_be_cut(project: Path) -> None:
+async def test_too_long_message_is_reported_as_cut(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         screen.app.post_message(Paste("x" * (LONGEST + 5)))
-        await screen.until(pilot, lambda: "the end of this one is missing" in screen.text)
+        await screen.until(pilot, lambda: "message cut: the maximum is" in screen.text)
         assert len(screen.app.screen.query_one(MessageBox).text) == LONGEST
 
 
-async def test_a_turn_is_stopped_and_one_that_does_not_listen_is_killed(project: Path) -> None:
+async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await ask(pilot, screen, "wait", "one moment")
@@ -200,20 +200,20 @@ async def test_a_turn_is_stopped_and_one_that_does_not_listen_is_killed(project:
         await ask(pilot, screen, "block", "block")
         await screen.until(pilot, lambda: screen.text.count("one moment") == 2)
         await pilot.press("escape", "escape")
-        await screen.until(pilot, lambda: "the agent did not stop, and was killed" in screen.text)
+        await screen.until(pilot, lambda: "the agent did not stop and was killed" in screen.text)
         assert "The conversation is over" in screen.text
         await pilot.press("escape", "r")
         await screen.until(pilot, lambda: "not kept" in screen.text)
         await pilot.press("r")
-        await screen.until(pilot, lambda: "Nothing has been said yet" in screen.text)
+        await screen.until(pilot, lambda: "Type a message below" in screen.text)
         await ask(pilot, screen, "again", "You: again")
 
 
-async def test_leaving_asks_once_where_something_would_be_lost(project: Path) -> None:
+async def test_closing_asks_once_if_a_conversation_would_be_lost(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await pilot.press("escape", "+")
-        assert "no answered turn to keep" in screen.text
+        assert "nothing to keep yet" in screen.text
         await pilot.press("escape")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         await talk(pilot, screen)
@@ -224,7 +224,7 @@ async def test_leaving_asks_once_where_something_would_be_lost(project: Path) ->
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
 
 
-async def test_a_review_that_is_left_goes_back_to_the_conversation(project: Path) -> None:
+async def test_closing_the_review_returns_to_the_conversation(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await ask(pilot, screen, "hello", "You: hello")
@@ -237,7 +237,7 @@ async def test_a_review_that_is_left_goes_back_to_the_conversation(project: Path
         assert "2 turns" in screen.text
 
 
-async def test_a_run_goes_on_beside_a_conversation(project: Path) -> None:
+async def test_run_continues_during_a_conversation(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await pilot.press("r")
         await talk(pilot, screen)
@@ -246,7 +246,7 @@ async def test_a_run_goes_on_beside_a_conversation(project: Path) -> None:
         assert screen.session.store.run.run_id
 
 
-async def test_a_file_that_cannot_be_written_leaves_the_review_as_it_is(project: Path) -> None:
+async def test_failed_write_keeps_the_review_open(project: Path) -> None:
     file = project / "desk" / "parcels.evalset.json"
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
@@ -260,11 +260,11 @@ async def test_a_file_that_cannot_be_written_leaves_the_review_as_it_is(project:
         assert file.read_bytes() == broken
 
 
-async def test_a_stored_run_is_kept(project: Path) -> None:
+async def test_case_of_a_stored_run_is_kept_as_case(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await pilot.press("j", "j", "j")
         screen.main.controllers.talk.keep_run()
-        await screen.until(pilot, lambda: "has run first" in screen.text)
+        await screen.until(pilot, lambda: "a case that has run" in screen.text)
         await pilot.press("r")
         await screen.until(pilot, lambda: "✗ FAIL" in screen.text and not screen.session.store.activity.running)
         screen.main.controllers.talk.keep_run()
@@ -277,7 +277,7 @@ async def test_a_stored_run_is_kept(project: Path) -> None:
         await screen.until(pilot, lambda: "✓ PASS" in screen.text)
 
 
-async def test_a_session_of_adks_is_kept(project: Path) -> None:
+async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
     said = [
         {"invocationId": "a", "author": "user", "content": {"role": "user", "parts": [{"text": "Hi"}]}},
         {"invocationId": "a", "author": "desk", "content": {"role": "model", "parts": [{"text": "You: Hi"}]}},
@@ -286,10 +286,10 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
     (project / "none.json").write_text('{"appName": "desk", "userId": "u"}', "utf-8")
     async with opened(project) as (pilot, screen):
         screen.main.controllers.talk.keep_session()
-        await screen.until(pilot, lambda: "a session that ADK saved" in screen.text)
+        await screen.until(pilot, lambda: "a session saved by ADK" in screen.text)
         await type_in(pilot, "nowhere.json")
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "there is no file nowhere.json" in screen.text)
+        await screen.until(pilot, lambda: "file not found: nowhere.json" in screen.text)
         await pilot.press("ctrl+u")
         await type_in(pilot, "none.json")
         await pilot.press("enter")
@@ -308,7 +308,7 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
         assert cases_of(project)[1]["eval_id"] == "monday"
 
 
-def test_opening_the_workbench_imports_nothing_of_this() -> None:
+def test_opening_the_workbench_does_not_import_the_chat() -> None:
     code = (
         "import sys, workbench.ui.workbench_app; "
         "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.engine.chat.chat'))])"

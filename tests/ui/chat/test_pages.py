@@ -77,7 +77,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
     assert "\n" not in "".join(piece for piece, _ in pieces)
 
 
-def test_what_is_going_on() -> None:
+def test_header_shows_the_state_of_the_conversation() -> None:
     talk = Conversation("desk", {})
     doing = [talk.doing]
     talk.waiting.append(content("hello"))
@@ -97,7 +97,7 @@ def test_what_is_going_on() -> None:
     assert len(talk.finished) == 1
 
 
-def test_what_has_no_answer_is_not_kept_and_said() -> None:
+def test_turn_without_an_answer_is_left_out_with_a_note() -> None:
     talk = Conversation("desk", {"a": 1})
     talk.take(TurnStarted(REF, 0, content("lost")))
     talk.take(TurnFailed(0, CaseError("agent_raised", "KeyError: no such order")))
@@ -111,7 +111,7 @@ def test_what_has_no_answer_is_not_kept_and_said() -> None:
     assert "no such order" in note
 
 
-def test_a_state_that_cannot_be_shown_says_why() -> None:
+def test_unreadable_state_says_why() -> None:
     talk = Conversation("desk", {})
     talk.take(StateTold(None, "too much"))
     assert "too much" in shown(talk)
@@ -125,7 +125,7 @@ def test_a_state_is_an_object(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column"), [("[]", 1, 1), ('{"a": }', 1, 7), ('{\n"a" 1}', 2, 5), ('{"a": NaN}', 1, 1)]
 )
-def test_what_is_none_is_refused_at_its_place(text: str, line: int, column: int) -> None:
+def test_invalid_state_is_refused_at_its_place(text: str, line: int, column: int) -> None:
     with pytest.raises(UnreadableError) as refused:
         read_object(text)
     assert (refused.value.line, refused.value.column) == (line, column)
@@ -136,12 +136,12 @@ def test_a_state_nested_too_deeply_is_refused() -> None:
         read_object('{"a":' * 100_000)
 
 
-def test_a_test_file_is_known_by_its_name(tmp_path: Any) -> None:
+def test_test_file_is_recognised_by_its_name(tmp_path: Any) -> None:
     assert Destination(tmp_path / "a.test.json", "a").one_session
     assert not Destination(tmp_path / "a.evalset.json", "a").one_session
 
 
-def test_a_text_grows_until_its_step_is_there() -> None:
+def test_streamed_text_is_replaced_by_its_step() -> None:
     talk = Conversation("desk", {})
     talk.take(TurnStarted(REF, 0, content("Where?")))
     for passages in ((("hm", True),), (("hm", True), ("It left", False))):
@@ -160,7 +160,7 @@ def test_a_text_grows_until_its_step_is_there() -> None:
     assert "hm" not in shown(talk)
 
 
-def test_what_was_said_of_a_turn_that_failed_stays() -> None:
+def test_text_of_a_failed_turn_stays() -> None:
     talk = Conversation("desk", {})
     talk.take(TurnStarted(REF, 0, content("Where?")))
     talk.take(Streamed("desk", (("It left", False),)))
@@ -173,7 +173,7 @@ def test_what_was_said_of_a_turn_that_failed_stays() -> None:
     assert "It is there." in shown(talk)
 
 
-def test_what_cannot_be_kept_of_a_run_is_said() -> None:
+def test_notes_name_what_a_run_cannot_provide() -> None:
     turn = {"user_content": content("Where?"), "final_response": content("There.")}
     case = EvalCase("a", (), None, {"app_name": "desk", "user_id": "u", "state": {"tier": "gold"}}, (), None, {})
     record = CaseRecord(PlannedCase(REF, None, ""), expected=(turn,))
@@ -181,15 +181,15 @@ def test_what_cannot_be_kept_of_a_run_is_said() -> None:
     kept = captured_from_record(record, case, "desk")
     assert kept.state == {"tier": "gold"}
     assert kept.notes == (
-        "1 turn has no answer, and will not be in the case",
-        "the case was changed since: the initial state is the one that it has now",
+        "1 turn without an answer left out",
+        "the case has changed since: this is its current initial state",
     )
     record.turns.pop()
     assert captured_from_record(record, replace(case, turns=(turn,)), "desk").notes == ()
-    assert "not in its file any more" in captured_from_record(record, None, "desk").notes[0]
+    assert "no longer in its file" in captured_from_record(record, None, "desk").notes[0]
 
 
-def test_turns_that_are_over_are_laid_out_once_for_each_width() -> None:
+def test_finished_turns_are_laid_out_once_per_width() -> None:
     talk = Conversation("desk", {})
     turn = {"user_content": content("Where?"), "final_response": content("There. " * 40)}
     for number in range(3):
@@ -209,7 +209,7 @@ def test_turns_that_are_over_are_laid_out_once_for_each_width() -> None:
     assert [document.lines[document.places[f"user/{number}"].start][-1].text for number in range(3)] == ["Where?"] * 3
 
 
-async def test_one_key_leads_from_a_message_to_its_row_of_the_trace_and_back(repository: Path) -> None:
+async def test_one_key_goes_from_a_message_to_its_trace_row_and_back(repository: Path) -> None:
     app = DetailApp(repository / "themes")
     acted = [{"author": "desk", "content": content(f"said {number}")} for number in range(4)]
     talk = Conversation("desk", {})

@@ -24,17 +24,17 @@ def found_in(view: FakeView) -> Findings:
     return Findings({(0, 1): (fault,)}, ((fault, (0, 1)),))
 
 
-async def test_found_goes_to_the_case_that_was_picked(view: FakeView, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_picking_a_problem_goes_to_its_case(view: FakeView, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "check", lambda workspace: found_in(view))
     view.answers = [(0, 1)]
     Checks(view, nothing_imported).found()
     await view.settled()
-    assert view.asked == ["found by check: 1"]
+    assert view.asked == ["problems found by check: 1"]
     assert view.rows.cursor == view.rows.row_of(0, 1)
     assert view.session.verdicts.check_results == {(0, 1): "error"}
 
 
-async def test_a_folder_is_checked_after_each_reading_and_only_if_wanted(
+async def test_folder_is_checked_after_each_read_if_checks_are_on(
     view: FakeView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "check", lambda workspace: found_in(view))
@@ -50,9 +50,7 @@ async def test_a_folder_is_checked_after_each_reading_and_only_if_wanted(
     assert view.session.findings.every
 
 
-async def test_findings_of_a_folder_that_was_read_again_are_dropped(
-    view: FakeView, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_findings_of_an_outdated_folder_are_dropped(view: FakeView, monkeypatch: pytest.MonkeyPatch) -> None:
     def read_meanwhile(workspace: Any) -> Findings:
         found = found_in(view)
         view.session.workspace = None
@@ -64,7 +62,7 @@ async def test_findings_of_a_folder_that_was_read_again_are_dropped(
     assert (view.asked, view.session.findings.every) == ([], ())
 
 
-def test_each_import_is_told_when_it_ends(view: FakeView) -> None:
+def test_each_trial_import_is_reported_when_it_ends(view: FakeView) -> None:
     assert view.session.workspace is not None
     agent = view.session.workspace.agents[0]
 

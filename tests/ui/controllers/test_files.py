@@ -27,7 +27,7 @@ def with_text(draft: CaseDraft, text: str) -> Any:
     return value
 
 
-async def test_a_saved_draft_is_on_the_disk_and_shown(bench: Bench) -> None:
+async def test_saved_draft_is_on_disk_and_shown(bench: Bench) -> None:
     draft = draft_of(bench)
     after = await bench.files.save(draft, with_text(draft, "Where is it?"), "late_parcel: user")
     assert after is not None
@@ -44,16 +44,16 @@ async def test_what_adk_rejects_is_not_written(bench: Bench) -> None:
     assert draft.file.read_bytes() == before
 
 
-async def test_a_file_that_somebody_deleted_is_written_only_if_the_user_says_so(bench: Bench) -> None:
+async def test_deleted_file_is_written_only_if_the_user_confirms(bench: Bench) -> None:
     draft = draft_of(bench)
     draft.file.unlink()
     bench.view.answers = [None]
-    with pytest.raises(NotSavedError, match="nothing was written"):
+    with pytest.raises(NotSavedError, match="not saved: your edit is still here"):
         await bench.files.save(draft, with_text(draft, "mine"), "late_parcel")
     assert not draft.file.exists()
 
 
-async def test_undo_and_redo_take_one_edit_each_however_fast_they_come(bench: Bench) -> None:
+async def test_fast_undo_and_redo_handle_one_edit_each(bench: Bench) -> None:
     file = bench.session.entry(0).file
     for number in (1, 2):
         await bench.files.put(f"edit {number}", {file: (file.read_bytes(), file.read_bytes() + b" ")})
@@ -65,10 +65,10 @@ async def test_undo_and_redo_take_one_edit_each_however_fast_they_come(bench: Be
     bench.files.redo()
     await bench.view.settled()
     assert len(file.read_bytes()) == length - 1
-    assert bench.view.said[-1].startswith("made again: edit 1")
+    assert bench.view.said[-1].startswith("redone: edit 1")
 
 
-async def test_deleted_cases_come_back_and_the_cursor_stays_near(bench: Bench) -> None:
+async def test_undo_restores_deleted_cases_and_cursor_stays_near(bench: Bench) -> None:
     cases = Cases(bench.view, bench.files, Edit(bench.view, bench.files))
     file = bench.session.entry(0).file
     bench.put_cursor(0, 1)
@@ -91,17 +91,17 @@ async def test_several_cases_are_deleted_only_after_a_question(bench: Bench) -> 
     assert len(ids(bench.session.entry(0).file)) == 4
 
 
-async def test_a_case_gets_another_id_and_the_cursor_goes_with_it(bench: Bench) -> None:
+async def test_cursor_follows_a_renamed_case(bench: Bench) -> None:
     cases = Cases(bench.view, bench.files, Edit(bench.view, bench.files))
     bench.put_cursor(0, 1)
     bench.view.answers = ["very_late"]
     cases.rename()
     await bench.view.settled()
     assert ids(bench.session.entry(0).file)[1] == "very_late"
-    assert bench.view.said[-1] == "done: rename late_parcel to very_late; u takes it back"
+    assert bench.view.said[-1] == "done: rename late_parcel to very_late (u undoes)"
 
 
-async def test_a_text_from_the_users_editor_is_saved_or_asked_about_again(bench: Bench) -> None:
+async def test_text_from_the_external_editor_is_saved_or_offered_again(bench: Bench) -> None:
     edit = Edit(bench.view, bench.files)
     bench.put_cursor(0, 1)
     good = json.dumps(with_text(draft_of(bench), "from outside"))

@@ -11,15 +11,15 @@ from workbench.agents.owners import read_owners
 from workbench.agents.workspace import Workspace
 
 
-async def test_those_who_depend_on_the_folder_learn_of_each_reading(bench: Bench) -> None:
+async def test_dependent_controllers_are_notified_of_each_read(bench: Bench) -> None:
     told: list[str] = []
     bench.folder.when_loaded.append(lambda: told.append("read"))
     bench.folder.reload()
     await bench.view.settled()
-    assert (told, bench.view.said) == (["read"], ["read again"])
+    assert (told, bench.view.said) == (["read"], ["folder reloaded"])
 
 
-async def test_a_folder_that_cannot_be_read_keeps_what_was_shown(bench: Bench) -> None:
+async def test_unreadable_folder_keeps_the_shown_cases(bench: Bench) -> None:
     def gone(arrived: Any = None) -> Workspace:
         raise FileNotFoundError("the folder is gone")
 
@@ -37,14 +37,14 @@ def loose(make_workspace: MakeWorkspace) -> Bench:
     return Bench(FakeView(make_workspace({"desk": {"one": ["a"]}, "": {"two": ["b"]}})))
 
 
-async def test_a_run_asks_once_for_the_agent_of_an_evalset(loose: Bench) -> None:
+async def test_run_asks_once_for_the_agent_of_an_evalset(loose: Bench) -> None:
     loose.view.answers = [None]
     for _ in range(2):
         await loose.folder.give_agents([(1, 0)])
     assert len(loose.view.asked) == 1
 
 
-async def test_a_chosen_agent_is_kept_and_told(loose: Bench) -> None:
+async def test_chosen_agent_is_saved_and_reported(loose: Bench) -> None:
     told: list[str] = []
     loose.folder.when_owned.append(lambda: told.append("owners"))
     loose.view.answers = [loose.workspace.agents[0]]
@@ -55,7 +55,7 @@ async def test_a_chosen_agent_is_kept_and_told(loose: Bench) -> None:
     assert read_owners(loose.session.state_dir)
 
 
-async def test_an_ignored_evalset_can_be_opened_beside_the_others(bench: Bench) -> None:
+async def test_ignored_evalset_can_be_opened(bench: Bench) -> None:
     from workbench.agents.discovery import Ignored
 
     file = bench.workspace.root / "copy.json"
@@ -64,5 +64,5 @@ async def test_an_ignored_evalset_can_be_opened_beside_the_others(bench: Bench) 
     bench.view.answers = [file]
     bench.folder.ignored()
     await bench.view.settled()
-    assert bench.view.asked == ["passed over: 1"]
+    assert bench.view.asked == ["1 path ignored"]
     assert bench.session.extra_evalsets == {file}

@@ -17,7 +17,7 @@ def timers(bench: Bench) -> list[Timer]:
     return [timer for timer in bench.view.timers if timer.seconds == 0.4]
 
 
-def test_a_slow_line_gets_news_together(bench: Bench) -> None:
+def test_slow_terminal_gets_events_in_batches(bench: Bench) -> None:
     bench.news.pace = Slow()
     bench.thread.news = [Noticed("info", "one"), Noticed("info", "two")]
     bench.news.came()
@@ -28,7 +28,7 @@ def test_a_slow_line_gets_news_together(bench: Bench) -> None:
     assert [notice.message for notice in bench.session.store.notices] == ["one", "two"]
 
 
-def test_a_verdict_does_not_wait_for_the_line(bench: Bench) -> None:
+def test_verdict_is_shown_even_on_a_slow_terminal(bench: Bench) -> None:
     bench.news.pace = Slow()
     (ref,) = bench.started(("refunds", "on_time"))
     bench.news.came()
@@ -39,7 +39,7 @@ def test_a_verdict_does_not_wait_for_the_line(bench: Bench) -> None:
     assert bench.session.store.records[ref].state == "passed"
 
 
-def test_a_run_that_ends_without_a_word_was_interrupted(bench: Bench) -> None:
+def test_run_without_a_final_event_counts_as_interrupted(bench: Bench) -> None:
     (ref,) = bench.started(("refunds", "on_time"))
     bench.tell(Ended(1))
     assert bench.session.store.run.interrupted
@@ -47,7 +47,7 @@ def test_a_run_that_ends_without_a_word_was_interrupted(bench: Bench) -> None:
     assert not bench.session.store.activity.busy
 
 
-def test_seconds_are_shown_only_while_a_run_is_going_on(bench: Bench) -> None:
+def test_seconds_tick_only_during_a_run(bench: Bench) -> None:
     bench.started(("refunds", "on_time"))
     ticker = bench.news.ticker
     assert isinstance(ticker, Timer)
@@ -56,13 +56,13 @@ def test_seconds_are_shown_only_while_a_run_is_going_on(bench: Bench) -> None:
     assert bench.news.ticker is None
 
 
-def test_of_many_notices_the_first_are_shown_and_the_rest_is_counted(bench: Bench) -> None:
+def test_first_notices_are_shown_and_the_rest_is_counted(bench: Bench) -> None:
     bench.tell(*(Noticed("warning", f"number {number}") for number in range(5)), Noticed("info", "quiet"))
     assert bench.view.notices == ["number 0", "number 1"]
-    assert bench.view.said == ["3 more notices: in the palette"]
+    assert bench.view.said == ["3 more notices: see “notices” in the palette"]
 
 
-def test_those_who_wait_for_news_learn_whether_a_run_ended(bench: Bench) -> None:
+def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:
     told: list[bool] = []
     bench.news.when_taken.append(told.append)
     bench.started(("refunds", "on_time"))

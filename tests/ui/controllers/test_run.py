@@ -13,7 +13,7 @@ def finish(bench: Bench, number: int) -> None:
     bench.tell(RunFinished(1.0, interrupted=False), Ended(number))
 
 
-async def test_r_hands_the_cases_under_the_cursor_to_the_engine(bench: Bench) -> None:
+async def test_r_runs_the_cases_under_the_cursor(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     bench.run.run()
     assert phase(bench) == "preparing"
@@ -26,7 +26,7 @@ async def test_r_hands_the_cases_under_the_cursor_to_the_engine(bench: Bench) ->
     assert not bench.session.store.activity.busy
 
 
-async def test_marked_cases_run_in_place_of_the_one_under_the_cursor(bench: Bench) -> None:
+async def test_marked_cases_run_instead_of_the_current_one(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     bench.view.rows.marks.add([(1, 0), (0, 3)])
     bench.run.run()
@@ -34,17 +34,17 @@ async def test_marked_cases_run_in_place_of_the_one_under_the_cursor(bench: Benc
     assert bench.thread.built == [("run", [(0, 3), (1, 0)], 1)]
 
 
-async def test_a_second_run_has_to_wait_for_the_first(bench: Bench) -> None:
+async def test_second_run_is_refused_while_the_first_is_active(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     for key in (bench.run.run, bench.run.score, bench.run.resume):
         bench.run.run()
         key()
-        assert bench.view.said[-1] == "a run is going on: cancel it, or wait for its end"
+        assert bench.view.said[-1] == "a run is active: cancel it with x, or wait until it ends"
     await bench.view.settled()
     assert len(bench.thread.built) == 1
 
 
-async def test_the_end_of_a_run_does_not_end_the_one_asked_for_since(bench: Bench) -> None:
+async def test_end_of_a_run_keeps_the_next_request(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     bench.run.run()
     await bench.view.settled()
@@ -60,7 +60,7 @@ async def test_the_end_of_a_run_does_not_end_the_one_asked_for_since(bench: Benc
     assert phase(bench) == "running"
 
 
-async def test_a_refused_run_is_over_and_says_why(bench: Bench) -> None:
+async def test_refused_run_ends_with_a_reason(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     bench.run.run()
     await bench.view.settled()
@@ -69,7 +69,7 @@ async def test_a_refused_run_is_over_and_says_why(bench: Bench) -> None:
     assert not bench.session.store.activity.busy
 
 
-async def test_score_and_its_like_differ_in_what_is_asked_again(bench: Bench) -> None:
+async def test_score_actions_differ_in_their_use_of_caches(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     for number, key in enumerate((bench.run.score, bench.run.score_afresh), 1):
         key()
@@ -86,7 +86,7 @@ async def test_score_and_its_like_differ_in_what_is_asked_again(bench: Bench) ->
     ]
 
 
-def test_f_says_why_there_is_nothing_to_run_again(bench: Bench) -> None:
+def test_f_says_why_there_is_nothing_to_rerun(bench: Bench) -> None:
     bench.run.rerun()
     assert bench.view.said == ["nothing has run yet"]
     bench.session.loading = "results"
@@ -94,7 +94,7 @@ def test_f_says_why_there_is_nothing_to_run_again(bench: Bench) -> None:
     assert bench.view.said[-1] == "results are still loading"
 
 
-async def test_x_cancels_and_then_kills_and_a_new_run_begins_anew(bench: Bench) -> None:
+async def test_x_cancels_then_kills_and_a_new_run_starts_over(bench: Bench) -> None:
     bench.put_cursor(0, 1)
     bench.run.cancel()
     assert bench.view.said == ["nothing is running here"]
@@ -110,7 +110,7 @@ async def test_x_cancels_and_then_kills_and_a_new_run_begins_anew(bench: Bench) 
         finish(bench, number)
 
 
-async def test_resuming_needs_a_folder_and_no_other_run(bench: Bench) -> None:
+async def test_resume_needs_a_folder_and_no_active_run(bench: Bench) -> None:
     bench.run.resume()
     assert bench.thread.built == ["resume"]
     assert phase(bench) == "starting"
@@ -120,7 +120,7 @@ async def test_resuming_needs_a_folder_and_no_other_run(bench: Bench) -> None:
     assert bench.view.said == ["still reading"]
 
 
-async def test_changed_criteria_are_used_up_by_the_run_that_has_them(bench: Bench) -> None:
+async def test_changed_criteria_apply_to_one_run_only(bench: Bench) -> None:
     config = bench.session.entry(0).criteria.config
     draft = bench.session.draft
     draft.change(config.path, {"criteria": {"safety_v1": 0.8}}, {"criteria": {"safety_v1": 0.5}})

@@ -66,7 +66,7 @@ class Opened:
 async def opened(kept: PutBack, monkeypatch: pytest.MonkeyPatch) -> Opened:
     project = await asyncio.to_thread(kept.project)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    monkeypatch.setattr(staleness, "_REST", 0.0)
+    monkeypatch.setattr(staleness, "_PAUSE_FACTOR", 0.0)
     return await Opened(project).open()
 
 
@@ -76,7 +76,7 @@ def prepared(kept: PutBack) -> None:
     kept.project()
 
 
-async def test_save_while_nobody_watches_is_marked_at_the_next_look(opened: Opened) -> None:
+async def test_save_without_a_watch_is_marked_at_the_next_poll(opened: Opened) -> None:
     assert opened.marks == {}
     opened.project.write("echo/prompt.txt", "He said ")
     await opened.look()
@@ -94,7 +94,7 @@ async def test_save_of_the_evalset_marks_only_the_cases_that_changed(opened: Ope
     assert list(opened.marks) == ["bad"]
 
 
-async def test_new_module_and_new_config_are_seen(opened: Opened) -> None:
+async def test_new_module_and_new_config_make_verdicts_stale(opened: Opened) -> None:
     opened.project.write("echo/more.py", "X = 1\n")
     await opened.look()
     assert opened.marks == {"good": ["echo/more.py"], "bad": ["echo/more.py"]}
@@ -104,7 +104,7 @@ async def test_new_module_and_new_config_are_seen(opened: Opened) -> None:
     assert opened.marks == {name: ["tool_trajectory_avg_score"] for name in ("good", "bad")}
 
 
-async def test_environment_that_appears_is_seen_and_packages_are_looked_at(opened: Opened) -> None:
+async def test_new_environment_and_changed_packages_make_verdicts_stale(opened: Opened) -> None:
     assert opened.staleness._last is not None
     assert set(package_folders(Path(sys.executable))) <= set(opened.staleness._last.files)
     venv = opened.project.root / ".venv"
@@ -124,7 +124,7 @@ async def test_unreadable_evalset_keeps_its_marks(opened: Opened) -> None:
     assert list(opened.marks) == ["good", "bad"]
 
 
-async def test_nothing_is_read_as_long_as_no_file_changes(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unchanged_files_are_not_read_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: object) -> None:
         raise AssertionError("nothing has changed")
 
@@ -133,7 +133,7 @@ async def test_nothing_is_read_as_long_as_no_file_changes(opened: Opened, monkey
     assert opened.view.notices == []
 
 
-async def test_case_that_runs_has_no_mark_and_its_old_verdict_has_it_again(opened: Opened) -> None:
+async def test_running_case_has_no_mark_until_its_old_verdict_returns(opened: Opened) -> None:
     opened.project.write("echo/prompt.txt", "He said ")
     await opened.look()
     good, bad = (CaseRef("echo", "echo/talk.evalset.json", "talk", name) for name in ("good", "bad"))
@@ -149,20 +149,20 @@ async def test_case_that_runs_has_no_mark_and_its_old_verdict_has_it_again(opene
     assert bad in store.records
 
 
-async def test_comparison_that_fails_is_told_and_ends_nothing(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_comparison_is_reported_and_ends_nothing(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: object) -> None:
         raise LookupError("x\x1b[31m")
 
     monkeypatch.setattr(opened.staleness, "_read", read)
     await opened.staleness.compared()
     (notice,) = opened.view.notices
-    assert notice.startswith("stale verdicts cannot be found: LookupError(")
+    assert notice.startswith("finding stale verdicts failed: LookupError(")
     assert "\x1b" not in notice
     monkeypatch.undo()
     await opened.staleness.compared()
 
 
-def test_files_that_count_are_told_by_their_time_size_and_number(tmp_path: Path) -> None:
+def test_signature_covers_time_size_and_number_of_files(tmp_path: Path) -> None:
     file = tmp_path / "a"
     before = signature_of([file])
     file.write_text("1")

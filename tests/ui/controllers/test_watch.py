@@ -49,14 +49,14 @@ def finish(bench: Bench, number: int, status: CaseStatus, run_id: str) -> None:
     bench.tell(CaseFinished(ref, status, None, 0.1), RunFinished(1.0, interrupted=False), Ended(number))
 
 
-def test_a_watch_asked_for_before_there_is_a_folder_begins_later(bench: Bench) -> None:
+def test_watch_requested_before_the_folder_is_read_starts_later(bench: Bench) -> None:
     bench.session.workspace = None
     bench.watch.watch()
     assert bench.watch.arm_when_read
-    assert bench.view.said == ["the watch begins when the folder is read"]
+    assert bench.view.said == ["the watch starts once the folder is read"]
 
 
-async def test_a_save_starts_its_job_and_the_store_knows_that_the_watch_did(bench: Bench) -> None:
+async def test_save_starts_a_job_of_the_watch(bench: Bench) -> None:
     watch = arm(bench)
     watch.run_ended()
     activity = bench.session.store.activity
@@ -71,7 +71,7 @@ async def test_a_save_starts_its_job_and_the_store_knows_that_the_watch_did(benc
     await bench.view.settled()
 
 
-async def test_a_run_of_the_user_is_none_of_the_watch(bench: Bench) -> None:
+async def test_run_of_the_user_is_not_a_watch_job(bench: Bench) -> None:
     watch = arm(bench)
     bench.session.store.request_run()
     watch.run_ended()
@@ -80,7 +80,7 @@ async def test_a_run_of_the_user_is_none_of_the_watch(bench: Bench) -> None:
     assert bench.session.store.activity.watch_job == ""
 
 
-def test_w_once_more_ends_the_watch(bench: Bench) -> None:
+def test_second_w_turns_the_watch_off(bench: Bench) -> None:
     arm(bench)
     bench.watch.watch()
     assert bench.session.watching is None
@@ -91,7 +91,7 @@ def test_w_once_more_ends_the_watch(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("times", range(1, 6))
-async def test_each_w_counts_while_the_watch_is_being_armed(bench: Bench, times: int) -> None:
+async def test_each_w_toggles_the_watch_while_it_is_prepared(bench: Bench, times: int) -> None:
     watch = arm(bench)
     bench.watch.disarm()
     watch.ended = False
@@ -102,7 +102,7 @@ async def test_each_w_counts_while_the_watch_is_being_armed(bench: Bench, times:
     assert (bench.session.watching is watch.watching) == bool(times % 2)
 
 
-def test_w_twice_before_there_is_a_folder_begins_no_watch(bench: Bench) -> None:
+def test_pressing_w_twice_before_the_folder_is_read_starts_no_watch(bench: Bench) -> None:
     bench.session.workspace = None
     bench.watch.watch()
     bench.watch.watch()
@@ -110,7 +110,7 @@ def test_w_twice_before_there_is_a_folder_begins_no_watch(bench: Bench) -> None:
     assert bench.view.said[-1] == "the watch is off"
 
 
-async def test_changed_verdicts_are_walked_in_a_circle_with_their_pane(bench: Bench) -> None:
+async def test_stepping_through_changed_verdicts_wraps_around_and_opens_their_pane(bench: Bench) -> None:
     bench.watch.next_changed()
     assert bench.view.said == ["nothing has run yet"]
     finish(bench, 1, "passed", "run-1")
@@ -123,7 +123,7 @@ async def test_changed_verdicts_are_walked_in_a_circle_with_their_pane(bench: Be
     assert change.before.state == "passed"
 
 
-def test_without_an_earlier_verdict_nothing_has_changed(bench: Bench) -> None:
+def test_first_verdict_is_not_a_change(bench: Bench) -> None:
     finish(bench, 1, "passed", "run-1")
     assert bench.watch.change_of(bench.session.verdicts.record(0, 1)) is None
     bench.watch.previous_changed()

@@ -52,21 +52,19 @@ def controllers(view: FakeView) -> Controllers:
 
 
 @pytest.mark.parametrize("action", ROWS, ids=lambda action: action.id)
-def test_each_row_of_the_table_names_a_method_of_its_controller(controllers: Controllers, action: Any) -> None:
+def test_each_action_names_a_method_of_its_controller(controllers: Controllers, action: Any) -> None:
     owner = Navigation if action.by == "navigation" else getattr(controllers, action.by)
     assert callable(getattr(owner, action.method))
     assert owner is Navigation or isinstance(owner, Controller)
 
 
 @pytest.mark.parametrize("action", [action for action in ACTIONS if action.where != "main"], ids=lambda row: row.id)
-def test_rows_of_other_places_are_methods_of_their_screens(action: Any) -> None:
+def test_actions_of_other_screens_are_methods_of_these_screens(action: Any) -> None:
     assert not action.by
     assert callable(getattr(SCREENS[action.where], f"action_{action.method}"))
 
 
-async def test_opening_reads_the_folder_and_what_earlier_sessions_left(
-    controllers: Controllers, view: FakeView
-) -> None:
+async def test_opening_reads_the_folder_and_past_results(controllers: Controllers, view: FakeView) -> None:
     view.session.workspace = None
     await controllers.open(watch=False)
     assert view.session.workspace is not None
@@ -75,9 +73,7 @@ async def test_opening_reads_the_folder_and_what_earlier_sessions_left(
     assert controllers.thread.started == 0, "opening runs nothing"
 
 
-async def test_a_folder_that_cannot_be_read_is_said_and_nothing_else_is_tried(
-    controllers: Controllers, view: FakeView
-) -> None:
+async def test_unreadable_folder_is_reported_and_opening_stops(controllers: Controllers, view: FakeView) -> None:
     def gone(arrived: Any = None) -> Any:
         raise FileNotFoundError("gone")
 
@@ -87,23 +83,23 @@ async def test_a_folder_that_cannot_be_read_is_said_and_nothing_else_is_tried(
     assert view.session.watching is None
 
 
-async def test_leaving_during_a_run_asks_once(controllers: Controllers, view: FakeView) -> None:
+async def test_quitting_during_a_run_asks_once(controllers: Controllers, view: FakeView) -> None:
     view.session.store.request_run()
     controllers.general.quit()
     assert "left" not in view.shown
-    assert view.said == ["0 cases still running: once more cancels them and leaves"]
+    assert view.said == ["0 cases still running: press again to cancel and quit"]
     controllers.general.quit()
     await view.settled()
     assert view.shown[-1] == "left"
 
 
-async def test_leaving_without_a_run_asks_nothing(controllers: Controllers, view: FakeView) -> None:
+async def test_quitting_without_a_run_asks_nothing(controllers: Controllers, view: FakeView) -> None:
     controllers.general.quit()
     await view.settled()
     assert view.shown[-1] == "left"
 
 
-def test_a_case_of_an_earlier_run_is_found_among_those_of_now(controllers: Controllers, view: FakeView) -> None:
+def test_case_of_a_stored_run_is_found_in_the_tree(controllers: Controllers, view: FakeView) -> None:
     from workbench.events import CaseRef
 
     ref = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "late_parcel")
@@ -114,17 +110,17 @@ def test_a_case_of_an_earlier_run_is_found_among_those_of_now(controllers: Contr
     assert not controllers.history._go_from_history(gone)
 
 
-async def test_triage_is_about_verdicts(controllers: Controllers, view: FakeView) -> None:
+async def test_triage_needs_a_verdict(controllers: Controllers, view: FakeView) -> None:
     controllers.triage.triage()
-    assert view.said == ["put the cursor on a case, or mark some with space, first"]
+    assert view.said == ["put the cursor on a case first, or mark cases with space"]
     view.go_to(0, 1)
     controllers.triage.triage()
     await view.settled()
-    assert view.said[-1] == "triage is about a verdict: run it first"
+    assert view.said[-1] == "triage needs a verdict: run the case first"
     view.rows.marks.add([(0, 0), (0, 1)])
     controllers.triage.triage()
     await view.settled()
-    assert view.said[-1] == "triage is about verdicts: none of the marked cases has one"
+    assert view.said[-1] == "triage needs verdicts: no marked case has one"
 
 
 def test_ids_and_paths_are_copied_from_the_row_under_the_cursor(controllers: Controllers, view: FakeView) -> None:

@@ -60,7 +60,7 @@ async def test_a_threshold_is_saved_as_one_line(open_screen: OpenScreen, make_wo
     screen = open_screen(workspace)
     async with screen.open() as pilot:
         shown = await form(screen, pilot)
-        assert "test_config.json, in the root, above the evalset; holds for 3 evalsets" in screen.text
+        assert "test_config.json, in the root, above the evalset, for 3 evalsets" in screen.text
         go(shown, "threshold", "response_match_score")
         await pilot.press("+", "-", "-", "]", "s")
         await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
@@ -70,7 +70,7 @@ async def test_a_threshold_is_saved_as_one_line(open_screen: OpenScreen, make_wo
         await screen.until(pilot, lambda: file.read_text(encoding="utf-8") == TEXT)
 
 
-async def test_typing_a_threshold_tells_what_flips(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_typing_a_threshold_previews_the_flips(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     feed = Feed(screen.session.store, workspace)
@@ -83,13 +83,13 @@ async def test_typing_a_threshold_tells_what_flips(open_screen: OpenScreen, make
         go(shown, "threshold", "response_match_score")
         await pilot.press("0", ".", "4")
         await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
-        assert "last run: 2 of 2 cases would pass (passed then: 1)" in screen.text
+        assert "last run: 2 of 2 cases would pass (before: 1)" in screen.text
         await pilot.press("escape")
-        await screen.until(pilot, lambda: "none would flip" in screen.text)
+        await screen.until(pilot, lambda: "no verdict would change" in screen.text)
         await pilot.press("0", ".", "4")
         await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
         await pilot.press("enter", "u")
-        await screen.until(pilot, lambda: "none would flip" in screen.text)
+        await screen.until(pilot, lambda: "no verdict would change" in screen.text)
         assert shown.content == shown.draft.content
         await pilot.press("9", ",", "enter")
         await screen.until(pilot, lambda: "is not a number" in screen.text)
@@ -98,7 +98,9 @@ async def test_typing_a_threshold_tells_what_flips(open_screen: OpenScreen, make
     assert file.read_text(encoding="utf-8") == TEXT
 
 
-async def test_choices_judges_and_json(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_choices_judges_and_json_values_can_be_edited(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     rubric = "rubric_based_final_response_quality_v1"
@@ -126,7 +128,7 @@ async def test_choices_judges_and_json(open_screen: OpenScreen, make_workspace: 
     }
 
 
-async def test_rubrics_are_added_moved_and_taken_out(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_rubrics_are_added_moved_and_deleted(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open((80, 24)) as pilot:
@@ -143,7 +145,9 @@ async def test_rubrics_are_added_moved_and_taken_out(open_screen: OpenScreen, ma
     assert [rubric["rubric_content"]["text_property"] for rubric in rubrics] == ["Polite.", "New."]
 
 
-async def test_what_would_stop_a_run_stays_in_the_form(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_config_that_would_stop_a_run_stays_in_the_form(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     rubric = "rubric_based_final_response_quality_v1"
@@ -161,13 +165,13 @@ async def test_what_would_stop_a_run_stays_in_the_form(open_screen: OpenScreen, 
         assert file.read_text(encoding="utf-8") == TEXT
         assert shown.content["criteria"][rubric]["rubrics"][0]["rubric_id"] == "second"
         await pilot.press("escape")
-        assert "not saved: s saves it, esc once more drops it" in screen.text
+        assert "not saved: s saves, esc again discards the changes" in screen.text
         await pilot.press("escape")
         assert screen.app.screen is screen.main
 
 
 @pytest.mark.parametrize(("pick", "expected"), [("both", (0.9, 0.75)), ("mine", (1.0, 0.75)), ("theirs", (0.9, 0.8))])
-async def test_a_file_that_somebody_else_changed(
+async def test_config_changed_on_disk_offers_three_versions(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, pick: str, expected: tuple[float, float]
 ) -> None:
     workspace, file = with_config(make_workspace())
@@ -180,17 +184,17 @@ async def test_a_file_that_somebody_else_changed(
         await pilot.press("s")
         await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
         await pilot.press("escape")
-        await screen.until(pilot, lambda: "nothing was written; it is still here" in screen.text)
+        await screen.until(pilot, lambda: "not saved: your changes are still here" in screen.text)
         await pilot.press("s")
         await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
         await pilot.press(*f"{pick}:", "enter")
-        words = "test_config.json as it is now" if pick == "theirs" else "saved: test_config.json"
+        words = "kept test_config.json as it is on disk" if pick == "theirs" else "saved: test_config.json"
         await screen.until(pilot, lambda: words in screen.text)
     criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
     assert (criteria["tool_trajectory_avg_score"]["threshold"], criteria["response_match_score"]) == expected
 
 
-async def test_a_file_that_was_deleted_is_written_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_deleted_config_can_be_written_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open() as pilot:
@@ -208,12 +212,12 @@ async def test_a_file_that_was_deleted_is_written_again(open_screen: OpenScreen,
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (errno.EACCES, "you may not write there"),
+        (errno.EACCES, "permission denied"),
         (errno.ENOSPC, "the disk is full"),
         (errno.EROFS, "the file system is read-only"),
     ],
 )
-async def test_what_cannot_be_written_stays_in_the_form(
+async def test_unsaved_changes_stay_in_the_form(
     open_screen: OpenScreen,
     make_workspace: MakeWorkspace,
     monkeypatch: pytest.MonkeyPatch,
@@ -239,9 +243,7 @@ async def test_what_cannot_be_written_stays_in_the_form(
     assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
 
 
-async def test_where_no_config_holds_a_new_one_is_offered(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace
-) -> None:
+async def test_evalset_without_config_gets_a_new_one(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace()
     screen = open_screen(workspace)
     async with screen.open() as pilot:
@@ -249,7 +251,7 @@ async def test_where_no_config_holds_a_new_one_is_offered(
         screen.main.tree_view.move("down")
         shown = await form(screen, pilot)
         assert shown.draft.before is None
-        assert "No config holds for" in screen.text
+        assert "has no config and uses the defaults" in screen.text
         await pilot.press("n", *"functional", "enter")
         await screen.until(pilot, lambda: "new: tool_trajectory_avg_score, final_response_match_v2" in screen.text)
         await pilot.press("s")
@@ -259,9 +261,7 @@ async def test_where_no_config_holds_a_new_one_is_offered(
     assert list(written["criteria"]) == ["tool_trajectory_avg_score", "final_response_match_v2"]
 
 
-async def test_above_evalsets_with_several_configs_one_is_picked(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace
-) -> None:
+async def test_row_above_several_configs_asks_for_one(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, _ = with_config(make_workspace())
     bare = CriteriaChoice(default_config(), "defaults: no test_config.json or eval_config.json")
     entries = (*workspace.evalsets[:2], dataclasses.replace(workspace.evalsets[2], criteria=bare))
@@ -304,7 +304,7 @@ async def test_hostile_texts(open_screen: OpenScreen, make_workspace: MakeWorksp
         assert not leaks(screen.text)
 
 
-async def test_esc_warns_again_after_the_warning_is_gone(
+async def test_esc_warns_again_after_the_warning_disappeared(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace, _ = with_config(make_workspace())
@@ -312,9 +312,9 @@ async def test_esc_warns_again_after_the_warning_is_gone(
     async with screen.open() as pilot:
         shown = await form(screen, pilot)
         await pilot.press("-", "escape")
-        assert "esc once more drops it" in screen.text
+        assert "esc again discards" in screen.text
         await pilot.press("j", "escape")
-        assert "esc once more drops it" in screen.text
+        assert "esc again discards" in screen.text
         assert screen.app.screen is shown
         await pilot.press("escape")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)

@@ -33,13 +33,13 @@ def row(changes: FormChanges, field: str, name: str = NAME) -> FormRow:
 
 
 @pytest.mark.parametrize("name", [name for name, info in descriptions().items() if info.needs_judge])
-def test_the_default_judge_is_that_of_adk(tmp_path: Path, name: str) -> None:
+def test_default_judge_is_that_of_adk(tmp_path: Path, name: str) -> None:
     changes = changes_of(tmp_path, 0.5, name)
     assert row(changes, "judge_model", name).field.default == "gemini-2.5-flash"
     assert not row(changes, "judge_model", name).given
 
 
-def test_samples_are_shown_only_where_a_question_is_asked_several_times(tmp_path: Path) -> None:
+def test_sample_count_is_shown_only_for_criteria_that_repeat_questions(tmp_path: Path) -> None:
     assert row(changes_of(tmp_path, 0.5), "num_samples").field.default == str(DEFAULT_SAMPLES)
     with pytest.raises(StopIteration):
         row(changes_of(tmp_path, 0.5, "hallucinations_v1"), "num_samples", "hallucinations_v1")
@@ -68,7 +68,9 @@ def test_a_judge_is_asked_at_least_once(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_another_judge_reaches_the_run_and_the_file_in_its_spelling(tmp_path: Path, value: Any, after: Any) -> None:
+def test_another_judge_is_used_by_the_run_and_saved_in_the_spelling_of_the_file(
+    tmp_path: Path, value: Any, after: Any
+) -> None:
     changes = changes_of(tmp_path, value)
     file = changes.draft.file
     choice = CriteriaChoice(read_config(file), "test_config.json beside the evalset")
@@ -85,7 +87,7 @@ def test_another_judge_reaches_the_run_and_the_file_in_its_spelling(tmp_path: Pa
 
 
 @pytest.mark.parametrize("value", [0.5, {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}])
-def test_the_judge_that_holds_already_is_no_change(tmp_path: Path, value: Any) -> None:
+def test_choosing_the_current_judge_changes_nothing(tmp_path: Path, value: Any) -> None:
     changes = changes_of(tmp_path, value)
     changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
     changes.put(row(changes, "num_samples"), row(changes, "num_samples").value or DEFAULT_SAMPLES)
@@ -93,7 +95,7 @@ def test_the_judge_that_holds_already_is_no_change(tmp_path: Path, value: Any) -
     assert changes.result == changes.draft.content
 
 
-def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_path: Path) -> None:
+def test_added_criterion_writes_only_judge_options_that_differ_from_the_default(tmp_path: Path) -> None:
     changes = changes_of(tmp_path, 0.8, "response_match_score")
     changes.add(Addition(criterion=NAME), None)
     changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
@@ -112,7 +114,7 @@ def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_p
         (" ", "the value is empty: press D to remove the field and use its default"),
     ],
 )
-async def test_a_name_that_is_no_judge_is_refused_and_stays_in_the_field(
+async def test_invalid_judge_name_is_refused_and_stays_in_the_field(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, typed: str, message: str
 ) -> None:
     workspace, _ = with_config(make_workspace(), json.dumps({"criteria": {NAME: 0.5}}))
@@ -129,7 +131,9 @@ async def test_a_name_that_is_no_judge_is_refused_and_stays_in_the_field(
 
 
 @pytest.mark.parametrize("typed", ["heuristic", "gemini-2.5-pro", "openai/gpt-5", "python:a.b:c"])
-async def test_names_of_judges_are_taken(open_screen: OpenScreen, make_workspace: MakeWorkspace, typed: str) -> None:
+async def test_valid_judge_names_are_accepted(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, typed: str
+) -> None:
     workspace, _ = with_config(make_workspace(), json.dumps({"criteria": {NAME: 0.5}}))
     screen = open_screen(workspace)
     async with screen.open((120, 40)) as pilot:

@@ -49,7 +49,7 @@ async def test_a_case_is_duplicated_and_deleted_and_both_are_undone(open_screen:
         assert file.read_bytes() == before
 
 
-async def test_several_are_deleted_only_after_a_question_and_come_back_at_once(open_screen: OpenScreen) -> None:
+async def test_deleting_several_cases_asks_and_one_undo_restores_them(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         first, second = files_of(screen)[:2]
@@ -71,14 +71,14 @@ async def test_several_are_deleted_only_after_a_question_and_come_back_at_once(o
         assert (first.read_bytes(), second.read_bytes()) == before
 
 
-async def test_a_new_case_is_named_and_typed_into(open_screen: OpenScreen) -> None:
+async def test_new_case_asks_for_an_id_and_opens_its_first_message(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         file = files_of(screen)[0]
         await pilot.press("j", "j", "j", "+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
         await pilot.press(*"late_parcel", "enter")
-        await screen.until(pilot, lambda: "late_parcel is in this file already" in screen.text)
+        await screen.until(pilot, lambda: "late_parcel is already in this file" in screen.text)
         await pilot.press("_", "2", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen) and "ctrl+o" in screen.text)
         await pilot.press(*"Hello", "ctrl+o")
@@ -90,7 +90,7 @@ async def test_a_new_case_is_named_and_typed_into(open_screen: OpenScreen) -> No
         assert case.session_input == {"app_name": "x", "user_id": "u", "state": {}}
 
 
-async def test_a_new_case_is_the_one_that_is_typed_into_also_where_a_filter_would_hide_it(
+async def test_new_case_opens_even_if_the_filter_hides_it(
     open_screen: OpenScreen,
 ) -> None:
     screen = open_screen()
@@ -127,9 +127,7 @@ async def test_a_case_moves_to_another_evalset(open_screen: OpenScreen) -> None:
         assert (first.read_bytes(), second.read_bytes()) == before
 
 
-async def test_a_case_does_not_move_where_its_id_is_taken(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace
-) -> None:
+async def test_case_does_not_move_to_a_file_with_its_id(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(make_workspace({"desk": {"one": ["same"], "two": ["same"]}}))
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j", "m")
@@ -139,7 +137,7 @@ async def test_a_case_does_not_move_where_its_id_is_taken(
         assert [ids_in(file) for file in files_of(screen)] == [["same"], ["same"]]
 
 
-async def test_a_case_is_renamed_and_keeps_the_cursor(open_screen: OpenScreen) -> None:
+async def test_renamed_case_keeps_the_cursor(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j")
@@ -153,12 +151,12 @@ async def test_a_case_is_renamed_and_keeps_the_cursor(open_screen: OpenScreen) -
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (errno.EACCES, "you may not write there"),
+        (errno.EACCES, "permission denied"),
         (errno.ENOSPC, "the disk is full"),
         (errno.EROFS, "the file system is read-only"),
     ],
 )
-async def test_what_cannot_be_written_is_said_and_harms_nothing(
+async def test_failed_write_is_reported_and_changes_nothing(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch, number: int, words: str
 ) -> None:
     screen = open_screen()
@@ -178,7 +176,7 @@ async def test_what_cannot_be_written_is_said_and_harms_nothing(
         await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)
 
 
-async def test_what_somebody_else_changed_in_the_file_stays_and_what_is_gone_is_said(open_screen: OpenScreen) -> None:
+async def test_other_changes_on_disk_stay_and_a_missing_case_is_reported(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         file = files_of(screen)[0]

@@ -41,7 +41,7 @@ async def test_a_message_is_edited_in_place(open_screen: OpenScreen) -> None:
         await screen.until(pilot, lambda: "undone: on_time: user of turn 1" in screen.text)
         assert file.read_text() == before
         await pilot.press("U")
-        await screen.until(pilot, lambda: "made again: on_time" in screen.text)
+        await screen.until(pilot, lambda: "redone: on_time" in screen.text)
         assert json.loads(file.read_text())["eval_cases"][0]["conversation"][0]["user_content"]["parts"] == [
             {"text": "Where is my parcel!"}
         ]
@@ -63,7 +63,7 @@ def with_call(make_workspace: MakeWorkspace) -> Workspace:
     return make_workspace({"desk": {"refunds": json.dumps(content, indent=2)}})
 
 
-async def test_a_fault_in_json_is_told_at_its_place_and_what_was_typed_stays(
+async def test_json_fault_is_shown_at_its_place_and_the_text_stays(
     open_screen: OpenScreen, with_call: Workspace
 ) -> None:
     screen = open_screen(with_call)
@@ -81,7 +81,7 @@ async def test_a_fault_in_json_is_told_at_its_place_and_what_was_typed_stays(
         assert file.read_bytes() == before.replace(b'"id": 1', b'"id": 15')
 
 
-async def test_what_adk_would_not_read_stays_in_the_field(open_screen: OpenScreen, with_call: Workspace) -> None:
+async def test_value_that_adk_rejects_stays_in_the_field(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
         file = file_of(screen)
@@ -96,13 +96,13 @@ async def test_what_adk_would_not_read_stays_in_the_field(open_screen: OpenScree
         assert "[1, 2]" in screen.text
         assert file.read_bytes() == before
         await pilot.press("escape")
-        await screen.until(pilot, lambda: "esc once more drops it" in screen.text)
+        await screen.until(pilot, lambda: "esc again discards it" in screen.text)
         await pilot.press("escape")
         await screen.until(pilot, lambda: "e edit" in screen.text)
         assert file.read_bytes() == before
 
 
-async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen, with_call: Workspace) -> None:
+async def test_parts_are_added_duplicated_moved_and_deleted(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
 
     def calls() -> list[Any]:
@@ -142,7 +142,7 @@ async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen
         assert isinstance(screen.app.screen, EditorScreen)
 
 
-async def test_the_evalset_itself_is_edited(open_screen: OpenScreen, with_call: Workspace) -> None:
+async def test_id_name_and_description_of_an_evalset_are_edited(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "e")
@@ -153,9 +153,7 @@ async def test_the_evalset_itself_is_edited(open_screen: OpenScreen, with_call: 
         assert json.loads(file_of(screen).read_bytes())["name"] == "Refunds"
 
 
-async def test_somebody_else_changed_the_file_and_both_versions_are_merged(
-    open_screen: OpenScreen, with_call: Workspace
-) -> None:
+async def test_file_changed_on_disk_is_merged_case_by_case(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
         file = file_of(screen)
@@ -182,12 +180,12 @@ async def test_somebody_else_changed_the_file_and_both_versions_are_merged(
         await pilot.press("!", "ctrl+o")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ConflictScreen))
         await pilot.press("h", "enter")
-        await screen.until(pilot, lambda: "theirs was kept" in screen.text)
+        await screen.until(pilot, lambda: "kept the version on disk" in screen.text)
         assert file.read_bytes() == theirs
 
 
 @pytest.mark.parametrize("what", ["deleted", "broken"])
-async def test_a_file_that_is_gone_or_broken_while_it_is_edited(
+async def test_file_deleted_or_broken_during_the_edit_is_reported(
     open_screen: OpenScreen, with_call: Workspace, what: str
 ) -> None:
     screen = open_screen(with_call)
@@ -232,7 +230,7 @@ def _full(number: int) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-async def test_a_read_only_file_is_left_alone(
+async def test_read_only_file_is_not_changed(
     open_screen: OpenScreen, with_call: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen(with_call)
@@ -240,7 +238,7 @@ async def test_a_read_only_file_is_left_alone(
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot, "j", "j", "enter", "!", "ctrl+o")
-        await screen.until(pilot, lambda: "you may not write there" in screen.text)
+        await screen.until(pilot, lambda: "permission denied" in screen.text)
         assert file_of(screen).read_bytes() == before
 
 
@@ -270,9 +268,7 @@ async def test_edits_are_undone_after_a_restart(open_screen: OpenScreen, with_ca
         assert file_of(screen).read_bytes() == before
 
 
-async def test_an_edit_that_was_cut_short_is_offered_at_the_start(
-    open_screen: OpenScreen, with_call: Workspace
-) -> None:
+async def test_interrupted_edit_is_offered_at_start(open_screen: OpenScreen, with_call: Workspace) -> None:
     file = with_call.evalsets[0].file
     before = file.read_bytes()
     after = before.replace(b"parcel?", b"parcel!")
@@ -280,14 +276,12 @@ async def test_an_edit_that_was_cut_short_is_offered_at_the_start(
     UndoJournal(with_call.root / ".workbench").edit(Edit("on_time: user", (change_of(file, before, after),)))
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
-        await screen.until(pilot, lambda: "an edit was cut short" in screen.text)
+        await screen.until(pilot, lambda: "an edit was interrupted" in screen.text)
         await pilot.press("enter")
         await screen.until(pilot, lambda: file.read_bytes() == after)
 
 
-async def test_hostile_text_reaches_the_terminal_as_pictures_only(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace
-) -> None:
+async def test_hostile_text_is_escaped_on_the_terminal(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     case = case_json("on_time")
     case["conversation"][0]["user_content"]["parts"] = [{"text": text[:2000]} for text in HOSTILE]
     content = json.dumps({"eval_set_id": "refunds", "eval_cases": [case]})
@@ -310,7 +304,7 @@ async def test_hostile_text_reaches_the_terminal_as_pictures_only(
         assert file_of(screen).read_bytes() == before
 
 
-async def test_what_is_pasted_cannot_steer_the_terminal(open_screen: OpenScreen, with_call: Workspace) -> None:
+async def test_pasted_text_cannot_control_the_terminal(open_screen: OpenScreen, with_call: Workspace) -> None:
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
         await opened(screen, pilot, "j", "j", "enter")
@@ -326,7 +320,7 @@ async def test_what_is_pasted_cannot_steer_the_terminal(open_screen: OpenScreen,
 
 
 @pytest.mark.parametrize("part", ["tool response", "turn rubric", "intermediate text"])
-async def test_esc_right_after_adding_takes_back_what_was_added(
+async def test_esc_right_after_adding_removes_the_new_part(
     open_screen: OpenScreen, with_call: Workspace, part: str
 ) -> None:
     screen = open_screen(with_call)

@@ -12,12 +12,12 @@ from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.external_editor import NoEditorError, edit_text, editor_command
 
 
-def test_visual_comes_before_editor() -> None:
+def test_visual_wins_over_editor() -> None:
     assert editor_command({"VISUAL": "code --wait", "EDITOR": "vi"}) == ["code", "--wait"]
     assert editor_command({"VISUAL": " ", "EDITOR": "vi"}) == ["vi"]
 
 
-def test_without_any_editor_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_editor_says_which_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(NoEditorError, match="EDITOR=nano"):
         editor_command({})
@@ -30,22 +30,22 @@ def editor(tmp_path: Path, code: str) -> str:
     return str(script)
 
 
-def test_the_text_comes_back_as_the_editor_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_text_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "assert file.name == '___id.json'\nfile.write_text(file.read_text().upper())"
     monkeypatch.setenv("VISUAL", editor(tmp_path, code))
     assert edit_text("../id", "é\nx") == "É\nX"
 
 
-def test_an_editor_that_fails_or_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_or_missing_editor_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", editor(tmp_path, "sys.exit(3)"))
-    with pytest.raises(NoEditorError, match="ended with 3"):
+    with pytest.raises(NoEditorError, match="exited with code 3"):
         edit_text("a", "{}")
     monkeypatch.setenv("VISUAL", str(tmp_path / "nowhere"))
     with pytest.raises(NoEditorError, match="cannot be started"):
         edit_text("a", "{}")
 
 
-async def test_what_is_broken_is_offered_again_with_its_line(
+async def test_invalid_text_is_offered_again_with_its_line(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen()
@@ -79,14 +79,14 @@ async def test_what_is_broken_is_offered_again_with_its_line(
         assert file.read_bytes() == before.replace(b"parcel?", b"parcel!", 1)
 
 
-async def test_unchanged_is_nothing(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unchanged_text_writes_nothing(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = open_screen()
     monkeypatch.setattr(screen.main, "lend_terminal", lambda name, text: text + "\n")
     async with screen.open((120, 40)) as pilot:
         file = screen.workspace.evalsets[0].file
         before = file.stat().st_mtime_ns
         await pilot.press("j", "j", "j", "E")
-        await screen.until(pilot, lambda: "nothing was changed" in screen.text)
+        await screen.until(pilot, lambda: "no changes" in screen.text)
         assert file.stat().st_mtime_ns == before
         await pilot.press("u")
         await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)

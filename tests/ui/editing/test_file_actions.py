@@ -28,7 +28,7 @@ async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_wo
         await screen.main.run_action("new_evalset")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
         await pilot.press(*"refunds", "enter")
-        await screen.until(pilot, lambda: "refunds.evalset.json is there already" in screen.text)
+        await screen.until(pilot, lambda: "refunds.evalset.json already exists" in screen.text)
         await pilot.press("é", "enter")
         await screen.until(pilot, lambda: "use letters, digits and _ only" in screen.text)
         await pilot.press("backspace", "2", "enter")
@@ -52,7 +52,9 @@ async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_wo
         await screen.until(pilot, lambda: not file.exists())
 
 
-async def test_an_old_file_is_migrated_and_brought_back(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_old_file_is_migrated_and_undo_restores_it(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     data = [{"query": "Hi", "reference": "Hello", "mock_\x1b[31m": 1}]
     old = json.dumps([{"name": "late", "data": data, "initial_session": {}}])
     screen = open_screen(make_workspace({"desk": {"refunds": old}}))

@@ -35,19 +35,19 @@ def row(value: Any, form: Form) -> CaseRow:
 
 
 @given(json_values)
-def test_json_comes_back_as_it_was(value: Any) -> None:
+def test_json_survives_the_field_unchanged(value: Any) -> None:
     assert read_json_text(json_text(value)) == value
 
 
 @given(st.text())
-def test_text_comes_back_as_it_was(text: str) -> None:
+def test_text_survives_the_field_unchanged(text: str) -> None:
     one = row(text, "text")
     assert read_value(field_text(one), one) == text
     assert not leaks(field_text(one).replace("\t", ""))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_is_safe_in_the_field_and_comes_back(text: str) -> None:
+def test_hostile_text_is_safe_in_the_field_and_unchanged(text: str) -> None:
     one = row(text, "text")
     shown = field_text(one)
     assert not leaks(shown.replace("\t", ""))
@@ -55,7 +55,7 @@ def test_hostile_text_is_safe_in_the_field_and_comes_back(text: str) -> None:
     assert not leaks(typed(text).replace("\t", ""))
 
 
-def test_plain_text_is_no_json() -> None:
+def test_plain_text_is_not_valid_json() -> None:
     assert not as_json(row("Grüße\nund\tmehr 日本", "text"))
     assert as_json(row("\x1b[31m", "text"))
     assert as_json(row({}, "json"))
@@ -64,30 +64,30 @@ def test_plain_text_is_no_json() -> None:
 @pytest.mark.parametrize(
     ("text", "place"), [("", (1, 1)), ("{\n  ]", (2, 3)), ('{"a": 1,\n "b" 2}', (2, 5)), ('{"a": nul}', (1, 7))]
 )
-def test_a_fault_has_a_line_and_a_column(text: str, place: tuple[int, int]) -> None:
+def test_json_fault_has_line_and_column(text: str, place: tuple[int, int]) -> None:
     with pytest.raises(UnreadableError) as caught:
         read_json_text(text)
     assert (caught.value.line, caught.value.column) == place
 
 
-def test_a_place_inside_json() -> None:
+def test_location_in_json_has_line_and_column() -> None:
     text = '{\n  "a": [1,\n    {"b": 2}]\n}'
     assert place_of(text, ("a", 1, "b")) == (3, 11)
     assert place_of(text, ("nowhere",)) == (1, 1)
 
 
 @given(json_values, st.integers(1, 50))
-def test_the_head_of_json_is_how_it_begins(value: Any, most: int) -> None:
+def test_json_head_is_the_start_of_the_json(value: Any, most: int) -> None:
     head, whole = json_head(value, most), json.dumps(value, ensure_ascii=False)
     assert head[:most] == whole[:most]
 
 
-def test_a_row_of_a_large_value_is_short() -> None:
+def test_row_of_a_large_value_is_short() -> None:
     assert len(in_short({"a": ["x" * 1000] * 10_000})) <= 400
     assert in_short(" ") == "(empty)"
 
 
-def test_a_persona_of_ones_own_is_an_object() -> None:
+def test_custom_persona_is_an_object() -> None:
     persona = CaseRow(("conversation_scenario", "user_persona"), "scenario", "persona", None, "word", (), missing=True)
     assert read_value("NOVICE", persona) == "NOVICE"
     assert read_value(' {"id": "picky"}', persona) == {"id": "picky"}
@@ -96,9 +96,11 @@ def test_a_persona_of_ones_own_is_an_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(errno.EROFS, "the file system is read-only"), (errno.EACCES, "you may not write there")]
+    ("number", "words"), [(errno.EROFS, "the file system is read-only"), (errno.EACCES, "permission denied")]
 )
-def test_why_a_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
+def test_message_says_why_a_file_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
     file = tmp_path / "a.json"
     file.write_bytes(b"old")
 
@@ -113,7 +115,7 @@ def test_why_a_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     assert save_error_message(told.value).endswith("(a.json)")
 
 
-def test_what_cannot_be_replaced_is_called_by_its_own_name(tmp_path: Path) -> None:
+def test_message_names_the_file_that_cannot_be_replaced(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone") as told:
         replace_content(tmp_path / "gone" / "b.json", b"new")
-    assert save_error_message(told.value) == "not saved: its folder is not there any more (b.json)"
+    assert save_error_message(told.value) == "not saved: its folder no longer exists (b.json)"

@@ -269,7 +269,7 @@ async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -
     screen = open_screen()
     async with screen.open(size=(60, 20)) as pilot:
         await pilot.press("C")
-        await _shows(screen, pilot, "no run is kept yet")
+        await _shows(screen, pilot, "no stored runs yet")
         await pilot.press("H")
         await _shows(screen, pilot, "No stored runs yet.")
         for key in ("enter", "space", "p", "D", "C", "y"):

@@ -28,7 +28,7 @@ def pane(subject: Subject, title: str, width: int = 100) -> str:
     return "\n".join(map(text_of, found.build(subject, View(width)).lines))
 
 
-def test_a_word_on_the_case_stands_in_its_head_and_in_full_among_its_scores() -> None:
+def test_triage_is_shown_in_the_title_and_in_full_in_the_scores() -> None:
     said = Entry(
         About("late_parcel", CLAIMS), Judged("failed", NOW, 0.67, 0.8, "gemini"), "judge wrong", "passed", "a greeting"
     )
@@ -39,19 +39,19 @@ def test_a_word_on_the_case_stands_in_its_head_and_in_full_among_its_scores() ->
     assert "a greeting" in told
 
 
-def test_a_word_on_an_earlier_answer_says_so() -> None:
+def test_triage_of_an_earlier_answer_is_marked() -> None:
     said = Entry(About("late_parcel"), Judged("failed", "another"), "agent bug", "failed")
     assert "⚐ agent bug" in text_of(summary(subject(said), 120))
     assert "triaged for an earlier answer" in pane(subject(said), "Scores")
 
 
-def test_a_word_on_a_verdict_that_is_another_one_by_now_says_so() -> None:
+def test_triage_of_an_earlier_verdict_is_marked() -> None:
     said = Entry(About("late_parcel", CLAIMS), Judged("passed", NOW), "judge wrong", "failed")
     assert "⚐ judge wrong" in text_of(summary(subject(said), 120))
     assert "triaged for an earlier verdict" in pane(subject(said), "Scores", 140)
 
 
-def test_an_overridden_label_stands_beside_the_judges() -> None:
+def test_overridden_label_is_shown_beside_the_label_of_the_judge() -> None:
     text = "It will arrive tomorrow before noon, and you need not be at home for it."
     said = Entry(About("late_parcel", CLAIMS, 1, "sentence", text), Judged("contradictory", NOW), "", "supported")
     (line,) = [line for line in pane(subject(said), "Claims", 140).splitlines() if "you: supported" in line]
@@ -77,12 +77,12 @@ def test_a_confusion_matrix_has_a_row_for_each_of_your_labels(width: int) -> Non
     assert row.split()[-2:] == ["1", "1"]
 
 
-def test_nobody_said_anything_yet() -> None:
+def test_agreement_without_triage_names_the_key() -> None:
     assert "t" in text_of(next(iter(agreement_lines([], 80))))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_do_nothing(text: str) -> None:
+def test_hostile_text_in_triage_is_safe(text: str) -> None:
     said = Entry(About(text or "x", text), Judged(text, NOW, judge=text), text or "x", text, text, text)
     lines: list[Line] = [summary(subject(said), 80), *agreement_lines(agreements([said, said]), 60)]
     told = pane(subject(said), "Scores") + "".join(map(text_of, lines))

@@ -22,7 +22,7 @@ def test_the_only_criterion_that_failed_is_asked_about_first() -> None:
     assert entry.judged.answer == answer_of(record)
 
 
-def test_every_item_of_the_panes_of_judges_can_be_asked_about() -> None:
+def test_every_item_in_judge_panes_can_be_triaged() -> None:
     record = judged_case()
     subject = Subject(record)
     found = {}
@@ -38,7 +38,7 @@ def test_every_item_of_the_panes_of_judges_can_be_asked_about() -> None:
     assert {(CLAIMS, "sentence"), (RUBRICS, "rubric"), (MATCH, "verdict")} <= kinds
 
 
-def test_a_sentence_is_named_by_its_words_and_the_judge_by_its_model() -> None:
+def test_question_names_the_sentence_and_the_judge_model() -> None:
     record = judged_case()
     keys = [f"claim/0/{place}/{number}" for place in range(3) for number in range(9)]
     asked = [questions(record, key)[0] for key in keys]
@@ -47,7 +47,7 @@ def test_a_sentence_is_named_by_its_words_and_the_judge_by_its_model() -> None:
     assert "supported" in [one.value for one in first.options]
 
 
-def test_another_answer_has_another_digest_and_the_same_one_has_not() -> None:
+def test_only_another_answer_changes_the_digest() -> None:
     record, again = late_parcel(), late_parcel()
     assert answer_of(record) == answer_of(again)
     again.turns.pop()

@@ -38,7 +38,7 @@ def entries(screen: Screen) -> list[Any]:
     return found
 
 
-async def test_from_problem_to_problem_with_a_note_and_back(
+async def test_auto_advance_with_a_note_and_undo(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "tk-12345678")
@@ -66,7 +66,7 @@ async def test_from_problem_to_problem_with_a_note_and_back(
         await screen.until(pilot, lambda: "⚑" not in screen.text)
 
 
-async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
+async def test_marked_cases_are_triaged_at_once_and_a_new_answer_outdates_it(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": ["good", "bad"]}}))
@@ -97,7 +97,9 @@ async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
         )
 
 
-async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_broken_triage_file_is_reported_and_not_changed(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": ["bad"]}}))
     file = screen.workspace.root / "desk" / "talk.triage.json"
     file.write_text("<<<<<<< HEAD")
@@ -112,7 +114,7 @@ async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, ma
         assert file.read_text() == "<<<<<<< HEAD"
 
 
-async def test_esc_leaves_the_note_as_it_was(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_esc_restores_the_note(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": ["bad"]}}))
     async with screen.open((120, 30)) as pilot:
         await run_all(screen, pilot)
