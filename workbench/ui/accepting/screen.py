@@ -368,7 +368,7 @@ class AcceptScreen(RowsScreen[bool]):
 
 def _shown(lines: Sequence[DiffLine]) -> Content:
     if not lines:
-        return Content.styled("Choose differences with space. Their change of the file is shown here.", "$status-muted")
+        return Content.styled("Choose differences with space to see how the file changes.", "$status-muted")
     return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
 
 

@@ -22,7 +22,7 @@ class MessageBox(PlainTextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", priority=True),
         Binding("ctrl+n,shift+enter", "new_line", priority=True),
-        Binding("up", "earlier"),
+        Binding("up", "previous_message"),
         Binding("pageup", "screen.move('page_up')"),
         Binding("pagedown", "screen.move('page_down')"),
     ]
@@ -68,7 +68,7 @@ class MessageBox(PlainTextArea):
         start, end = self.selection
         self.replace("\n", start, end, maintain_selection_offset=False)
 
-    def action_earlier(self) -> None:
+    def action_previous_message(self) -> None:
         """Bring back the previous message, or move the cursor up."""
         if self.text or not self._before:
             self.action_cursor_up()

@@ -33,7 +33,7 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21
 
-Kind = Literal["id", "file", "shape", "state", "tools", "said", "turn", "note"]
+Kind = Literal["id", "file", "shape", "state", "tools", "messages", "turn", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ReviewList(RowsOf[ReviewRow]):
     """The parts of the new case, one per line."""
 
     def __init__(self, captured: Captured) -> None:
-        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "said")
+        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "messages")
         turns = (ReviewRow("turn", number) for number in range(len(captured.turns)))
         notes = (ReviewRow("note", text=one_line(note)) for note in captured.notes)
         super().__init__([*map(ReviewRow, kinds), *turns, *notes])
@@ -80,7 +80,7 @@ class ReviewList(RowsOf[ReviewRow]):
             case "tools":
                 number = captured.call_count(choice.turns)
                 return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
-            case "said":
+            case "messages":
                 number, on = captured.text_count(choice.turns), choice.texts
                 return [_box(on), _named("other messages", 4), (str(number), "" if on else "muted")], []
             case "turn":
@@ -211,7 +211,7 @@ class ReviewScreen(RowsScreen[bool]):
                 self._choice = replace(choice, turns=choice.turns ^ {row.turn})
             case "tools":
                 self._choice = replace(choice, tools=not choice.tools)
-            case "said":
+            case "messages":
                 self._choice = replace(choice, texts=not choice.texts)
             case "state":
                 self._choice = replace(choice, state=not choice.state)
@@ -317,7 +317,7 @@ class ReviewScreen(RowsScreen[bool]):
         if row.kind == "turn":
             place = sorted(self._choice.turns).index(row.turn) if row.turn in self._choice.turns else -1
             shown = case["conversation"][place] if place >= 0 else "left out"
-        elif row.kind in ("shape", "tools", "said"):
+        elif row.kind in ("shape", "tools", "messages"):
             name = "intermediateData" if self._into.camel else "intermediate_data"
             shown = [turn[name] for turn in case["conversation"]]
         width = self._preview.shares.width
@@ -341,7 +341,7 @@ class ReviewScreen(RowsScreen[bool]):
                 return "session state before the first message"
             case "tools":
                 return "without tool calls, criteria expect that no tool is called"
-            case "said":
+            case "messages":
                 return "messages of agents before the answer of a turn"
             case "turn":
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)

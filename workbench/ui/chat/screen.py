@@ -191,8 +191,8 @@ class ChatScreen(ModalScreen[Conversation | None]):
 
     def action_chat_anew(self) -> None:
         """Start a new conversation."""
-        if self.talk.finished and self._confirming != "anew":
-            self._confirming = "anew"
+        if self.talk.finished and self._confirming != "new":
+            self._confirming = "new"
             self._say("not kept: + keeps it as a case, r again discards it", warning=True)
             return
         self._begin()

@@ -136,7 +136,7 @@ class Cases(Controller):
             [*map(self.session.entry, by_evalset)],
             lambda opened: (f"delete {_listed(names)}", deleted(opened, chosen)),
         ):
-            self._files.stand_near(chosen[0].file, chosen[0].numbers[0])
+            self._files.go_near(chosen[0].file, chosen[0].numbers[0])
 
     async def _move_to(self, pairs: list[tuple[int, int]]) -> None:
         from workbench.authoring.whole_cases import moved_to

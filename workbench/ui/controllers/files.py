@@ -237,7 +237,7 @@ class Files(Controller):
                     self.view.go_to(number, case)
                 self.view.show_row()
 
-    def stand_near(self, file: Path, case: int) -> None:
+    def go_near(self, file: Path, case: int) -> None:
         """Put the cursor near the position of a deleted case."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:

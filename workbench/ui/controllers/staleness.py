@@ -168,10 +168,10 @@ class Staleness(Controller):
         ]
         stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
         unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
-        kept = {name: why for name, why in session.stale.items() if name[0] in unreadable}
+        unreadable_marks = {name: why for name, why in session.stale.items() if name[0] in unreadable}
         runs = {(row["ref"][1], row["ref"][3]): run.summary.run_id for run in latest for row in run.rows}
         runs |= {record.ref.name: record.run_id for record in records}
-        return Comparison(latest, cases, {**kept, **stale}, runs, files, signature)
+        return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
 
     def _workspace(self) -> "Workspace | None":
         """Return the folder as it is now. The screen may show an older state, and rereads it before a run."""

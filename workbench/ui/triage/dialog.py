@@ -117,7 +117,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._auto_advance = auto_advance
         self._place = 0
         self._list = OptionList()
-        self._note = NoteInput(placeholder="a note")
+        self._note = NoteInput(placeholder="note")
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
 
