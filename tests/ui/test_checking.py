@@ -64,7 +64,7 @@ async def test_error_in_check_does_not_end_the_screen(open_screen: OpenScreen, m
     screen = open_screen()
     screen.session.checks = True
     async with screen.open((120, 40)) as pilot:
-        await screen.until(pilot, lambda: "could not be checked: FileNotFoundError: gone" in screen.text)
+        await screen.until(pilot, lambda: "checking the folder failed: FileNotFoundError: gone" in screen.text)
         await pilot.press("j")
         assert screen.row == "order_desk"
 

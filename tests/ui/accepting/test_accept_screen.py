@@ -84,9 +84,9 @@ async def test_chosen_difference_is_previewed_and_saved(open_screen: OpenScreen)
         await pilot.press("enter")
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, AcceptScreen))
         assert file_of(screen).read_bytes() == before.replace(b"On its way.", b"It is late.", 1)
-        await screen.until(pilot, lambda: "written" in screen.text)
+        await screen.until(pilot, lambda: "saved and scored again" in screen.text)
         await pilot.press("u")
-        await screen.until(pilot, lambda: "undone: on_time: 1 difference accepted" in screen.text)
+        await screen.until(pilot, lambda: "undone: on_time: accept 1 difference" in screen.text)
         assert file_of(screen).read_bytes() == before
 
 

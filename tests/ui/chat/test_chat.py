@@ -300,7 +300,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
         screen.main.controllers.talk.keep_session()
         await screen.until(pilot, lambda: "desk/monday.session.json" in screen.text)
         await type_in(pilot, "nothing like it")
-        await screen.until(pilot, lambda: "monday" not in screen.text and "another file" in screen.text)
+        await screen.until(pilot, lambda: "monday" not in screen.text and "other file" in screen.text)
         await pilot.press("ctrl+u", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
         await pilot.press("s")

@@ -117,7 +117,7 @@ async def test_resume_needs_a_folder_and_no_active_run(bench: Bench) -> None:
     bench.tell(Ended(1))
     bench.session.workspace = None
     bench.run.resume()
-    assert bench.view.said == ["still reading"]
+    assert bench.view.said == ["still reading the folder"]
 
 
 async def test_changed_criteria_apply_to_one_run_only(bench: Bench) -> None:

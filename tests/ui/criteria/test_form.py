@@ -82,12 +82,12 @@ async def test_typing_a_threshold_previews_the_flips(open_screen: OpenScreen, ma
         shown = await form(screen, pilot)
         go(shown, "threshold", "response_match_score")
         await pilot.press("0", ".", "4")
-        await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
+        await screen.until(pilot, lambda: "1 would now pass: late_parcel (0.50)" in screen.text)
         assert "last run: 2 of 2 cases would pass (before: 1)" in screen.text
         await pilot.press("escape")
         await screen.until(pilot, lambda: "no verdict would change" in screen.text)
         await pilot.press("0", ".", "4")
-        await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
+        await screen.until(pilot, lambda: "1 would now pass: late_parcel (0.50)" in screen.text)
         await pilot.press("enter", "u")
         await screen.until(pilot, lambda: "no verdict would change" in screen.text)
         assert shown.content == shown.draft.content
@@ -182,11 +182,11 @@ async def test_config_changed_on_disk_offers_three_versions(
         await pilot.press("-")
         file.write_text(TEXT.replace('"threshold": 1.0', '"threshold": 0.9'), encoding="utf-8")
         await pilot.press("s")
-        await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
+        await screen.until(pilot, lambda: "was changed on disk" in screen.text)
         await pilot.press("escape")
         await screen.until(pilot, lambda: "not saved: your changes are still here" in screen.text)
         await pilot.press("s")
-        await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
+        await screen.until(pilot, lambda: "was changed on disk" in screen.text)
         await pilot.press(*f"{pick}:", "enter")
         words = "kept test_config.json as it is on disk" if pick == "theirs" else "saved: test_config.json"
         await screen.until(pilot, lambda: words in screen.text)
@@ -203,7 +203,7 @@ async def test_deleted_config_can_be_written_again(open_screen: OpenScreen, make
         await pilot.press("-")
         file.unlink()
         await pilot.press("s")
-        await screen.until(pilot, lambda: "was deleted meanwhile" in screen.text)
+        await screen.until(pilot, lambda: "was deleted on disk" in screen.text)
         await pilot.press(*"mine", "enter")
         await screen.until(pilot, lambda: "saved" in screen.text)
     assert json.loads(file.read_text(encoding="utf-8"))["criteria"]["response_match_score"] == 0.75
@@ -253,7 +253,7 @@ async def test_evalset_without_config_gets_a_new_one(open_screen: OpenScreen, ma
         assert shown.draft.before is None
         assert "has no config and uses the defaults" in screen.text
         await pilot.press("n", *"functional", "enter")
-        await screen.until(pilot, lambda: "new: tool_trajectory_avg_score, final_response_match_v2" in screen.text)
+        await screen.until(pilot, lambda: "added: tool_trajectory_avg_score, final_response_match_v2" in screen.text)
         await pilot.press("s")
         await screen.until(pilot, lambda: "saved" in screen.text)
     written = json.loads(shown.draft.file.read_text(encoding="utf-8"))

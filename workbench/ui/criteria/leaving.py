@@ -119,7 +119,7 @@ class Leaving:
             return None
         edit.changes.saved(draft_of(draft.file, saved.content))
         name = one_line(draft.file.name)
-        return f"saved {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
+        return f"saved: {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
 
 
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
