@@ -36,7 +36,7 @@ from workbench.history.run_list import list_runs
 from workbench.history.run_names import baseline
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
-from workbench.ui import aging
+from workbench.ui import relative_times
 from workbench.ui.history.compare_screen import ChangeRows
 
 IDS = ["on_time", "late_parcel"]
@@ -234,8 +234,8 @@ async def test_relative_times_are_updated_on_an_idle_screen(
 ) -> None:
     seconds = 5
     started = datetime(2026, 1, 2, 10, tzinfo=UTC)
-    monkeypatch.setattr(aging, "now", lambda: (started + timedelta(seconds=seconds)).astimezone())
-    monkeypatch.setattr(aging, "LONGEST", 0.01)
+    monkeypatch.setattr(relative_times, "now", lambda: (started + timedelta(seconds=seconds)).astimezone())
+    monkeypatch.setattr(relative_times, "LONGEST", 0.01)
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
         await _shows(screen, pilot, "ran just now")
@@ -253,12 +253,12 @@ async def test_timer_fires_only_when_a_relative_time_changes(
     open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = datetime(2026, 1, 2, 10, tzinfo=UTC)
-    monkeypatch.setattr(aging, "now", lambda: (started + timedelta(seconds=125)).astimezone())
+    monkeypatch.setattr(relative_times, "now", lambda: (started + timedelta(seconds=125)).astimezone())
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
         await _shows(screen, pilot, "ran 2 min ago")
-        assert screen.main._aging._timer is not None
-        assert screen.main._aging._timer._interval == 55
+        assert screen.main._time_updates._timer is not None
+        assert screen.main._time_updates._timer._interval == 55
         # A run of this session has no age.
         await pilot.press("r")
         await screen.until(pilot, lambda: screen.session.store.activity.running)

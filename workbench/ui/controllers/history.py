@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line
-from workbench.ui import aging
+from workbench.ui import relative_times
 from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
@@ -187,7 +187,7 @@ def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
     from workbench.rendering.plain_lines import commit_words
     from workbench.ui.history import run_labels
 
-    now = aging.now()
+    now = relative_times.now()
     items = []
     for run in runs:
         special = run_labels.flags(run, baseline=pinned, running="")

@@ -17,7 +17,7 @@ from workbench.history.run_names import baseline
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
-from workbench.ui import aging
+from workbench.ui import relative_times
 from workbench.ui.detail.sides import FilterInput
 from workbench.ui.history import run_labels
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
@@ -77,7 +77,7 @@ class RunRows(RowsOf[ListedRun]):
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return time, name and flags on the left, and the columns that fit on the right."""
         run = self.rows[position]
-        left: list[Piece] = [(fit(run_labels.short_time(run.started, aging.now()), _WHEN), "label")]
+        left: list[Piece] = [(fit(run_labels.short_time(run.started, relative_times.now()), _WHEN), "label")]
         special = run_labels.flags(run, baseline=self.baseline, running=self.running)
         if run.trouble:
             return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []
@@ -179,7 +179,7 @@ class HistoryScreen(ListScreen):
         self._show_run, self._compare, self._active_run = show, compare, running
         self._all: Sequence[ListedRun] = ()
         self._read_once = False
-        self._aging = aging.Aging(self, self._age)
+        self._time_updates = relative_times.UpdateTimer(self, self._update_times)
 
     def on_mount(self) -> None:
         """Show that the runs are being read."""
@@ -223,14 +223,14 @@ class HistoryScreen(ListScreen):
     def _show_filtered(self) -> None:
         wanted = RunFilter(self._filter.value)
         self.runs.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
-        self._age()
+        self._update_times()
         self._show_state()
         self._show_about()
 
-    def _age(self) -> None:
+    def _update_times(self) -> None:
         self.runs.refresh()
-        now = aging.now()
-        self._aging.wait(run_labels.seconds_until_change(run.started, now) for run in self.runs.rows)
+        now = relative_times.now()
+        self._time_updates.wait(run_labels.seconds_until_change(run.started, now) for run in self.runs.rows)
 
     def _flags(self, run: ListedRun) -> list[str]:
         return run_labels.flags(run, baseline=self.runs.baseline, running=self.runs.running)

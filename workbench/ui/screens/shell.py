@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 from workbench.actions import footer
 from workbench.text import one_line
-from workbench.ui import aging
+from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
 from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.overview_pages import agent_page, empty_page, workspace_page
@@ -51,7 +51,7 @@ class Shell(Screen[None]):
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
-        self._aging = aging.Aging(self, self.show_facts)
+        self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
         """Use other keys from now on."""
@@ -187,11 +187,11 @@ class Shell(Screen[None]):
 
     def show_facts(self) -> bool:
         """Update the bar. Return whether it changed."""
-        facts = bar_facts(self.session, len(self.rows.groups), aging.now())
+        facts = bar_facts(self.session, len(self.rows.groups), relative_times.now())
         if facts.when:
             from workbench.ui.history.run_labels import seconds_until_change
 
-            self._aging.wait([seconds_until_change(self.session.store.run.started, aging.now())])
+            self._time_updates.wait([seconds_until_change(self.session.store.run.started, relative_times.now())])
         return self.bar.show(facts)
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:

@@ -17,7 +17,7 @@ def now() -> datetime:
     return datetime.now().astimezone()
 
 
-class Aging:
+class UpdateTimer:
     """A timer of `owner` that calls `refresh` when a text changes.
 
     `refresh` shows the texts again and calls `wait` for the next time.
