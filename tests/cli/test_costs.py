@@ -54,9 +54,7 @@ def test_money_is_shown_for_case_criterion_and_run() -> None:
     assert data["cases"][0]["metrics"][0]["details"]["tally"]["cost"] == 0.55
     assert (data["judge_cost"], data["currency"]) == (0.553, "EUR")
     assert data["cases"][0]["usage"]["judge_input_tokens"] == 1_000_000
-    assert "Judged with 6 calls (1 more answer kept from earlier), 1,010,000 tokens in, 100,000 out, 0.55 EUR" in said(
-        run
-    )
+    assert "Judged with 6 calls (1 more answer cached), 1,010,000 tokens in, 100,000 out, 0.55 EUR" in said(run)
 
 
 def test_missing_price_makes_the_sum_unknown() -> None:
@@ -78,6 +76,6 @@ def test_no_money_is_shown_without_a_price_table() -> None:
 def test_cached_answers_cost_nothing() -> None:
     run = store(judged(0, 5, 0, 0), scored_from="run \x1b[31m")
     assert report(run, PRICES)["judge_cost"] == 0.0
-    assert "Judged with 0 calls (5 answers kept from earlier), 0.00 EUR" in said(run)
-    assert "The transcripts are those of run run ␛[31m." in said(run)
+    assert "Judged with 0 calls (5 answers cached), 0.00 EUR" in said(run)
+    assert "Transcripts from run run ␛[31m." in said(run)
     assert report(run, PRICES)["scored_from"] == "run \x1b[31m"

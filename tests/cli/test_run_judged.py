@@ -210,7 +210,7 @@ def test_each_repeat_has_its_own_votes(project: Project, judge: ScriptedGemini) 
     done, report = run(project, judge, "--runs", "2", "--print-detailed-results", "--state-dir", str(state))
     assert len(judge.asked) == 6
     assert report["summary"] == {"total": 2, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 0}
-    assert "3 of 3 asked of 5" in done.stdout
+    assert "3 of 3 votes (up to 5)" in done.stdout
     assert "Both say the same." in done.stdout
     assert "You check the work of an AI agent" not in done.stdout
     assert list((state / "cache" / "judge").rglob("*.json"))

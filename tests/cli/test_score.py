@@ -76,7 +76,7 @@ def test_named_config_wins(ran: Project) -> None:
         "PASS echo/talk/good response_match_score=1.0>=1.0 tool_trajectory_avg_score=1.0>=1.0",
     ]
     assert "(given: strict.json)" in done.stdout
-    assert "The transcripts are those of run " in done.stdout
+    assert "Transcripts from run " in done.stdout
 
 
 def test_last_means_the_last_run_of_agents(ran: Project) -> None:

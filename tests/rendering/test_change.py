@@ -55,15 +55,15 @@ def test_before_and_after_and_the_line_that_differs(texts: Texts) -> None:
 
 def test_how_all_executions_came_out_stands_above_the_one_that_is_shown(texts: Texts) -> None:
     one = subject(record("passed", "yes"), record("failed", "no"))
-    assert "all executions" not in "".join(texts(build(one, View(60)).lines))
+    assert "all repeats" not in "".join(texts(build(one, View(60)).lines))
     change = Change(record("passed", "yes"), None, ("5/5 passed", "0/5 passed"))
     lines = [line.strip() for line in texts(build(Subject(record("failed", "no"), change=change), View(60)).lines)]
-    assert lines[:3] == ["all executions", "− 5/5 passed", "+ 0/5 passed"]
+    assert lines[:3] == ["all repeats", "− 5/5 passed", "+ 0/5 passed"]
 
 
 @pytest.mark.parametrize(
     ("files", "watched", "said"),
-    [((), False, "nobody watched"), ((), True, "varies"), ((FileChange("x.bin", None, None),), True, "x.bin")],
+    [((), False, "no watch was running"), ((), True, "varies"), ((FileChange("x.bin", None, None),), True, "x.bin")],
 )
 def test_without_a_difference_it_says_why(
     texts: Texts, files: tuple[FileChange, ...], watched: bool, said: str
@@ -97,5 +97,5 @@ def test_a_case_that_is_known_to_be_flaky_is_said_to_be(texts: Texts, width: int
     assert changed.change is not None
     known = replace(changed, change=replace(changed.change, flaky="2/3 passed"))
     lines = texts(build(known, View(width)).lines)
-    assert " ".join(" ".join(lines).split()).startswith("Known to be flaky: 2/3 passed when it was repeated.")
+    assert " ".join(" ".join(lines).split()).startswith("Known to be flaky: 2/3 passed when repeated.")
     assert "flaky" not in " ".join(texts(build(changed, View(width)).lines))

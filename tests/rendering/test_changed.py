@@ -19,13 +19,13 @@ class Runs:
         self.changed = ChangedVerdicts(self.store)
         self._count = 0
 
-    def run(self, goes_on: bool = False, **states: CaseStatus) -> None:
+    def run(self, continues: bool = False, **states: CaseStatus) -> None:
         self._count += 1
         refs = {"a": A, "b": B, "c": C}
         planned = tuple(PlannedCase(refs[name], None, "") for name in states)
         events = [RunStarted(f"run-{self._count}", "/p", "", planned)]
         for event in events:
-            self.changed.about_to(event, goes_on=goes_on)
+            self.changed.before_event(event, continues=continues)
             self.store.apply(event)
         for name, state in states.items():
             self.store.apply(CaseStarted(refs[name], 0.0, (), {}))
@@ -36,7 +36,7 @@ class Runs:
         self._count += 1
         refs = [replace(A, repeat=number) for number in range(1, len(states) + 1)]
         started = RunStarted(f"run-{self._count}", "/p", "", tuple(PlannedCase(ref, None, "") for ref in refs))
-        self.changed.about_to(started)
+        self.changed.before_event(started)
         self.store.apply(started)
         for ref, state in list(zip(refs, states, strict=True))[: None if last else -1]:
             self.store.apply(CaseStarted(ref, 0.0, (), {}))
@@ -73,14 +73,14 @@ def test_a_further_part_of_a_save_keeps_them() -> None:
     runs = Runs()
     runs.run(a="failed", b="passed")
     runs.run(a="passed")
-    runs.run(goes_on=True, b="failed")
+    runs.run(continues=True, b="failed")
     assert runs.changed.refs() == [B, A]
 
 
 def test_a_case_that_runs_has_not_changed_yet() -> None:
     runs = Runs()
     runs.run(a="passed")
-    runs.changed.about_to(started := RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
+    runs.changed.before_event(started := RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
     runs.store.apply(started)
     assert runs.changed.refs() == []
 
@@ -166,11 +166,11 @@ def test_what_a_superseded_round_changed_stays_listed_against_the_verdict_before
     runs = Runs()
     runs.run(a="error", b="error", c="failed")
     runs.run(a="passed")
-    runs.run(goes_on=True, a="passed", b="passed")
+    runs.run(continues=True, a="passed", b="passed")
     assert runs.changed.refs() == [A, B]
     before = runs.changed.before(runs.store.records[A])
     assert before is not None
     assert before.state == "error"
     # What turned back meanwhile has not changed.
-    runs.run(goes_on=True, a="error")
+    runs.run(continues=True, a="error")
     assert runs.changed.refs() == [B]

@@ -48,7 +48,7 @@ def test_texts_are_headed_by_author_and_step(texts: Texts) -> None:
 
 def test_both_figures_are_shown_because_they_differ(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
-    assert any(line.startswith(" score         0.66  as ADK defines it") for line in lines)
+    assert any(line.startswith(" score         0.66  mean over texts, then over turns, as in ADK") for line in lines)
     assert " sentences     0.43  3 of 7 sentences hold" in lines
     assert any("✗ 1 contradictory  ± 1 disputed  ○ 1 unsupported" in line for line in lines)
 
@@ -64,7 +64,7 @@ def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None
     told = texts(contradictory.aside(76))
     assert told[0] == "✗ contradictory"
     assert told[1].startswith("why            The tool result says that it arrives on Friday; nothing is")
-    assert 'speaks against "expected": "2026-11-20 (Friday)"' in told
+    assert 'contradicts    "expected": "2026-11-20 (Friday)"' in told
     assert told[-2:] == [
         "from           find_order, a tool result in turn 1  enter goes there",
         "i shows its event in the trace",
@@ -76,7 +76,7 @@ def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> N
     unfound = {**SENTENCES[0], "source": None}
     items = shown(record_of(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
     said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
-    assert said[-2] == "from           no place that is known  enter shows the question"
+    assert said[-2] == "from           unknown place  enter shows the question"
     assert apology[-2] == "enter shows the question"
     assert not any(line.startswith("from") for line in apology)
 
@@ -147,7 +147,7 @@ def test_a_thousand_sentences_are_a_thousand_items() -> None:
 
 def test_what_nobody_judged_is_said(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
-    assert " ! in no sentence of the judge: Bye." in lines
+    assert " ! not in the judge's sentences: Bye." in lines
 
 
 def test_a_sentence_that_the_judge_made_up_is_marked(texts: Texts) -> None:
@@ -166,6 +166,6 @@ def test_a_passage_that_the_judge_left_out_is_marked_and_adks_figure_stands_belo
     assert any(line.endswith("No refunds.  (left out by the judge)") for line in lines)
     assert any(line.endswith("Hello.  (left out by the judge, not counted)") for line in lines)
     assert any(line.endswith("It left.  (reworded by the judge)") for line in lines)
-    assert " score         0.66  the mean over texts, then over turns" in lines
-    assert " ADK's figure  1.00  without what the judge left out" in lines
+    assert " score         0.66  mean over texts, then over turns" in lines
+    assert " ADK's figure  1.00  without passages that the judge left out" in lines
     assert any("2 of 3 sentences hold" in line for line in lines)

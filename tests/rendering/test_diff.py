@@ -96,7 +96,7 @@ def test_sub_agents_are_aligned_by_author(texts: Texts) -> None:
         "plan", (), "Booked.", [("planner", "Hotels first."), ("critic", "Too dear."), ("writer", "Here it is.")]
     )
     lines = texts(build(execute([expected], [actual])).lines)
-    start = lines.index(" agents        2 expected, 3 said")
+    start = lines.index(" agents        2 expected, 3 actual")
     assert lines[start + 1 : start + 8] == [
         "               planner",
         "   ≠ expected  −{Flights} first.",
@@ -136,14 +136,14 @@ def test_a_running_case_shows_what_has_happened_so_far(texts: Texts) -> None:
     assert any("turn 2 of 3" in line and "running" in line for line in lines)
     assert '                2 refund(id="A-7", amount="12.50")' in lines
     assert not any("missing" in line for line in lines)
-    assert lines[-1].endswith("to come ─")
+    assert lines[-1].endswith("pending ─")
 
 
 def test_what_is_no_turn_at_all_can_still_be_read(texts: Texts) -> None:
     record = late_parcel()
     record.turns[0].actual = {"intermediate_data": {"tool_uses": [7]}, "odd": "thing"}
     lines = texts(build(record).lines)
-    assert any("not shaped as ADK writes it" in line for line in lines)
+    assert any("does not have ADK's format" in line for line in lines)
     assert any('"odd": "thing"' in line for line in lines)
     assert any("turn 2 of 3" in line for line in lines)
 

@@ -43,7 +43,7 @@ def test_what_was_read_from_a_reply_is_said_in_short(texts: Texts) -> None:
 
 def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) -> None:
     lines = [line.strip() for line in texts(build(Subject(judged_case()), View(76)).lines)]
-    assert "! not read: it is no JSON object" in lines
+    assert "! unreadable: it is no JSON object" in lines
     assert "I think so." in lines
     assert "reply 4  ! unread · gemini-2.5-flash-SCRIPTED · cached" in lines
     assert "reply 1  ! unread · 5 attempts" in lines
@@ -66,7 +66,7 @@ def test_votes_stand_over_each_turn(texts: Texts) -> None:
     lines = texts(build(Subject(judged_case()), View(76)).lines)
     turn = next(index for index, line in enumerate(lines) if line.startswith("─ turn 1 "))
     assert lines[turn].endswith("✓ valid  ◐ split ─")
-    assert lines[turn + 1] == " votes         3 of 5 with all asked · ◐ split: 3 valid, 1 invalid, 1 unread"
+    assert lines[turn + 1] == " votes         3 of 5 votes · ◐ split: 3 valid, 1 invalid, 1 unread"
 
 
 def test_every_criterion_says_who_judged_and_what_that_took(texts: Texts) -> None:
@@ -84,7 +84,7 @@ def test_the_evaluation_service_is_told_of_too(texts: Texts) -> None:
     record.turns[1].metrics = {"safety_v1": MetricResult("safety_v1", "error", None, 0.8, "429", {"error": fault})}
     lines = texts(build(Subject(record), View(76)).lines)
     assert " service       Nothing in it is unsafe." in lines
-    assert " fault         quota 429: too many" in lines
+    assert " error         quota 429: too many" in lines
 
 
 def test_times_leave_out_what_was_kept_from_before() -> None:

@@ -48,12 +48,12 @@ def test_what_judges_said_stands_below_the_scores() -> None:
     rubrics, votes, rest = rest.partition("─ final_response_match_v2 ")
     assert votes, "the parts stand in this order"
     assert "✗ contradictory   It will arrive tomorrow before noon" in claims
-    assert 'speaks against "expected": "2026-11-20 (Friday)"' in claims
+    assert 'contradicts    "expected": "2026-11-20 (Friday)"' in claims
     assert "find_order, a tool result in turn 1" in claims
     apology = claims.partition("ご不便")[2].partition("±")[0]
     assert apology.splitlines()[1:-1] == ["      why            An apology claims nothing."]
     assert "rules, not a language model" in claims
-    assert "3 of 5 with all asked" in rubrics
+    assert "3 of 5 votes" in rubrics
     assert "◐ split" in rubrics
     assert "It says Friday, as the tool result does" in rubrics
     assert "quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted" in rest
@@ -70,8 +70,8 @@ def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen()
 def test_a_simulated_conversation_shows_its_plan() -> None:
     found = "\n".join(plain_case(record_of(scenario_events()), 80))
     assert "Ask for order A-7. If it is late, ask for the money back." in found
-    assert "4 of 5 with all asked" in found
-    assert "the user ended it with the stop signal" in found
+    assert "4 of 5 votes" in found
+    assert "ended by the user's stop signal" in found
 
 
 def test_a_service_that_did_not_fail_has_no_fault() -> None:

@@ -109,7 +109,7 @@ def test_one_cause_of_many_errors_is_told_once() -> None:
 def test_a_case_that_no_criterion_looked_at_is_explained() -> None:
     silent = MetricResult("response_match_score", "not_applicable", None, 0.8)
     store = feed([started([PASSED])], case_events(PASSED, "not_evaluated", [silent]), [RunFinished(1.0)])
-    assert "    no criterion has anything to judge here" in lines_of(store)
+    assert "    no criterion has anything to judge in this case" in lines_of(store)
 
 
 def test_a_crashed_metric_is_named_once() -> None:

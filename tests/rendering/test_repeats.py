@@ -51,20 +51,20 @@ def seen(records: list[CaseRecord], width: int = 80, until: float | None = None)
 def test_what_it_says_of_a_flaky_case() -> None:
     lines = seen(flaky(), until=0.5)
     assert lines[0] == " ∿ FLAKY  agent"
-    assert " passed        2 of 5; in 1 the agent broke off" in lines
+    assert " passed        2 of 5; 1 with an agent error" in lines
     assert " rate          40 %  12–77 %" in lines
-    assert " wanted        not sure yet whether 50 % pass" in lines
+    assert " target        not sure yet whether 50 % pass" in lines
     assert " pass^k        1 0.40 · 2 0.10 · 3 0.00 · 4 0.00 · 5 0.00" in lines
-    assert " executions    ✓1  ✗2  ✗3  !4  ✓5" in lines
+    assert " repeats       ✓1  ✗2  ✗3  !4  ✓5" in lines
     assert f" ∿ {CALLS}  2 of 4 passed  agent" in lines
-    assert " trajectories  2 different, 1 different answer" in lines
+    assert " trajectories  2 distinct, 1 distinct answer" in lines
     assert [line.split()[:2] for line in lines if "×" in line] == [["2×", "✓"], ["2×", "✗"]]
 
 
 def test_what_it_says_of_others() -> None:
-    assert seen([execution(1, "passed"), execution(2, "passed")])[0] == " ✓ PASS  each time"
-    assert seen([execution(1, "failed"), execution(2, "failed")])[0] == " ✗ FAIL  each time"
-    assert seen([execution(1, "passed"), execution(2, "queued")])[0] == " 1 of 2 are still to come to their end."
+    assert seen([execution(1, "passed"), execution(2, "passed")])[0] == " ✓ PASS  every time"
+    assert seen([execution(1, "failed"), execution(2, "failed")])[0] == " ✗ FAIL  every time"
+    assert seen([execution(1, "passed"), execution(2, "queued")])[0] == " 1 of 2 repeats have not finished."
 
 
 @pytest.mark.parametrize("width", [24, 48, 76, 134])

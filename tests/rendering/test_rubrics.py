@@ -17,18 +17,18 @@ def shown(count: int = 3, width: int = 76, *opened: str) -> Document:
 def test_verdict_votes_origin_and_reason_on_pass_and_fail_alike(texts: Texts) -> None:
     lines = texts(shown(width=90).lines)
     first = lines.index(" ✓ yes     The answer names the day of the delivery (0).")
-    assert lines[first + 1] == "           rubric_0 · 3 of 3 asked of 5 · from the criteria"
+    assert lines[first + 1] == "           rubric_0 · 3 of 3 votes (up to 5) · from the criteria"
     assert lines[first + 2].strip().startswith("It says Friday, as the tool result does")
     second = lines.index(" ✗ no      返金の金額と日付を明記している。")
-    assert lines[second + 1].strip() == "rubric_1 · 3 of 5 with all asked · ◐ split: 3 no, 2 yes · from the case"
+    assert lines[second + 1].strip() == "rubric_1 · 3 of 5 votes · ◐ split: 3 no, 2 yes · from the case"
     assert lines[second + 2].strip() == "金額はあるが日付がない。"
 
 
 def test_a_rubric_that_nobody_answered_says_so(texts: Texts) -> None:
     lines = texts(shown().lines)
     third = lines.index(" ! unread  The answer names the day of the delivery (2).")
-    assert lines[third + 1].strip() == "rubric_2 · 0 of 3 asked of 5 · 3 missing · from the turn"
-    assert lines[third + 2].strip() == "no reason was given"
+    assert lines[third + 1].strip() == "rubric_2 · 0 of 3 votes (up to 5) · 3 missing · from the turn"
+    assert lines[third + 2].strip() == "no reason given"
 
 
 def test_the_cursor_begins_at_the_first_that_is_not_met_and_leads_to_the_question() -> None:
@@ -52,19 +52,19 @@ def test_a_long_reason_is_cut_until_it_is_asked_for(texts: Texts) -> None:
 def test_thirty_rubrics_are_thirty_items(texts: Texts) -> None:
     document = shown(30)
     assert len(document.items) == 30
-    assert " rubrics       10 of 30 met, 10 not read" in texts(document.lines)
+    assert " rubrics       10 of 30 met, 10 unreadable" in texts(document.lines)
 
 
 def test_what_votes_are_called() -> None:
     def told(verdict: str, asked: int, **votes: int) -> str:
         return text_of(joined(vote_words({"votes": votes, "asked": asked, "of": 5}, verdict)))
 
-    assert told("yes", 3, yes=3) == "3 of 3 asked of 5"
-    assert told("yes", 5, yes=5) == "5 of 5 with all asked"
-    assert told("yes", 5, yes=4, no=1) == "4 of 5 with all asked · ◐ split: 4 yes, 1 no"
-    assert told("yes", 5, yes=4, missing=1) == "4 of 5 with all asked · 4 yes, 1 missing"
-    assert told("unread", 3, missing=3) == "0 of 3 asked of 5 · 3 missing"
-    assert text_of(joined(vote_words({"votes": {"valid": 1}, "asked": 1, "of": 1}, "valid"))) == "1 of 1"
+    assert told("yes", 3, yes=3) == "3 of 3 votes (up to 5)"
+    assert told("yes", 5, yes=5) == "5 of 5 votes"
+    assert told("yes", 5, yes=4, no=1) == "4 of 5 votes · ◐ split: 4 yes, 1 no"
+    assert told("yes", 5, yes=4, missing=1) == "4 of 5 votes · 4 yes, 1 missing"
+    assert told("unread", 3, missing=3) == "0 of 3 votes (up to 5) · 3 missing"
+    assert text_of(joined(vote_words({"votes": {"valid": 1}, "asked": 1, "of": 1}, "valid"))) == "1 of 1 vote"
     assert vote_words({}, "yes") == []
 
 

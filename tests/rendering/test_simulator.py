@@ -41,7 +41,7 @@ def test_each_message_has_its_verdict(texts: Texts) -> None:
     assert turns[0].endswith("✓ valid ─")
     assert turns[1].endswith("✗ invalid  ◐ split ─")
     assert "        compared with the starting prompt" in lines
-    assert "        4 of 5 with all asked · ◐ split: 4 invalid, 1 valid" in lines
+    assert "        4 of 5 votes · ◐ split: 4 invalid, 1 valid" in lines
     assert "        it did not ask for the money back" in lines
 
 
@@ -64,15 +64,15 @@ def test_the_question_is_unfolded(texts: Texts) -> None:
 @pytest.mark.parametrize(
     ("ended", "told"),
     [
-        ("stop_signal", " ■ the user ended it with the stop signal"),
-        ("turn_limit", " ■ the limit of turns was reached"),
+        ("stop_signal", " ■ ended by the user's stop signal"),
+        ("turn_limit", " ■ turn limit reached"),
         ("error", " ended by      the judge of the simulated user is out of quota"),
     ],
 )
 def test_how_it_ended_is_said(ended: str, told: str, texts: Texts) -> None:
     lines = lines_of(record_of(scenario_events(ended=ended)), texts)
     assert told in lines
-    assert (" the end was   ✓ valid · 3 of 3 asked of 5" in lines) is (ended != "error")
+    assert (" end judged    ✓ valid · 3 of 3 votes (up to 5)" in lines) is (ended != "error")
 
 
 def test_a_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
@@ -82,13 +82,13 @@ def test_a_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
         record = record_of(iter(happened[:count]))
         lines = lines_of(record, texts)
         seen.append((sum(line.startswith("─ turn ") for line in lines), " agent  …" in lines))
-        assert lines[-1] == " going on …"
+        assert lines[-1] == " Still running."
     assert seen == [(0, False), (1, True), (1, False), (2, True)]
 
 
 def test_it_is_there_before_the_first_message(texts: Texts) -> None:
     record = CaseRecord(PlannedCase(CaseRef("a", "b", "c", "d"), None, ""))
-    assert lines_of(record, texts)[-1] == " The conversation has not begun."
+    assert lines_of(record, texts)[-1] == " The conversation has not started."
 
 
 def test_only_a_simulated_case_has_the_pane() -> None:

@@ -134,7 +134,7 @@ def test_a_row_opens_event_request_response_and_graph() -> None:
         assert piece in text
     assert "○ refund  not called" in text
     inside = "\n".join(lines(shown("span/0/5")))
-    assert "no criterion sees it" in " ".join(inside.split())
+    assert "which criteria do not see" in " ".join(inside.split())
     assert "ValueError: no" in inside
 
 
@@ -206,9 +206,9 @@ def test_of_a_huge_value_the_beginning_is_laid_out_and_all_of_it_copied() -> Non
     value = [{"name": f"row {number}"} for number in range(100_000)]
     told = [text_of(line) for line in data_lines(value, 4, View(76))]
     assert len(told) == BRIEF + 1
-    assert told[-1] == "    … over 880 more lines: Y copies all of them"
+    assert told[-1] == "    … over 880 more lines: Y copies all"
     assert told[:BRIEF] == [text_of(line) for line in data_lines(value[:200], 4, View(76))][:BRIEF]
-    assert text_of(list(data_lines(value[:200], 4, View(76)))[-1]) == "    … 482 more lines: Y copies all of them"
+    assert text_of(list(data_lines(value[:200], 4, View(76)))[-1]) == "    … 482 more lines: Y copies all"
     assert len(list(data_lines(value[:2000], 4, View(76, full=True)))) == 6002
 
 

@@ -1,4 +1,4 @@
-"""How far judges agree with the user, as lines: for each criterion a confusion matrix, the share and kappa."""
+"""Agreement between judges and the user, as lines: a confusion matrix, the share and kappa for each criterion."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,18 +13,18 @@ _PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict
 _SIDE = 16
 _CELL = 14
 _NARROW_CELL = 7
-_HOW = (
-    "Nothing is known yet of how far judges agree with you.",
-    "Say with t what a verdict is worth: agent bug, judge wrong or right count, of failed cases and of passed ones; so "
-    "does the label of a sentence or a rubric that you confirm or override.",
+_EMPTY = (
+    "No verdicts triaged yet.",
+    "Press t to triage the verdicts of failed and passed cases. Labels of sentences and rubrics that you confirm or "
+    "override count too.",
 )
 
 
 def agreement_lines(found: Iterable[JudgeAgreement], width: int) -> Iterator[Line]:
-    """The whole page in `width` cells."""
+    """Yield the whole page in `width` cells."""
     found = list(found)
     if not found:
-        for sentence in _HOW:
+        for sentence in _EMPTY:
             yield from wrap([Segment(sentence, "muted")], width)
         return
     for number, one in enumerate(found):
@@ -41,7 +41,7 @@ def _one(one: JudgeAgreement, width: int) -> Iterator[Line]:
     yield from wrap(_figures(one), width)
     if one.false_passes:
         words = counted(one.false_passes, "false pass", "false passes")
-        yield from wrap([Segment(f"{words}: it passed, you say it should not have", "status-failed")], width)
+        yield from wrap([Segment(f"{words}: passed, but you say it should fail", "status-failed")], width)
     yield BLANK
     yield from _matrix(one, width)
 
@@ -51,15 +51,15 @@ def _figures(one: JudgeAgreement) -> Iterator[Segment]:
     yield Segment(f"agrees with you in {share.passed} of {share.total}", "strong")
     yield Segment(f"  {(share.rate or 0) * 100:.0f} % (95 %: {share.low * 100:.0f} to {share.high * 100:.0f} %)  ")
     if one.pairs.kappa is None:
-        yield Segment("no kappa: both gave one label only", "muted")
+        yield Segment("no kappa: only one label was used", "muted")
     else:
         yield Segment(f"kappa {one.pairs.kappa:.2f}", "strong")
         if one.few:
-            yield Segment("  too few to build on", "status-not-evaluated")
+            yield Segment("  too few to rely on", "status-not-evaluated")
 
 
 def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
-    """Rows are the user's, columns the judge's; what agrees stands on the diagonal."""
+    """Yield the confusion matrix. Rows are the user's labels, columns the judge's; agreement is on the diagonal."""
     labels = one.labels
     cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
     head: list[Segment] = [Segment(" you ↓  judge → ".ljust(_SIDE), "label")]

@@ -1,4 +1,4 @@
-"""Parts of a turn in the diff that have a row in the trace: the cursor takes each as one, and goes there and back."""
+"""Links between the parts of a turn in the diff and their rows in the trace."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ class Anchor(NamedTuple):
     key: str
     places: tuple[str, ...]
 
-    def seen(self, view: View) -> View:
-        """How the part is to be seen: in full where it was unfolded."""
+    def view(self, view: View) -> View:
+        """Return the view for this part, which is full if the part is unfolded."""
         return replace(view, full=True) if view.is_open(self.key) else view
 
 
 class Piece(NamedTuple):
-    """Lines of a turn; those without an anchor are only read."""
+    """Lines of a turn. Only a piece with an anchor can be selected."""
 
     lines: list[Line]
     anchor: Anchor | None = None
@@ -32,8 +32,10 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Those of one turn: of the user's message, of the tool calls in order, of what agents said on the way, and of the
-    answer. None where the turn was not watched."""
+    """The anchors of one turn: user message, tool calls in order, texts of agents before the answer, and answer.
+
+    They are missing if the turn has no recorded trace.
+    """
 
     user: Anchor | None = None
     calls: tuple[Anchor, ...] = ()
@@ -41,16 +43,16 @@ class Anchors:
     answer: Anchor | None = None
 
     def call(self, made: int | None) -> Anchor | None:
-        """That of the call that was made as this number."""
+        """Return the anchor of the tool call with this index among those made."""
         return self.calls[made] if made is not None and made < len(self.calls) else None
 
     def text(self, number: int) -> Anchor | None:
-        """That of what was said as this number."""
+        """Return the anchor of the text with this index among those before the answer."""
         return self.texts[number] if number < len(self.texts) else None
 
 
 def anchors(index: int, turn: Turn | None) -> Anchors:
-    """The anchors of turn `index`."""
+    """Return the anchors of turn `index`."""
     if turn is None or turn.spans is None or turn.actual is None:
         return Anchors()
     events = recorded_events(turn.actual) or ()
@@ -70,12 +72,12 @@ def anchors(index: int, turn: Turn | None) -> Anchors:
 
 
 def pieces_of(lines: Iterable[Line], anchor: Anchor | None = None) -> Piece:
-    """Lines as a piece."""
+    """Return lines as a piece."""
     return Piece(list(lines), anchor)
 
 
 def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
-    """Adds the parts of a turn; those with an anchor are items that lead to the trace."""
+    """Add the parts of a turn. Those with an anchor become items that lead to the trace."""
     for lines, anchor in pieces:
         if anchor is None or not lines:
             document.add(lines)

@@ -1,4 +1,4 @@
-"""Expected and actual tool calls, aligned: a row a call, what differs marked and said in words."""
+"""Expected and actual tool calls, aligned one per row, with their differences marked and described."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ _STYLES = {"expected": "mark-missing", "actual": "mark-extra"}
 
 
 class CallPiece(NamedTuple):
-    """Lines of the section: those of the call that was made as number `made` (from 0), None for any others."""
+    """Lines of the section. `made` is the index of the actual call that they show, or None for other lines."""
 
     lines: list[Line]
     made: int | None = None
@@ -44,9 +44,11 @@ def call_section(
     view: View,
     view_of: Callable[[int], View] | None = None,
 ) -> Iterator[CallPiece]:
-    """The calls of one turn. `expected` or `actual` is None where there is no such side at all; `scored` is the turn's
-    result of the trajectory criterion, whose rows and other match types are shown if it has them. `view_of` says how
-    each call that was made is to be seen."""
+    """Yield the calls of one turn.
+
+    `expected` or `actual` is None if the turn has no such side. `scored` is the turn's result of the trajectory
+    criterion. Its rows and other match types are shown if it has them. `view_of` returns the view of each actual call.
+    """
     calls = actual if expected is None else expected
     if expected is None or actual is None:
         for number, lines in enumerate(_plain_calls(calls or (), view, view_of if expected is None else None)):
@@ -74,7 +76,7 @@ def call_section(
 def call_lines(
     call: Mapping[str, Any], width: int, view: View, marked: frozenset[str] = frozenset(), mark: str = ""
 ) -> list[Line]:
-    """One call, on one line if it fits into `width` cells, else one argument a line and long values indented."""
+    """Return one call: on one line if it fits into `width` cells, else one argument per line."""
     name = Segment(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
     args = call.get("args")
     if args is None:
@@ -89,7 +91,7 @@ def call_lines(
 
 
 def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
-    """The lines around what is marked, or the first ones where nothing is."""
+    """Return the lines around the marked ones, or the first lines if none is marked."""
     near = {0, len(lines) - 1}
     for index, line in enumerate(lines):
         if mark and any(segment.style == mark for segment in line):
@@ -110,7 +112,7 @@ def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
 
 
 def _in_a_row(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
-    """Simple arguments one after the other on a few lines, or [] where that would not be easy to read."""
+    """Return simple arguments in sequence on a few lines, or [] if that would be hard to read."""
     if any(isinstance(value, dict | list) for value in args.values()):
         return []
     parts = [f"{_key(key)}={plain(compact(value))}" for key, value in args.items()]
@@ -172,7 +174,7 @@ def _plain_calls(calls: Sequence[ToolCall], view: View, view_of: Callable[[int],
 
 
 def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
-    """The rows of the criterion's details, or None if they are not what its module documents."""
+    """Return the rows of the criterion's details, or None if they do not have the documented form."""
     if not isinstance(rows, list):
         return None
     for row in rows:
@@ -185,7 +187,7 @@ def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
 
 
 def _aside(rows: Sequence[dict[str, Any]], view: View) -> bool:
-    """Whether the rows stand in two columns: where there is room in general, or where each call is short enough."""
+    """Whether the rows are in two columns, because the view or the shortness of each call leaves room for it."""
     if view.stacked:
         return False
     texts = [compact(row.get(side)) for row in rows for side in ("expected", "actual")]
@@ -245,14 +247,14 @@ def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any]
 
 
 def _phrase(item: dict[str, Any], side: str) -> str:
-    """`number 12.5`: the type, and the value as the criterion made it visible."""
+    """Return `number 12.5`: the type, and the value as the criterion made it visible."""
     kind = item.get(f"{side}_type") or type_name(item.get(side))
     text = item.get(f"{side}_shown") or shown(item.get(side))
     return plain(str(text) if kind == "true/false" else f"{kind} {text}")
 
 
 def match_type_words(scored: MetricResult) -> Line:
-    """`EXACT; others would score IN_ORDER 0.00 · …`, as far as the details say so."""
+    """Return `EXACT; others would score IN_ORDER 0.00 · …`, as far as the details have it."""
     others = scored.details.get("other_match_types")
     used = one_line(str(scored.details.get("match_type") or ""))
     rule: Line = (Segment(used, "strong"),) if used else ()

@@ -1,4 +1,4 @@
-"""Cutting and padding by terminal cells, so that East Asian text lines up."""
+"""Functions that cut and pad text by terminal cells, so that East Asian text lines up."""
 
 from rich.cells import cell_len, set_cell_size
 
@@ -6,7 +6,7 @@ __all__ = ["cell_len", "cut", "fit"]
 
 
 def cut(text: str, width: int, *, end: str = "…") -> str:
-    """`text` (already safe) in at most `width` cells; what is cut away is stood for by `end`."""
+    """Return `text` (already safe) in at most `width` cells. `end` replaces what is cut."""
     if width <= 0:
         return ""
     if len(text) * 2 <= width or cell_len(text) <= width:
@@ -16,6 +16,6 @@ def cut(text: str, width: int, *, end: str = "…") -> str:
 
 
 def fit(text: str, width: int) -> str:
-    """`text` (already safe) in exactly `width` cells: cut as by `cut`, or padded on the right."""
+    """Return `text` (already safe) in exactly `width` cells, cut as by `cut` or padded on the right."""
     short = cut(text, width)
     return short + " " * (max(width, 0) - cell_len(short))

@@ -1,4 +1,4 @@
-"""The pane "Change": a case before and after the verdict that made it another one, and how the files differ."""
+"""The pane "Change": a case before and after a changed verdict, and the differences of its files."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -28,19 +28,19 @@ def applies(subject: Subject, criteria: frozenset[str]) -> bool:
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane."""
+    """Return the whole pane."""
     document = Document()
     change, record = subject.change, subject.record
     if change is None or record is None:
         return document
     if change.flaky:
-        known = f"Known to be flaky: {change.flaky} when it was repeated. One verdict more says little; X repeats it"
+        known = f"Known to be flaky: {change.flaky} when repeated. One more verdict says little. Press X to repeat it."
         document.add(remark(known, view, "status-flaky"))
         document.gap()
     then, now = change.rates
     if then:
         differs = then != now
-        document.add(both(view, "all executions", [Segment(then)], [Segment(now)], differs=differs))
+        document.add(both(view, "all repeats", [Segment(then)], [Segment(now)], differs=differs))
         document.gap()
     add_before_and_after(document, change.before, record, view)
     document.gap()
@@ -49,7 +49,7 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def add_before_and_after(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
-    """Two executions of a case: how they came out, and turn by turn what the agent did."""
+    """Add a comparison of two executions of a case: their verdicts, and turn by turn the agent's actions."""
     document.add(both(view, "", _state(before), _state(after), differs=before.state != after.state))
     document.gap()
     names = dict.fromkeys([*before.metrics, *after.metrics])
@@ -81,8 +81,7 @@ def _figure(record: CaseRecord, name: str) -> str:
 
 
 def both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
-    """Before and after of one thing: side by side where there is room, else the one under the other; once if they are
-    the same."""
+    """Yield a value before and after: in two columns if there is room, else in sequence. Equal values appear once."""
     if word:
         yield (Segment(f" {word}", "label"),)
     if not differs:
@@ -114,7 +113,7 @@ def _score(record: CaseRecord, name: str) -> list[Segment]:
         return [Segment("not judged", "muted")]
     face = FACES[result.status]
     score = "" if result.score is None else f" {cut_score(result.score)}"
-    threshold = "" if result.threshold is None else f" (from {cut_score(result.threshold)})"
+    threshold = "" if result.threshold is None else f" (threshold {cut_score(result.threshold)})"
     told = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
     return [*told, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else told
 
@@ -123,7 +122,7 @@ def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
     try:
         steps = tool_steps(turn.actual or {}) if turn is not None else []
     except (AttributeError, TypeError, LookupError):
-        return [Segment("of a shape that nobody knows", "muted")]
+        return [Segment("unknown format", "muted")]
     found = [call or result for call, result in steps if (result is None) == (wanted == "calls")]
     told = "\n".join(f"{name} {compact(value)}" for name, value in found)
     return [safe(told)] if told else [Segment("none", "muted")]
@@ -135,18 +134,18 @@ def _answer(turn: Turn | None) -> list[Segment]:
 
 
 def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
-    yield heading("files between the two verdicts", view.width)
+    yield heading("changed files", view.width)
     if files is None:
-        yield from remark("Not known: nobody watched them. w arms the watch, which keeps what files held.", view)
+        yield from remark("Unknown, because no watch was running. Press w to watch the files.", view)
     elif not files:
-        yield from remark("None of the files that this case depends on is another one: the agent itself varies.", view)
+        yield from remark("No file that this case depends on has changed, so the agent itself varies.", view)
     for change in files or ():
         yield from hang_text([Segment(" ")], [safe(one_line(change.name), "strong")], view.width, 1)
         yield from _difference(change, view)
 
 
 def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
-    """Lines of a unified difference, in their colours."""
+    """Yield the lines of a unified diff in their colours."""
     for line in lines:
         style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
         yield from hang_text([], [safe(line, style)], view.width, gutter)
@@ -154,10 +153,10 @@ def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[
 
 def _difference(change: FileChange, view: View) -> Iterator[Line]:
     if change.before is None or change.after is None:
-        yield from remark("Too large to be kept, or no text.", view)
+        yield from remark("Too large to store, or not text.", view)
         return
     if len(change.before) + len(change.after) > _LONGEST:
-        yield from remark("Too long to be compared here.", view)
+        yield from remark("Too long to compare here.", view)
         return
     lines = list(difflib.unified_diff(change.before.splitlines(), change.after.splitlines(), lineterm="", n=_CONTEXT))[
         2:

@@ -1,4 +1,4 @@
-"""Which cases came out otherwise than the time before, and with which files each of the two times."""
+"""Changed verdicts, and the files with which the old and the new verdict of each case were made."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,13 +12,16 @@ from workbench.repeats.outcome_change import differs, outcome, rate_of
 from workbench.store import CaseRecord, Store
 
 if TYPE_CHECKING:
-    # The session imports this module before the first frame.
+    # Imported late, because the session imports this module before the first frame.
     from workbench.engine.watch.contents import Moment
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file between two verdicts: its name, and its text before and after (None: not kept, or no text)."""
+    """A file between two verdicts: its name, and its text before and after.
+
+    A text is None if it was not stored or is not text.
+    """
 
     name: str
     before: str | None
@@ -27,9 +30,12 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Change:
-    """What a case was before its newest verdict. `files` are those that differ between the two; None: nobody was
-    watching them. `rates` is how its executions came out then and now, "" where each time it was one. `flaky`: how they
-    came out when it was repeated last, if not alike; else ""."""
+    """The state of a case before its newest verdict.
+
+    `files` are the files that differ between the two verdicts, or None if no watch was running. `rates` are the
+    outcomes of all repeats before and now, both "" if each run had only one. `flaky` is the outcome of the last run
+    with repeats if they did not agree, else "".
+    """
 
     before: CaseRecord
     files: tuple[FileChange, ...] | None = None
@@ -38,37 +44,42 @@ class Change:
 
 
 class ChangedVerdicts:
-    """Follows a store: `about_to` is called with each event before the store applies it. Executions of one case are
-    taken together, so that a flaky one has not changed each time."""
+    """The verdicts of a store that a new run changes.
+
+    Call `before_event` with each event before the store applies it. All repeats of a case are compared together. So a
+    flaky case does not change each time.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._before: dict[CaseRef, list[CaseRecord]] = {}
-        """By the first execution of each case."""
+        """The previous finished executions, by the first execution of each case."""
         self._flaky: dict[CaseRef, str] = {}
-        """The cases that are known to be flaky, and how they came out when they were repeated last."""
+        """The cases that are known to be flaky, and the outcome when they were repeated last."""
         self._moments: dict[CaseRef, Moment | None] = {}
         self.moment_of: dict[CaseRef, Moment] = {}
-        """The files with which a case's newest verdict was made, where somebody watched them."""
+        """The state of the files when the newest verdict of a case was made, if a watch was running."""
 
-    def about_to(self, event: Event, *, goes_on: bool = False) -> None:
-        """A run begins: what its cases are now is what they will have been. With `goes_on` the run before it was not
-        reported as a whole (it is part of what one save asked for, or a save superseded it): what that changed stays
-        listed, against the verdicts from before it."""
+    def before_event(self, event: Event, *, continues: bool = False) -> None:
+        """Remember the verdicts of a run's cases when the run starts.
+
+        With `continues`, the previous run was not reported on its own, because one save requested both or a save
+        superseded it. Its changes stay listed, compared with the verdicts from before it.
+        """
         if not isinstance(event, RunStarted):
             return
-        if not goes_on:
+        if not continues:
             self._before.clear()
         for case in dict.fromkeys(_first(planned.case) for planned in event.cases):
             earlier = self._finished(case)
             if not earlier:
                 continue
-            self._learn_of_repeats(case, earlier)
+            self._update_flaky(case, earlier)
             if case not in self._before:
                 self._before[case] = earlier
                 self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
 
-    def _learn_of_repeats(self, case: CaseRef, records: list[CaseRecord]) -> None:
+    def _update_flaky(self, case: CaseRef, records: list[CaseRecord]) -> None:
         came = outcome(records)
         if came.rate.flaky:
             self._flaky[case] = came.words()
@@ -76,13 +87,17 @@ class ChangedVerdicts:
             self._flaky.pop(case, None)
 
     def flaky(self, record: CaseRecord) -> str:
-        """`3/5 passed`, of a case that came out both ways when it was repeated before: one verdict more or less says
-        little of it. "" for all others."""
+        """Return `3/5 passed` if the case had different outcomes when it was last repeated, else "".
+
+        One more verdict says little about such a case.
+        """
         return self._flaky.get(_first(record.ref), "")
 
     def before(self, record: CaseRecord) -> CaseRecord | None:
-        """What the case was before this: the same repeat, or one that ended otherwise where only together they did.
-        None if it never ran, or not since."""
+        """Return the record of the case before this one, or None if it never ran, or not since.
+
+        It is that of the same repeat. If only all repeats together changed, it is a repeat with another outcome.
+        """
         earlier = self._before.get(_first(record.ref), [])
         same = next((one for one in earlier if one.ref == record.ref), None)
         if same is record:
@@ -92,23 +107,25 @@ class ChangedVerdicts:
         return same
 
     def rates(self, record: CaseRecord) -> tuple[str, str]:
-        """How often the case of this passed, before and now; "" where it was one execution each time."""
+        """Return how often the case passed, before and now. Both are "" if it ran only once each time."""
         case = _first(record.ref)
         then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
         return (then.words(), now.words()) if max(then.times, now.times) > 1 else ("", "")
 
     def moments(self, ref: CaseRef) -> "tuple[Moment | None, Moment | None]":
-        """The files with which the verdict before, and the newest one, were made."""
+        """Return the state of the files for the previous verdict and for the newest one."""
         return self._moments.get(ref), self.moment_of.get(ref)
 
     def refs(self) -> list[CaseRef]:
-        """The cases that came out otherwise now, each by its first execution: regressions first, then in the order in
-        which they ran; those that are known to be flaky behind the others."""
+        """Return the cases with another outcome now, each by its first execution.
+
+        Regressions come first, then the order of the run. Cases that are known to be flaky come last.
+        """
         found = [case for case in self._before if self._differs(case)]
         return sorted(found, key=lambda ref: (ref in self._flaky, not self.is_regression(ref)))
 
     def is_regression(self, ref: CaseRef) -> bool:
-        """Whether the case came out worse than before: it passes less often, else by its worst execution."""
+        """Whether the case is worse than before: it passes less often, or its worst execution is worse."""
         before, now = self._before[_first(ref)], self._finished(_first(ref))
         then, today = rate_of(before).rate, rate_of(now).rate
         if then is not None and today is not None and then != today:
@@ -125,7 +142,7 @@ class ChangedVerdicts:
         return [record for record in self._executions(case) if record.has_verdict]
 
     def _executions(self, case: CaseRef) -> list[CaseRecord]:
-        """All executions of the case in its newest run; an earlier run may have had more of them."""
+        """Return all executions of the case in its newest run. A previous run may have had more of them."""
         records: list[CaseRecord] = []
         for repeat in count(1):
             record = self._store.records.get(_repeat(case, repeat))
@@ -151,7 +168,7 @@ def _worst(records: Iterable[CaseRecord]) -> int:
 def file_changes(
     before: "Moment | None", after: "Moment | None", names: Mapping[Path, str], text: Callable[[str], str | None]
 ) -> tuple[FileChange, ...] | None:
-    """How the files `names` (path → name) differ between two moments; None where one of them is not known."""
+    """Return how the files `names` (path → name) differ between two moments, or None if one is unknown."""
     if before is None or after is None:
         return None
     paths: Iterable[Path] = [path for path in names if before.get(path, "") != after.get(path, "")]

@@ -1,4 +1,4 @@
-"""The pane "Claims": every sentence of the answers with its label; beside the one under the cursor, why."""
+"""The pane "Claims": every sentence of the answers with its label, and beside it the reason for the selected one."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -31,13 +31,13 @@ from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 
 _NARROW = 60
-"""From this width on labels have a column of their own."""
+"""The least width with a separate column for labels."""
 _KINDS = {
     "instructions": "the agent's instructions",
-    "user": "what the user said",
-    "tools": "the description of a tool",
-    "grounding": "the grounding of the answer",
-    "said": "what was said before",
+    "user": "the user's message",
+    "tools": "a tool's description",
+    "grounding": "the answer's grounding",
+    "said": "an earlier message",
     "call": "a tool call",
     "result": "a tool result",
 }
@@ -47,7 +47,7 @@ _TO_QUESTION = Segment("enter shows the question", "hint")
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane: the criterion's verdict, then each text that was judged with its sentences in order."""
+    """Return the whole pane: the criterion's verdict, then each judged text with its sentences in order."""
     document = Document()
     for record, result in judged_results(document, subject.record, _is_judged, view):
         found = list(results(record, result.name))
@@ -65,19 +65,22 @@ def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
 
 
 def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> Iterator[Line]:
-    """Tell the score, ADK's figure where the judge left passages out, and the share of all sentences."""
+    """Yield the score, ADK's score if the judge left passages out, and the share of all sentences."""
     labels = [string(item.get("label")) for text in texts for item in _counted(text)]
     if not texts:
         return
     adk_score = number(result.details.get("adk_score"))
     differs = adk_score is not None and adk_score != result.score
     if result.score is not None:
-        meaning = f"{'' if differs else 'as ADK defines it: '}the mean over texts, then over turns"
+        meaning = f"mean over texts, then over turns{'' if differs else ', as in ADK'}"
         yield from part(
             "score", [Segment(cut_score(result.score, 2, 2), "strong"), Segment(f"  {meaning}", "muted")], view
         )
     if adk_score is not None and differs:
-        told = [Segment(cut_score(adk_score, 2, 2), "strong"), Segment("  without what the judge left out", "muted")]
+        told = [
+            Segment(cut_score(adk_score, 2, 2), "strong"),
+            Segment("  without passages that the judge left out", "muted"),
+        ]
         yield from part("ADK's figure", told, view)
     if labels:
         holding = sum(label in HOLDS for label in labels)
@@ -112,7 +115,7 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
         if place:
             document.add([BLANK])
         document.add(_text_head(text, view))
-        # For each text two questions: what its sentences are, and, if there are any, what they rest on.
+        # Each text takes one question about its sentences, and a second one about their support if there are any.
         sentences = objects(text.get("sentences"))
         asked += 2 if sentences else 1
         said = _said_in(subject, index, text)
@@ -127,10 +130,16 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
 
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """`desk, the answer ··· 0.50 · 2 of 4 hold`: who said it, when, and how it came out."""
+    """Yield `order_agent  the answer ··· 0.50 · 2 of 4 hold`: the author, the step and the result."""
     author = one_line(string(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
-    when = "the answer" if text.get("final") is True else f"step {step + 1}" if isinstance(step, int) else "on the way"
+    when = (
+        "the answer"
+        if text.get("final") is True
+        else f"step {step + 1}"
+        if isinstance(step, int)
+        else "before the answer"
+    )
     sentences = _counted(text)
     holding = sum(string(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
@@ -157,20 +166,20 @@ def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """Show the passages that older runs did not judge, because they were in none of the judge's sentences."""
+    """Yield the passages that older runs did not judge, because they were in none of the judge's sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
-        told = [Segment("in no sentence of the judge: ", "status-error"), safe(string(passage))]
+        told = [Segment("not in the judge's sentences: ", "status-error"), safe(string(passage))]
         yield from hang_text([Segment(" ! ", "status-error")], told, view.width, 3)
 
 
 def face_of(item: dict[str, Any]) -> Face:
-    """How the label of a sentence looks; one that is none of ours counts as no label."""
+    """Return the face of a sentence's label. An unknown label counts as none."""
     return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
 
 
 def _label_column(texts: list[dict[str, Any]]) -> int:
-    """As wide as the longest label that occurs."""
+    """Return the width of the longest label that occurs."""
     found = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
     return max(found, default=0) + 2
 
@@ -185,7 +194,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
     if mark := _mark(item):
         body.append(Segment(f"  ({mark})", "muted"))
     if width < _NARROW:
-        # No room for a column of labels: the word stands behind its sentence.
+        # There is no room for a column of labels, so the word follows its sentence.
         lead, gutter = [Segment(f" {face.glyph}", face.variable)], 3
         body.append(Segment(f"  {face.word}", face.variable))
     else:
@@ -194,7 +203,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
 
 
 def _mark(item: dict[str, Any]) -> str:
-    """Say where a passage comes from, unless it is a sentence as the judge cut it."""
+    """Return the origin of a passage, or "" for a sentence as the judge cut it."""
     if item.get("origin") == "dropped":
         return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
     if item.get("origin") == "reworded":
@@ -203,7 +212,7 @@ def _mark(item: dict[str, Any]) -> str:
 
 
 def _targets(item: dict[str, Any], criterion: str, turn: int, asked: int) -> tuple[Target, ...]:
-    """Where the sentence's evidence stands: in the log if it was said or done in this turn, else in the question."""
+    """Return the places with the sentence's evidence: in the log if it is from this turn, else in the question."""
     source = mapping(item.get("source"))
     places: list[str] = []
     if source.get("kind") in ("call", "result") and (call := string(source.get("call_id"))):
@@ -217,7 +226,7 @@ def _targets(item: dict[str, Any], criterion: str, turn: int, asked: int) -> tup
 
 
 def _said_in(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
-    """The event in which the text was said, as a row of the trace."""
+    """Return the trace row of the event that has the text."""
     record, step = subject.record, text.get("step")
     if record is None or turn >= len(record.turns):
         return ()
@@ -226,13 +235,12 @@ def _said_in(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target,
 
 
 def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[Line]:
-    """Why the sentence has its label: the judge's reason, both excerpts, where they come from, and where it was
-    said."""
+    """Yield the reason for a label: the judge's words, both excerpts and their places, and the sentence's event."""
     face = face_of(item)
     told = [
         ("why", "", string(item.get("rationale"))),
         ("supports", "evidence-for", string(item.get("supporting"))),
-        ("speaks against", "evidence-against", string(item.get("contradicting"))),
+        ("contradicts", "evidence-against", string(item.get("contradicting"))),
     ]
     yield (Segment(f"{face.glyph} {face.word}", face.variable),)
     for name, style, text in told:
@@ -252,7 +260,7 @@ def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
     source = mapping(item.get("source"))
     kind = _KINDS.get(string(source.get("kind")))
     if kind is None:
-        yield Segment("no place that is known  ", "muted")
+        yield Segment("unknown place  ", "muted")
         yield _TO_QUESTION
         return
     name = one_line(string(source.get("name")), limit=100)
@@ -262,12 +270,12 @@ def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
 
 
 def _first_problem(texts: list[dict[str, Any]]) -> int:
-    """The first sentence that does not hold."""
+    """Return the index of the first sentence that does not hold."""
     labels = [string(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
     return next((index for index, label in enumerate(labels) if label not in HOLDS), 0)
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has such a pane."""
+    """Whether a case has this pane."""
     record = subject.record
     return bool(shown_in(criteria, "claims") or (record is not None and shown_in(record.metrics, "claims")))

@@ -1,4 +1,4 @@
-"""Two runs side by side as documents: what differs between them as a whole, and one case with why it changed."""
+"""Two runs side by side as documents: their differences as a whole, and one case with the causes of its change."""
 
 import difflib
 import json
@@ -24,7 +24,7 @@ CHANGES = {
     "fix": ("fix", "status-passed"),
     "other": ("other verdict", "status-not-evaluated"),
     "unfinished": ("without a verdict", "status-not-evaluated"),
-    "score": ("with other scores", "label"),
+    "score": ("score change", "label"),
 }
 _CAUSE = 13
 _NAMED = 50
@@ -32,7 +32,7 @@ _OF_FILES = ("prompt", "code", "model", "data")
 
 
 def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
-    """What differs between the runs. `names` are those of the earlier and the later one in words, safe."""
+    """Return the differences between the runs. `names` are safe names of the older and the newer one."""
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"
@@ -41,11 +41,11 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     document.gap()
     document.add(hang([Segment(" ")], flow(_counts(found), max(view.width - 1, 10), "   "), 1))
     document.gap()
-    document.add([heading("what differs between the runs", view.width)])
+    document.add([heading("differences between the runs", view.width)])
     for words in found.differences:
         document.add(hang_text([Segment(" ")], [safe(words)], view.width, 1))
     if not found.differences and not found.files:
-        document.add(remark("Nothing that is kept of them: no file, no version, no model, no commit.", view))
+        document.add(remark("No recorded file, version, model or commit differs.", view))
     document.add(_files(found.files, view))
     for word, rows in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
         if rows:
@@ -56,7 +56,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
 
 
 def _listed(rows: Sequence[Row]) -> str:
-    """The ids of cases, each once, with how many executions there are of it."""
+    """Return the ids of cases, each once with its number of executions."""
     times = Counter((tuple(row["ref"][:3]), str(row["ref"][3])) for row in rows)
     told = [f"{name} × {many}" if many > 1 else name for (_, name), many in times.items()]
     return ", ".join(told[:_NAMED]) + (" …" if len(told) > _NAMED else "")
@@ -65,8 +65,10 @@ def _listed(rows: Sequence[Row]) -> str:
 def one_case(
     case: ChangedCase, files: Sequence[ChangedFile], records: tuple[CaseRecord, CaseRecord] | str | None, view: View
 ) -> Document:
-    """A case: why it changed, with the changed lines; then before and after. `records` None: they are being read; a
-    text: why they cannot be."""
+    """Return a case: the causes of its change with the changed lines, then before and after.
+
+    `records` is None while they are loading, or a text that says why they cannot be read.
+    """
     document = Document()
     word, style = CHANGES[case.change]
     document.add([(Segment(f" {word}", style), *_label(case))])
@@ -75,15 +77,15 @@ def one_case(
         lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
         document.add(hang_text(lead, [safe(cause.what)], view.width - 1, _CAUSE))
     if case.change == "unfinished":
-        document.add(remark("One of the runs ended before it had a verdict: nothing is known of a change.", view))
+        document.add(remark("One of the runs has no verdict for this case, so any change is unknown.", view))
     elif not case.causes:
-        document.add(remark("Nothing that is kept of the two differs: it is not known why.", view))
+        document.add(remark("The cause is unknown: no recorded input differs.", view))
     if kinds & set(_OF_FILES):
         agent = case.ref[0]
         document.add(_files([file for file in files if file.agent == agent and file.kind in kinds], view))
     if records is None or isinstance(records, str):
         document.gap()
-        document.add(remark("reading what the agent did …" if records is None else one_line(records), view))
+        document.add(remark("loading transcripts" if records is None else one_line(records), view))
         return document
     if "expected" in kinds:
         document.add(_texts("expected", [record.expected for record in records], view))
@@ -109,9 +111,11 @@ def _run(run: Summary) -> Iterator[Segment]:
 
 
 def counted(change: str, number: int) -> str:
-    """`1 regression`, `2 regressions`."""
+    """Return `1 regression` or `2 regressions`."""
     word, _ = CHANGES[change]
-    plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts"}.get(change, word)
+    plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts", "score": "score changes"}.get(
+        change, word
+    )
     return counting.counted(number, word, plural)
 
 
@@ -124,17 +128,17 @@ def _counts(found: Comparison) -> Iterator[Line]:
 
 
 def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
-    """Which files of agents differ, and in which lines."""
+    """Yield the files of agents that differ, with the lines that differ."""
     for file in files:
         yield ()
         yield (Segment(f" {file.kind} ", "label"), safe(file.path, "strong"))
         if not file.lines:
-            yield from remark("Its content is not kept.", view)
+            yield from remark("Its content was not stored.", view)
         yield from difference_lines(file.lines, view, 3)
 
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
-    """The lines in which two JSON values differ."""
+    """Yield the lines in which two JSON values differ."""
     before, after = (json.dumps(value, indent=1, ensure_ascii=False, default=str).splitlines() for value in values)
     lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
     yield ()
@@ -142,5 +146,5 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     if lines:
         yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
     else:
-        same = [Segment("the same words", "muted")]
+        same = [Segment("unchanged", "muted")]
         yield from both(view, "", same, same, differs=False)

@@ -1,4 +1,4 @@
-"""The pane "Diff": why the case has its verdict, turn by turn; for a case that has not run, what is expected of it."""
+"""The pane "Diff": the reasons for a verdict, turn by turn, or the expected turns of a case that has not run."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from workbench.store import CaseRecord
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane."""
+    """Return the whole pane."""
     record = subject.record
     if record is None and subject.case is None:
         return file_document(subject.entry, view, subject.found)
@@ -44,7 +44,7 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def _over_the_case(record: CaseRecord, view: View) -> Iterator[Line]:
-    """What speaks against the case as a whole, and stands in no turn."""
+    """Yield the verdicts and errors of the case as a whole that are in no turn."""
     if record.error is not None:
         yield from error_lines(record.error, view)
     for result in record.metrics.values():
@@ -75,7 +75,10 @@ def _add_turns(document: Document, subject: Subject, view: View, ran: bool) -> N
 
 
 def _opening(record: CaseRecord, above: bool) -> int | None:
-    """The turn to open at: the one that runs, or the first one that failed; none where the error stands above them."""
+    """Return the first turn to show: the running or the first failed one.
+
+    None if nothing failed in a turn, or if an error is shown above the turns.
+    """
     if record.state == "running":
         return len(record.turns) - 1 if record.turns else None
     if record.state == "failed" or (record.state == "error" and not above):

@@ -1,4 +1,4 @@
-"""What a pane shows: lines, and where in them the turns begin."""
+"""Documents that panes show: lines, their turns, and items for the cursor."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
 from workbench.prices import Prices
 from workbench.rendering.changed import Change
-from workbench.rendering.late import Late
+from workbench.rendering.lazy_list import LazyList
 from workbench.rendering.lines import Line
 from workbench.repeats.summary import CaseRepeats
 from workbench.store import CaseRecord
@@ -24,36 +24,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is looked at. `record`: an execution of a case; `case`: the case as it stands in its file; `entry`: that
-    file. A case that never ran has no record, a row that stands for a file (or a case that cannot be read) no case."""
+    """The subject of a pane.
+
+    `record` is an execution of a case, `case` the case in its file, and `entry` that file. A case that never ran has no
+    record. A row for a file or an unreadable case has no case.
+    """
 
     record: CaseRecord | None = None
     entry: EvalsetEntry | None = None
     case: EvalCase | None = None
     change: Change | None = None
-    """What it was before its newest verdict, where that was another one."""
+    """The state before the newest verdict, if that changed it."""
     found: tuple[Fault, ...] = ()
-    """What `check` found wrong with the case or the file."""
+    """The problems that `check` found in the case or the file."""
     triage: "tuple[Entry, ...]" = ()
-    """What the user said of the case and its labels, for whatever answer; `answer` is the digest of the one shown."""
+    """The user's triage of the case and its labels, for any answer. `answer` is the digest of the answer shown."""
     answer: str = ""
     runs: Path | None = field(default=None, compare=False)
-    """The folder of what is kept of runs: there stands what models were asked."""
+    """The folder of the stored runs, which has the requests to models."""
     prices: Prices | None = field(default=None, compare=False)
-    """The user's."""
+    """The user's price table."""
     earlier: "tuple[PastRun, ...]" = field(default=(), compare=False)
-    """The newest runs in which the case has a verdict, the newest first."""
+    """The newest runs with a verdict of the case, the newest first."""
 
     repeats: CaseRepeats | None = None
-    """The repeats of the case together, where the case itself is looked at and not one of them."""
+    """All repeats of the case, if the subject is the case itself and not one repeat."""
     stale: "tuple[InputChange, ...]" = ()
-    """The inputs of its newest verdict that changed since."""
+    """The inputs of the newest verdict that have changed since."""
     loading: bool = field(default=False, compare=False)
-    """Whether verdicts of earlier sessions are still being read."""
+    """Whether verdicts of earlier sessions are still loading."""
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Equal for two subjects that are the same case to a reader, in whatever state it is."""
+        """A value that is equal for two subjects if they are the same case in any state."""
         repeat = self.record.ref.repeat if self.record is not None else 1
         if self.entry is not None:
             name = (
@@ -68,13 +71,13 @@ class Subject:
 
     @property
     def stage(self) -> tuple[object, ...]:
-        """Another value whenever there may be something else to show, as long as the subject before is kept."""
+        """A value that changes whenever there may be something else to show, as long as the previous subject exists."""
         record = self.record
         if record is None:
             return id(self.entry), id(self.case), self.found, self.triage, self.loading
         acted = sum(len(turn.acted) + (turn.actual is not None) + (turn.spans is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
-        # The results themselves: they never change, and what is scored again may differ in its reasons only.
+        # The results themselves: they never change, and a new scoring may differ only in its reasons.
         scored = [*record.metrics.values(), *(result for turn in record.turns for result in turn.metrics.values())]
         return (
             id(record),
@@ -96,8 +99,10 @@ class Subject:
 
 
 class Target(NamedTuple):
-    """A place in another pane: the pane's title, and places (the first that is there) as `Document.places` names
-    them."""
+    """A place in another pane.
+
+    `pane` is that pane's title. `places` are keys of `Document.places`, of which the first that exists counts.
+    """
 
     pane: str
     places: tuple[str, ...]
@@ -105,15 +110,17 @@ class Target(NamedTuple):
 
 AsideWhen: TypeAlias = Literal["never", "beside", "always"]
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
-"""What is to be told of an item beside it, on lines of so many cells."""
+"""Returns more details of an item, shown beside it, on lines of the given number of cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Lines `start` to `end` (exclusive) that the cursor takes as one. `key` names the item in every layout of the
-    document; `opens`: there is more of it, shown where the view has its key among those opened; `targets`: where it
-    came from, the first that is there; `heads`: what stands below it up to the next one that is not in it is a part of
-    it. The first cell of its lines is blank: the cursor's mark stands there."""
+    """Lines `start` to `end` (exclusive) that the cursor selects as one.
+
+    `key` names the item in every layout of the document. `opens`: there is more of it, shown if the view has its key
+    among those opened. `targets`: its places in other panes. `heads`: the lines up to the next item outside of it
+    belong to it. The first cell of its lines is blank, for the cursor's mark.
+    """
 
     key: str
     start: int
@@ -129,26 +136,28 @@ class Rows(Protocol):
 
     @property
     def keys(self) -> Sequence[str]:
-        """Of the items."""
+        """The keys of the items."""
 
     def line(self, number: int) -> Line:
-        """What the row looks like."""
+        """Return the line of a row."""
 
     def item(self, number: int, start: int) -> Item:
-        """The row as an item that stands at line `start`."""
+        """Return the row as an item at line `start`."""
 
     def names(self, number: int) -> Iterable[str]:
-        """The places that the row is besides, of which the first one that is called so is meant."""
+        """Return further names of the row's place. The first row with a name gets it."""
 
 
 class Document:
-    """Lines laid out for one width. `turns` holds the line at which each turn begins, `opening` the index of the
-    turn to open at (None: at the top). Where there are `items`, a cursor goes from one to the next, and
-    `opening_item` is where it begins."""
+    """Lines laid out for one width.
+
+    `turns` has the line at which each turn begins, and `opening` the index of the turn to open at (None: at the top).
+    If there are `items`, a cursor moves between them and starts at `opening_item`.
+    """
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
-        self.lines: Late[Line] = Late(lines)
-        self.items: Late[Item] = Late()
+        self.lines: LazyList[Line] = LazyList(lines)
+        self.items: LazyList[Item] = LazyList()
         self.turns: list[int] = []
         self.opening: int | None = None
         self.opening_item = 0
@@ -156,9 +165,10 @@ class Document:
         self._starts: list[int] = []
         self._places: dict[str, range] = {}
         self._named: list[tuple[Rows, range, int]] = []
-        """Rows whose places nobody has asked for yet: their numbers, and the line of the first."""
+        """Rows whose places were not requested yet: their numbers, and the line of the first."""
 
     def add(self, lines: Iterable[Line]) -> None:
+        """Add lines that the cursor cannot select."""
         self.lines.extend(lines)
 
     def add_item(
@@ -171,7 +181,7 @@ class Document:
         aside: Aside | None = None,
         heads: bool = False,
     ) -> None:
-        """Lines that the cursor takes as one; they are also a place that can be pointed at."""
+        """Add lines that the cursor selects as one. Other panes can point at them too."""
         start = len(self.lines)
         self.lines.extend(lines)
         self.items.append(Item(key, start, len(self.lines), opens, targets, aside, heads))
@@ -180,7 +190,7 @@ class Document:
         self._places[key] = range(start, len(self.lines))
 
     def add_rows(self, rows: Rows, numbers: range) -> None:
-        """Items of one line each that are made when they are looked at, so that ten thousand cost what is in sight."""
+        """Add items of one line each that are created on first use, so that only visible ones cost time."""
         start = len(self.lines)
         lines = range(start, start + len(numbers))
         self.lines.promise(len(numbers), lambda place: rows.line(numbers[place]))
@@ -190,7 +200,7 @@ class Document:
         self._named.append((rows, numbers, start))
 
     def add_place(self, names: Iterable[str], lines: Iterable[Line]) -> None:
-        """Lines that another pane can point at by any of these names."""
+        """Add lines that another pane can point at by any of these names."""
         start = len(self.lines)
         self.lines.extend(lines)
         for name in names:
@@ -207,8 +217,7 @@ class Document:
         return self._places
 
     def known_from(self, line: int, pane: str) -> Item | None:
-        """The first place that holds `line` or stands below it, as something that leads to `pane`; None where other
-        panes know nothing of what follows."""
+        """Return the first place at or below `line` as an item that leads to `pane`, or None without such a place."""
         below = [lines for lines in self.places.values() if lines.stop > line]
         if not below:
             return None
@@ -217,18 +226,18 @@ class Document:
         return Item("", first.start, first.stop, targets=(Target(pane, names),))
 
     def item_named(self, key: str) -> int | None:
-        """The number of the item with this key."""
+        """Return the number of the item with this key."""
         try:
             return self._keys.index(key)
         except ValueError:
             return None
 
     def item_at(self, line: int) -> int:
-        """The number of the item that holds `line`, else of the last one above it; 0 for what is above all."""
+        """Return the number of the item at `line`, or of the last one above it, or 0."""
         return max(bisect_right(self._starts, line) - 1, 0)
 
     def whole(self, number: int) -> list[Line]:
-        """The lines of an item with those that it heads."""
+        """Return the lines of an item with those that it heads."""
         item = self.items[number]
         if not item.heads:
             return self.lines[item.start : item.end]
@@ -238,7 +247,7 @@ class Document:
         return self.lines[item.start : min(next(after, len(self.lines)), next(turns, len(self.lines)))]
 
     def gap(self) -> None:
-        """A blank line, unless there is one or nothing above."""
+        """Add a blank line, unless there is one or nothing above."""
         if self.lines and self.lines[-1]:
             self.lines.append(())
 
@@ -248,13 +257,13 @@ class Document:
         return any(segment.style == "fold" for line in self.lines for segment in line)
 
     def begin_turn(self, heading: Iterable[Line] = ()) -> None:
-        """A turn begins here, behind a blank line."""
+        """Start a turn, after a blank line."""
         self.gap()
         self.turns.append(len(self.lines))
         self.add(heading)
 
     def turn_at(self, line: int) -> int | None:
-        """The turn that `line` belongs to; the first one for what stands above it."""
+        """Return the turn at `line`. Lines above the first turn belong to it."""
         if not self.turns:
             return None
         return max(bisect_right(self.turns, line) - 1, 0)

@@ -1,4 +1,4 @@
-"""An error as lines: the cause first, then the way out, then where it came from."""
+"""An error as lines: the cause first, then the hint, then the traceback."""
 
 from collections.abc import Iterator
 
@@ -16,22 +16,25 @@ KIND_WORDS = {
     "timeout": "timed out",
     "crashed": "the agent's process died",
     "too_large": "an answer was too large",
-    "output_flood": "too much was printed",
+    "output_flood": "too much output",
     "turn_count": "the turns do not match the reference",
     "cancelled": "cancelled",
     "broken_file": "the file cannot be read",
     "config": "the criteria cannot be read",
     "simulator": "the simulated user failed",
     "judge": "the judge failed",
-    "quota": "a quota was used up",
+    "quota": "quota exceeded",
     "metric_crashed": "a metric crashed",
-    "internal": "a fault of the workbench",
+    "internal": "an internal error of the workbench",
 }
 
 
 def error_lines(error: CaseError, view: View, *, traceback: bool | None = None) -> Iterator[Line]:
-    """`! message` in bold (`⊘` if it was cancelled), the kind of error in words, `→ hint`, and the traceback, folded
-    to its last line unless `traceback` (or, when that is None, the view) asks for all of it."""
+    """Yield `! message` in bold (`⊘` if cancelled), the hint, and the traceback.
+
+    Without a message, the kind of error is described. The traceback is folded to its last line unless `traceback` is
+    True, or None in a full view.
+    """
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")
     message = safe(error.message.strip() or KIND_WORDS.get(error.kind, error.kind), style)
@@ -53,5 +56,5 @@ def _traceback(error: CaseError, width: int, unfolded: bool) -> Iterator[Line]:
     last = text.rsplit("\n", 1)[1]
     told = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
     words = f"traceback, {counted(count, 'line')}"
-    words += "" if told else f", at the end {plain(last.strip())}"
+    words += "" if told else f", ending in {plain(last.strip())}"
     yield from hang_text([Segment(" ▸ ", "fold")], [Segment(words, "muted")], width, 3)

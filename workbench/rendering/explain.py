@@ -1,6 +1,6 @@
-"""Why a case did not pass, in words: one line for each reason, and by which criteria it was judged.
+"""Reasons why a case did not pass, one line each, and the criteria by which it was judged.
 
-Safe for a terminal, like all text of the headless front ends.
+All text is safe for a terminal.
 """
 
 import re
@@ -18,7 +18,7 @@ _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def reasons(record: CaseRecord) -> list[str]:
-    """One line for each thing that kept the case from passing, the cause of an error first."""
+    """Return one line for each reason why the case did not pass, the cause of an error first."""
     found = [error_text(record.error)] if record.error else []
     for result in record.metrics.values():
         # An error of the case that came from a metric already says so.
@@ -27,13 +27,13 @@ def reasons(record: CaseRecord) -> list[str]:
         if result.status in ("failed", "error", "not_evaluated"):
             found.append(verdict(result, marks(record, result)))
     if record.state == "failed" and all(result.status != "failed" for result in record.metrics.values()):
-        found.append("the verdict by which it failed is not in what is kept of the run")
+        found.append("the failing verdict was not stored with the run")
     found += _notes(record)
     return found
 
 
 def _notes(record: CaseRecord) -> Iterator[str]:
-    """What was odd in a turn of a case that did not pass, such as a model that was blocked."""
+    """Yield notes on the turns of a case that did not pass, such as a blocked model."""
     if record.state == "passed":
         return
     for number, turn in enumerate(record.turns, 1):
@@ -41,12 +41,14 @@ def _notes(record: CaseRecord) -> Iterator[str]:
             yield one_line(turn.note if len(record.turns) == 1 else f"turn {number}: {turn.note}")
 
 
-def verdict(result: MetricResult, said: Sequence[str] = ()) -> str:
-    """`name 0.5 < 1.0 (heuristic): reason`, or `name error: reason` where there is no score to compare; `said` is what
-    `workbench.rendering.plain_lines.marks` found."""
+def verdict(result: MetricResult, tags: Sequence[str] = ()) -> str:
+    """Return `name 0.5 < 1.0 (heuristic): reason`, or `name error: reason` if there is no score to compare.
+
+    `tags` are the result of `workbench.rendering.plain_lines.marks`.
+    """
     text = f"{one_line(result.name, limit=100)} {score_text(result)}"
-    if said:
-        text += f" ({', '.join(said)})"
+    if tags:
+        text += f" ({', '.join(tags)})"
     return f"{text}: {one_line(result.reason)}" if result.reason else text
 
 
@@ -62,7 +64,7 @@ def score_text(result: MetricResult) -> str:
 
 
 def way_out(error: CaseError, root: str) -> Iterator[str]:
-    """Where in the files below `root` the error was raised, and what can be done about it, as far as that is known."""
+    """Yield the place below `root` that raised the error, and a hint, as far as they are known."""
     folder = root.rstrip("/") + "/"
     frames = [frame for frame in _FRAME.findall(error.traceback) if frame[0].startswith(folder)]
     if frames:
@@ -73,18 +75,18 @@ def way_out(error: CaseError, root: str) -> Iterator[str]:
 
 
 def other_criteria(record: CaseRecord) -> str:
-    """Return which criteria of a verdict are not those of the file; "" if all are."""
+    """Return the criteria of a verdict that differ from the file, or "" if none do."""
     return "; ".join(one_line(sentence, limit=300) for sentence in record.planned.criteria_changed)
 
 
 def criteria_and_source(record: CaseRecord) -> str:
-    """Which criteria apply to a case, and why those."""
+    """Return the criteria of a case and their source."""
     text, source = criteria_text(record), one_line(record.planned.criteria_source, limit=1000)
     return f"{text} ({source})" if text else source
 
 
 def matched_by_location(records: Iterable[CaseRecord]) -> list[str]:
-    """A sentence for each agent that was found by its location only, with its evalsets."""
+    """Return a sentence for each agent that was matched by location, with its evalsets."""
     files: dict[str, dict[str, None]] = {}
     for record in records:
         if record.planned.matched_by == "location":
@@ -96,8 +98,10 @@ def matched_by_location(records: Iterable[CaseRecord]) -> list[str]:
 
 
 def criteria_text(record: CaseRecord) -> str:
-    """The criteria of a case and what is set for them: `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`. Empty
-    where the case never came to be judged."""
+    """Return the criteria of a case with their settings: `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`.
+
+    Empty if the case was never judged.
+    """
     return ", ".join(_criterion(name, value) for name, value in record.criteria.items())
 
 

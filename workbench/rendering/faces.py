@@ -1,7 +1,6 @@
-"""How a status looks: one glyph, one word, one theme variable. Never colour alone.
+"""The look of each status: one glyph, one word and one theme variable. A status never shows by colour alone.
 
-Both panes, the bar and the notices read these, so that one status has one face. The words are the headless front end's,
-in small letters.
+All panes, the bar and the notices use this table. The words are those of the command line in lower case.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,10 @@ Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """`glyph` is one cell wide; `variable` names the theme's colour without its `$`; `rank` sorts the worst first."""
+    """A glyph of one cell, a word, and a colour.
+
+    `variable` names the theme's colour without its `$`. The worst status has the lowest `rank`.
+    """
 
     glyph: str
     word: str
@@ -32,20 +34,20 @@ FACES: dict[Status, Face] = {
     "running": Face("▶", "running", "status-running", 4),
     "queued": Face("·", "queued", "status-queued", 5),
     "passed": Face("✓", "pass", "status-passed", 6),
-    "informational": Face("i", "for information", "status-informational", 7),
+    "informational": Face("i", "informational", "status-informational", 7),
     "not_applicable": Face("–", "not applicable", "status-not-applicable", 8),
     "not_run": Face("○", "not run", "status-not-run", 9),
 }
 DECIDED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
-"""The verdicts of a case in the order in which counts are written."""
+"""The verdicts of a case, in the order of counts."""
 COUNTED: tuple[CaseState, ...] = (*DECIDED, "cancelled")
-"""The same with what was stopped before it had one."""
+"""The same, and cases cancelled before they had a verdict."""
 
 CHECKED: Mapping[Literal["error", "warning"], Face] = {
     "error": Face("▲", "error", "status-error", 0),
     "warning": Face("△", "warning", "status-not-evaluated", 1),
 }
-"""What `check` found before any run, the worst first."""
+"""Problems that `check` found before any run, the worst first."""
 
 LABELS: Mapping[str, Face] = {
     "contradictory": Face("✗", "contradictory", "status-failed", 0),
@@ -55,7 +57,7 @@ LABELS: Mapping[str, Face] = {
     "supported": Face("✓", "supported", "status-passed", 4),
     "not_applicable": Face("–", "not applicable", "status-not-applicable", 5),
 }
-"""What a judge said of a sentence, the worst first."""
+"""A judge's labels for sentences, the worst first."""
 HOLDS = frozenset({"supported", "not_applicable"})
 """The labels of sentences that count for an answer."""
 
@@ -68,19 +70,19 @@ VERDICTS: Mapping[str, Face] = {
     "yes": Face("✓", "yes", "status-passed", 4),
     "valid": Face("✓", "valid", "status-passed", 4),
 }
-"""What a judge said to a question, and what was made of it where that could not be read."""
+"""A judge's answers to a question, and the labels of unreadable answers."""
 
 JUDGED: Mapping[str, Face] = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
-"""All that a judge may say and a user may confirm or override."""
+"""All labels that a judge may give and a user may confirm or override."""
 
 SPLIT = Face("◐", "split", "status-not-evaluated", 0)
 """The votes of a judge disagree."""
 TRIAGED = Face("⚑", "triaged", "status-informational", 0)
-"""The user said what the verdict is worth."""
+"""The user triaged this verdict."""
 TRIAGED_EARLIER = Face("⚐", "triaged earlier", "status-informational", 1)
-"""The same of an earlier answer or verdict: there is another one since."""
+"""The user triaged an older answer or verdict of the case."""
 STALE = Face("~", "stale", "status-not-evaluated", 0)
-"""The verdict was made with other inputs than those of now."""
+"""The verdict was made with other inputs than the current ones."""
 FLAKY = Face("∿", "flaky", "status-flaky", 1)
 """A case passed in some of its repeats and not in others."""
 OTHER_CRITERIA = Face("≠", "other criteria", "status-not-evaluated", 0)

@@ -1,4 +1,4 @@
-"""A file as the detail shows it: whose it is, which criteria hold, and everything that is wrong with it."""
+"""An evalset file in the detail pane: its agent, its criteria and all its problems."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 
 def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:
-    """An evalset as a whole, its faults first, with what `check` found besides."""
+    """Return an evalset as a document, its faults first, with the problems that `check` found."""
     document = Document()
     if entry is None:
         return document
@@ -40,7 +40,7 @@ def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault]
 
 
 def case_faults(subject: Subject, view: View) -> Iterator[Line]:
-    """The faults of the file that concern one case, and what `check` found besides."""
+    """Yield the faults of the file that concern one case, and the problems that `check` found."""
     entry, case = subject.entry, subject.case
     if entry is None or case is None:
         return
@@ -49,17 +49,20 @@ def case_faults(subject: Subject, view: View) -> Iterator[Line]:
 
 
 def _case_of(fault: Fault, entry: EvalsetEntry) -> str | None:
-    """The id of the case that a fault is in. (Not the other way round: there may be 50 000 cases, and few faults.)"""
+    """Return the id of the case with this fault.
+
+    The search starts from the faults, because a file may have 50,000 cases but few faults.
+    """
     place = _IN_CASE.match(fault.json_path)
     cases = entry.document.cases
     return cases[int(place[1])].eval_id if place is not None and int(place[1]) < len(cases) else None
 
 
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
-    """Every fault, errors first: its place, what is wrong, the way out."""
+    """Yield every fault, errors first: its message, place and hint."""
     width = view.width - 1
-    told = [fault for fault in faults if fault.severity != "note"]  # The page says itself whose the evalset is.
-    for fault in sorted(told, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
+    listed = [fault for fault in faults if fault.severity != "note"]  # The page names the evalset's agent already.
+    for fault in sorted(listed, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
         error = fault.severity == "error"
         style = "status-error" if error else "status-not-evaluated"
         file = entry.relative if fault.file == entry.file else fault.file.name

@@ -1,4 +1,4 @@
-"""JSON values as text: on one line, or on several with what differs marked."""
+"""JSON values as text, on one line or indented with differences marked."""
 
 import json
 from collections.abc import Iterator, Set
@@ -9,13 +9,13 @@ from workbench.text import plain
 
 INDENT = 2
 MAX_DEPTH = 24
-"""Below this depth a value is written on one line: a reader is lost there, and so is the stack further on."""
+"""Deeper values are written on one line, because they are unreadable and may exhaust the stack."""
 LONG = 100_000
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def compact(value: Any) -> str:
-    """The value as JSON on one line, raw (not yet safe for a terminal)."""
+    """Return the value as JSON on one line, raw (not yet safe for a terminal)."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
@@ -23,7 +23,7 @@ def compact(value: Any) -> str:
 
 
 def beginning(value: Any, limit: int) -> str:
-    """`compact`, of which no more than what comes after `limit` characters is made up."""
+    """Return the beginning of `compact` without building much more than `limit` characters."""
     found: list[str] = []
     size = 0
     try:
@@ -38,24 +38,26 @@ def beginning(value: Any, limit: int) -> str:
 
 
 def pretty(value: Any, path: str = "", marked: Set[str] = frozenset(), mark: str = "") -> Iterator[Segment]:
-    """The value as indented JSON: safe segments with line breaks in them, for `pretty_lines`. The parts whose JSON path
-    stands in `marked` have the style `mark`. Paths are written as `metrics.json_difference` writes them."""
+    """Yield the value as indented JSON: safe segments with line breaks, for `pretty_lines`.
+
+    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `metrics.json_difference`.
+    """
     yield from _value(value, path, marked, mark, "", 0)
 
 
 def pretty_lines(value: Any, width: int) -> Iterator[Line]:
-    """The value as indented JSON on lines of at most `width` cells."""
+    """Return the value as indented JSON on lines of at most `width` cells."""
     return wrap_indented(pretty(value), width)
 
 
 def step(key: str) -> str:
-    """One key of a JSON path: `.key`, or `["odd key"]`."""
+    """Return one key of a JSON path: `.key`, or `["odd key"]`."""
     plain_key = key.replace("-", "_").isidentifier() and not key.startswith("-")
     return f".{key}" if plain_key else f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def is_marked(path: str, marked: Set[str]) -> bool:
-    """Whether a difference stands at `path` or inside of it."""
+    """Whether a difference is at `path` or inside it."""
     return any(other == path or other.startswith((path + ".", path + "[")) for other in marked)
 
 

@@ -1,4 +1,4 @@
-"""The pane "Judge": every question that was asked, what came back word for word, and what it took."""
+"""The pane "Judge": every question to a judge, the replies word for word, and their cost."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -36,7 +36,7 @@ _ABOUT = {
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane, criterion by criterion, turn by turn."""
+    """Return the whole pane, criterion by criterion, turn by turn."""
     document = Document()
     for record, result in judged_results(document, subject.record, _was_asked, view):
         document.add(_account(record, result, view))
@@ -62,7 +62,7 @@ def _add_turn(
     leading = leading_vote(details)
     if leading:
         ending = joined([(verdict_mark(leading),), *([(mark(SPLIT),)] if votes_differ(details) else [])], "  ", "")
-    title = "over the case" if turn is None else f"turn {turn + 1}"
+    title = "whole case" if turn is None else f"turn {turn + 1}"
     document.begin_turn([heading(title, view.width, ending)])
     document.add(under(label("votes"), flow(vote_words(details, leading), view.room)))
     for place, item in enumerate(asked):
@@ -76,7 +76,7 @@ def _add_turn(
 
 
 def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
-    """`does the answer match the reference?  3 × ✓ valid`, and what it took."""
+    """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
     kind = string(item.question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
     told: list[Line] = [(Segment(about, "strong"),)]
@@ -87,7 +87,7 @@ def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
 
 
 def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """What Google's evaluation service said of each turn: it is asked no question of ours."""
+    """Yield the explanations of Google's evaluation service for each turn. It gets no questions of ours."""
     for index, _, turn in results(record, result.name):
         explanation = string(turn.details.get("explanation"))
         fault = mapping(turn.details.get("error"))
@@ -98,11 +98,11 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
             yield from part("service", [safe(explanation)], view)
         if fault:
             told = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
-            yield from part("fault", [safe(told, "status-error")], view)
+            yield from part("error", [safe(told, "status-error")], view)
 
 
 def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
-    """Whether somebody was asked for this criterion, or would have been."""
+    """Whether this criterion asks a judge or a service."""
     info = descriptions().get(result.name)
     if info is not None and (info.needs_judge or info.needs_service):
         return True
@@ -112,7 +112,7 @@ def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has such a pane."""
+    """Whether a case has this pane."""
     record = subject.record
     rows = descriptions()
     if any(name in rows and (rows[name].needs_judge or rows[name].needs_service) for name in criteria):

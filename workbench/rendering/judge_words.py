@@ -1,4 +1,4 @@
-"""Who judged, how the votes fell and what that cost, in the same words on every pane."""
+"""Texts about judges for all panes: who judged, how the votes fell, and the cost."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -28,24 +28,23 @@ from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _SHORT = 0.05
-"""Less than so many seconds are no time worth telling."""
+"""Shorter times, in seconds, are not shown."""
 
 
 def mark(face: Face) -> Segment:
-    """`◐ split`."""
+    """Return `◐ split`."""
     return Segment(f"{face.glyph} {face.word}", face.variable)
 
 
 def verdict_mark(verdict: Any) -> Segment:
-    """`✓ yes`; a verdict that is none of ours in its own words."""
+    """Return `✓ yes`, or an unknown verdict in its own words."""
     if isinstance(verdict, str) and verdict in VERDICTS:
         return mark(VERDICTS[verdict])
     return Segment(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
 
 
 def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
-    """What must be said beside the verdicts of these criteria wherever they stand: that rules judged, that votes
-    disagree."""
+    """Return the tags that must accompany verdicts of these criteria: rules judged, or votes disagree."""
     names = [name for name in criteria if name in record.metrics]
     found: list[Line] = []
     if any(is_heuristic(record.metrics[name]) for name in names):
@@ -56,24 +55,24 @@ def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
 
 
 def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
-    """Those that the judge's name does not say."""
+    """Return the tags that the judge's name does not imply."""
     return [tag for tag in criterion_tags(record, criterion) if tag != (mark(HEURISTIC),)]
 
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
-    """The same of one criterion, and that nobody was asked this time."""
+    """Return the same for one criterion, and whether all replies came from the cache."""
     cached = is_cached(asked.question for asked in all_asked(record, criterion))
     return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
 
 
 def turn_tags(result: MetricResult) -> list[Line]:
-    """The same of a criterion's verdict over one turn."""
+    """Return the same for a criterion's verdict on one turn."""
     found: list[Line] = [(mark(HEURISTIC),)] if is_heuristic(result) else []
     return [*found, (mark(SPLIT),)] if is_split(result) else found
 
 
 def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """`─ hallucinations_v1 ──── 0.67 < 0.80  ✗ FAIL ─`, and who judged."""
+    """Yield `─ hallucinations_v1 ──── 0.67 < 0.80  ✗ FAIL ─`, and the judge."""
     score = score_text(result)
     ending: Line = (*badge(result.status),)
     if score:
@@ -83,8 +82,10 @@ def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iter
 
 
 def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Who judged a criterion: its name, what the service says it is, a foreign address, and what else must be known;
-    then, where the verdict is none, why."""
+    """Yield the judge of a criterion: its name, answering models, a foreign address and a note.
+
+    Without a verdict, the reason follows.
+    """
     judge = judge_of(result)
     if judge:
         told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
@@ -96,7 +97,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
 
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
-    """`gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
+    """Return `gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
     if judge.get("kind") == "heuristic":
         parts: list[Line] = [(mark(HEURISTIC),)]
     else:
@@ -110,13 +111,13 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
 
 
 def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
-    """`3 of 3 asked of 5`, `4 of 5 with all asked`; where votes disagree or could not be read, all of them."""
+    """Return `3 of 3 votes (up to 5)` or `4 of 5 votes`. If votes disagree or are unreadable, all follow."""
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
     told: list[Line] = []
     if asked and votes:
-        rest = f" asked of {of}" if asked < of else " with all asked" if of > 1 else ""
-        told.append((Segment(f"{votes.get(verdict, 0)} of {asked}{rest}", "muted"),))
+        limit = f" (up to {of})" if asked < of else ""
+        told.append((Segment(f"{votes.get(verdict, 0)} of {counted(asked, 'vote')}{limit}", "muted"),))
     ordered = sorted(votes.items(), key=lambda vote: -vote[1])
     every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in ordered)
     if votes_differ(item):
@@ -127,20 +128,20 @@ def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
 
 
 def leading_vote(item: dict[str, Any]) -> str:
-    """The verdict with the most votes, "" without any."""
+    """Return the verdict with the most votes, or "" without any."""
     votes = mapping(item.get("votes"))
     return str(max(votes, key=lambda name: count(votes[name]))) if votes else ""
 
 
 def cost_words(asked: Iterable[dict[str, Any]]) -> list[Line]:
-    """`3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`: what some questions took."""
+    """Return the cost of some questions: `3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`."""
     found = replies(asked)
     told = [counted(len(found), "reply", "replies"), *reply_cost(found)]
     return [(Segment(text, "muted"),) for text in told]
 
 
 def reply_cost(found: list[dict[str, Any]]) -> list[str]:
-    """Time, tokens (in → out), attempts and whether it was kept from before, of one reply or several."""
+    """Return the time, tokens (in → out), attempts and cached count of some replies."""
     told: list[str] = []
     fresh = [reply for reply in found if reply.get("cached") is not True]
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
@@ -157,10 +158,10 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
 
 
 def tally_words(tally: dict[str, Any]) -> list[Line]:
-    """`5 asked`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`: what a criterion took, as the engine counted it."""
+    """Return the cost of a criterion as counted by the engine: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`."""
     if not tally:
         return []
-    told = [f"{count(tally.get('calls')):,} asked"]
+    told = [counted(count(tally.get("calls")), "call")]
     if cached := count(tally.get("cached")):
         told.append(f"{cached:,} cached")
     if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
@@ -170,7 +171,7 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
 
 
 def token_words(into: int, out: int) -> list[str]:
-    """`2,310 → 120 tokens`, nothing where nothing was counted."""
+    """Return `2,310 → 120 tokens`, or nothing without counts."""
     return [f"{into:,} → {counted(out, 'token')}"] if into or out else []
 
 
@@ -180,8 +181,10 @@ def judged_results(
     wanted: Callable[[CaseRecord, MetricResult], bool],
     view: View,
 ) -> Iterator[tuple[CaseRecord, MetricResult]]:
-    """Add the head of each result that a pane is about, and yield it, so that the rest can follow. If there is none,
-    add why."""
+    """Add the head of each matching result, and yield it, so that the caller can add the rest.
+
+    If there is none, add the reason.
+    """
     found = [] if record is None else [result for result in record.metrics.values() if wanted(record, result)]
     if record is None or not found:
         document.add(_nothing_yet(record, view))
@@ -194,7 +197,7 @@ def judged_results(
 
 def _nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:
     if record is None or record.state == "queued":
-        return remark("Nothing yet: the case has not run.", view)
+        return remark("The case has not run yet.", view)
     if not record.finished:
         return remark("Not judged yet.", view)
-    return remark("Nothing was judged: the case ended before." if record.error else "Nothing was judged.", view)
+    return remark("Nothing was judged, because the case ended early." if record.error else "Nothing was judged.", view)

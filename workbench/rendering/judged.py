@@ -1,6 +1,6 @@
-"""What judged criteria leave in their details, read with care: journals and reports can hold anything.
+"""Readers of the details of judged criteria, which tolerate anything, because journals and reports can hold anything.
 
-The shapes are those that the criteria document (`workbench/metrics/judged`) and `workbench.judge.base.record` makes.
+The criteria (`workbench/metrics/judged`) and `workbench.judge.base.record` document the form.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _NO_VOTES = frozenset({"unread", "missing", "unclear"})
 @cache
 def is_shown_in(criterion: str, where: "Shown") -> bool:
     """Whether the description of a criterion says that its details are shown there."""
-    # A usage error that loads this module does not wait for the descriptions.
+    # Imported late, so that a usage error need not wait for the descriptions.
     from workbench.metrics.registry import descriptions
 
     info = descriptions().get(criterion)
@@ -31,12 +31,12 @@ def is_shown_in(criterion: str, where: "Shown") -> bool:
 
 
 def shown_in(criteria: Iterable[str], where: "Shown") -> str:
-    """Return the first of the criteria whose details are shown there, "" if there is none."""
+    """Return the first of the criteria whose details are shown there, or "" if there is none."""
     return next((name for name in criteria if is_shown_in(name, where)), "")
 
 
 class Asked(NamedTuple):
-    """A question that was asked: for which criterion, in which turn (None: over the case), the how-manieth."""
+    """A question to a judge: its criterion, turn (None: the whole case) and index."""
 
     criterion: str
     turn: int | None
@@ -45,42 +45,42 @@ class Asked(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Names the question in the pane of the judge."""
+        """The name of the question in the judge pane."""
         return question_key(self.criterion, self.turn, self.number)
 
 
 def question_key(criterion: str, turn: int | None, number: int) -> str:
-    """The name of a question as `Asked.key` gives it."""
+    """Return the name of a question as in `JudgeQuestion.key`."""
     return f"question/{criterion}/{'case' if turn is None else turn}/{number}"
 
 
 def said(content: Any) -> str:
-    """Return the texts of a message's parts, one under the other."""
+    """Return the texts of a message's parts, one per line."""
     return "\n".join(filter(None, (string(part.get("text")) for part in parts_of(content))))
 
 
 def number(value: Any) -> float | None:
-    """The value if it is a number."""
+    """Return the value if it is a number, else None."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def count(value: Any) -> int:
-    """The value if it is a whole number, else 0."""
+    """Return the value if it is a whole number, else 0."""
     return value if isinstance(value, int) else 0
 
 
 def questions(details: dict[str, Any]) -> list[dict[str, Any]]:
-    """All questions of a result's details, those about the end of a conversation last."""
+    """Return all questions in a result's details, those about the end of a conversation last."""
     return objects(details.get("questions")) + objects(mapping(details.get("stop")).get("questions"))
 
 
 def replies(asked: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All replies to some questions."""
+    """Return all replies to some questions."""
     return [reply for question in asked for reply in objects(question.get("replies"))]
 
 
 def results(record: CaseRecord, criterion: str) -> Iterator[tuple[int, Turn, MetricResult]]:
-    """A criterion's result in each turn that has one, with the turn counted from 0."""
+    """Yield a criterion's result in each turn that has one, with the turn counted from 0."""
     for index, turn in enumerate(record.turns):
         result = turn.metrics.get(criterion)
         if result is not None:
@@ -88,7 +88,7 @@ def results(record: CaseRecord, criterion: str) -> Iterator[tuple[int, Turn, Met
 
 
 def all_asked(record: CaseRecord, criterion: str) -> Iterator[Asked]:
-    """Every question asked for a criterion, turn by turn, then those over the case."""
+    """Yield every question of a criterion, turn by turn, then those about the whole case."""
     for index, _, result in results(record, criterion):
         for place, question in enumerate(questions(result.details)):
             yield Asked(criterion, index, place, question)
@@ -99,9 +99,9 @@ def all_asked(record: CaseRecord, criterion: str) -> Iterator[Asked]:
 
 
 def judge_of(result: MetricResult) -> dict[str, Any]:
-    """Who judged (`JudgeIdentity` as JSON); {} if nobody did."""
+    """Return the judge (`JudgeIdentity` as JSON), or {} if there was none."""
     found = judge_in(result.details)
-    # A journal of an older version may claim an accuracy there.
+    # A journal of an older version may claim an accuracy in its note.
     return {**found, "note": NOTE} if found.get("kind") == "heuristic" else found
 
 
@@ -119,8 +119,10 @@ def is_split(result: MetricResult) -> bool:
 
 
 def votes_differ(item: dict[str, Any]) -> bool:
-    """Whether more than one verdict has votes in `item["votes"]`. A reply that could not be read, or says that it
-    cannot tell, is no vote."""
+    """Whether more than one verdict has votes in `item["votes"]`.
+
+    Unreadable and undecided replies are not votes.
+    """
     votes = mapping(item.get("votes"))
     return sum(count(many) > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1
 
@@ -133,18 +135,18 @@ def case_is_split(record: CaseRecord, criterion: str) -> bool:
 
 
 def is_cached(asked: Iterable[dict[str, Any]]) -> bool:
-    """Whether there are replies, and none of them was asked for in this run."""
+    """Whether there are replies, and all of them came from the cache."""
     found = replies(asked)
     return bool(found) and all(reply.get("cached") is True for reply in found)
 
 
 def versions(asked: Iterable[dict[str, Any]]) -> list[str]:
-    """What the service says which models answered, in order of appearance."""
+    """Return the models that answered according to the service, in order of appearance."""
     return list(dict.fromkeys(found for reply in replies(asked) if (found := string(reply.get("model_version")))))
 
 
 def verdict_of(reply: dict[str, Any]) -> str:
-    """The one word that was read from a reply; "unread" where it could not be, "" where it answers with more."""
+    """Return a reply's verdict as one word: "unread" if it could not be read, "" if it is longer."""
     verdict = reply.get("verdict")
     if isinstance(verdict, str) and verdict:
         return verdict
@@ -154,5 +156,5 @@ def verdict_of(reply: dict[str, Any]) -> str:
 
 
 def reply_verdicts(question: dict[str, Any]) -> dict[str, int]:
-    """How many replies to a question gave each verdict that is one word."""
+    """Return the number of replies to a question for each one-word verdict."""
     return dict(Counter(filter(None, map(verdict_of, objects(question.get("replies"))))))

@@ -1,8 +1,9 @@
-"""Styled text as plain values, and the few ways to lay it out by terminal cells.
+"""Styled text as plain values, and functions that lay it out by terminal cells.
 
-A line is a tuple of segments, a segment a piece of text with the name of a style ("" for ordinary text). The names are
-resolved by whoever shows the lines: the screen looks them up in its theme, plain output drops them. All text in a
-segment is safe already: foreign text enters through `safe`."""
+A line is a tuple of segments. A segment is a piece of text with the name of a style ("" for ordinary text). The front
+end resolves the names: the screen looks them up in its theme, plain output drops them. All text in a segment is safe:
+foreign text enters through `safe`.
+"""
 
 import re
 from bisect import bisect_right
@@ -25,41 +26,44 @@ class Segment(NamedTuple):
 Line: TypeAlias = tuple[Segment, ...]
 BLANK: Line = ()
 MIN_WIDTH = 24
-"""Nothing is laid out narrower than this; whoever has less room cuts the lines on the right."""
+"""The least width of a layout. A narrower screen cuts the lines on the right."""
 
 _LABEL_GUTTER = 15
 _NARROWEST = 8
-"""Cells of text beside a gutter."""
+"""The least width of text beside a gutter, in cells."""
 _FURTHER = 2
 _JOINERS = "\u200d\ufe0f"
-# What a terminal draws as one: a character with its variation selector and everything joined to it.
+# Characters that a terminal draws as one: a character with its variation selector and everything joined to it.
 _CLUSTER = re.compile("[^\u200d](?:\ufe0f|\u200d.?)+|\u200d.?", re.DOTALL)
 _NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ％‰℃…)]},.:;!?%")
 
 
 def safe(text: str, style: str = "") -> Segment:
-    """Foreign text as a segment; it may still hold line breaks, for `wrap`."""
+    """Return foreign text as a segment, which may still have line breaks, for `wrap`."""
     return Segment(plain(text), style)
 
 
 def shown(text: str, style: str = "") -> Segment:
-    """Foreign text as a segment, with blanks that nobody would see shown by name."""
+    """Return foreign text as a segment, with invisible blanks shown by name."""
     return Segment(visible(text), style)
 
 
 def text_of(line: Line) -> str:
-    """The line without its styles."""
+    """Return the line without its styles."""
     return "".join(segment.text for segment in line)
 
 
 def width_of(line: Line) -> int:
-    """How many cells the line takes."""
+    """Return the width of the line in cells."""
     return sum(cell_len(segment.text) for segment in line)
 
 
 def wrap(segments: Iterable[Segment], width: int) -> Iterator[Line]:
-    """The segments on lines of at most `width` cells (at least 2): broken at line breaks, else at a blank (which goes),
-    between East Asian characters, or, in a word longer than a line, anywhere. White space within a line stays."""
+    """Yield the segments on lines of at most `width` cells (at least 2).
+
+    Lines break at line breaks, else at a blank (which is dropped), between East Asian characters, or anywhere in a word
+    longer than a line. White space within a line stays.
+    """
     for source in _source_lines(_glued(segments)):
         text = "".join(segment.text for segment in source)
         spans = _ascii_spans(text, width) if text.isascii() else _wide_spans(text, width)
@@ -67,7 +71,7 @@ def wrap(segments: Iterable[Segment], width: int) -> Iterator[Line]:
 
 
 def wrap_indented(segments: Iterable[Segment], width: int) -> Iterator[Line]:
-    """As `wrap`, but what goes on from a line that begins with blanks is indented a little further than that line."""
+    """Wrap like `wrap`, but indent the continuation of an indented line a little further than that line."""
     for source in _source_lines(_glued(segments)):
         text = "".join(segment.text for segment in source)
         indent = len(text) - len(text.lstrip(" "))
@@ -80,13 +84,13 @@ def wrap_indented(segments: Iterable[Segment], width: int) -> Iterator[Line]:
 
 
 def pad(line: Line, width: int) -> Line:
-    """The line followed by blanks up to `width` cells."""
+    """Return the line padded with blanks to `width` cells."""
     room = width - width_of(line)
     return (*line, Segment(" " * room)) if room > 0 else line
 
 
 def cut_line(line: Line, width: int) -> Line:
-    """The line in at most `width` cells, with an ellipsis where something was cut."""
+    """Return the line in at most `width` cells, with an ellipsis if something was cut."""
     if width_of(line) <= width:
         return line
     kept: list[Segment] = []
@@ -102,20 +106,22 @@ def cut_line(line: Line, width: int) -> Line:
 
 
 def fold(words: str, width: int) -> Line:
-    """One line of at most `width` cells that stands for what is not shown."""
+    """Return one line of at most `width` cells that stands for hidden lines."""
     return cut_line((Segment(words, "fold"),), width)
 
 
 def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
-    """The lines, or the first ones and how many more there are: `most` together."""
+    """Return the lines, or the first ones and a count of the others: `most` together."""
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], fold(f"… {counted(len(lines) - most + 1, 'more line')}", width)]
 
 
 def hang(lead: Iterable[Segment], body: Iterable[Line], gutter: int) -> Iterator[Line]:
-    """`body` behind a gutter of `gutter` cells that holds `lead` on the first line. A lead that does not fit stands on
-    a line of its own."""
+    """Yield `body` beside a gutter of `gutter` cells, with `lead` in the gutter of the first line.
+
+    A lead that does not fit gets a line of its own.
+    """
     first: Line = tuple(lead)
     blank: Line = (Segment(" " * gutter),) if gutter else ()
     size = width_of(first)
@@ -128,12 +134,12 @@ def hang(lead: Iterable[Segment], body: Iterable[Line], gutter: int) -> Iterator
 
 
 def hang_text(lead: Iterable[Segment], text: Iterable[Segment], width: int, gutter: int) -> Iterator[Line]:
-    """Wrap a text behind a gutter as `hang` does; `width` is that of both."""
+    """Wrap a text behind a gutter as `hang` does, both in `width` cells."""
     return hang(lead, wrap(text, max(width - gutter, _NARROWEST)), gutter)
 
 
 def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
-    """Put a text behind its name: in a column of its own where there is room for one."""
+    """Yield a text behind its name, in a column of its own if there is room for one."""
     lead = Segment(name, "label")
     if width < 3 * _LABEL_GUTTER:
         yield from wrap([lead, Segment("  "), *text], width)
@@ -142,18 +148,18 @@ def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
 
 
 def beside(left: Iterable[Line], right: Iterable[Line], width: int) -> Iterator[Line]:
-    """Two columns of `width` cells each with a thin line between them."""
+    """Yield two columns of `width` cells each with a thin line between them."""
     for one, other in zip_longest(left, right, fillvalue=BLANK):
         yield (*pad(one, width), Segment(" │ ", "rule"), *other)
 
 
 def column_width(width: int) -> int:
-    """The width of one of two columns that `beside` puts into `width` cells."""
+    """Return the width of one of two columns that `beside` puts into `width` cells."""
     return (width - 3) // 2
 
 
 def rule(left: Line, right: Line, width: int) -> Line:
-    """`─ left ─────── right ─`, one line of exactly `width` cells if the two fit, cut on the left part otherwise."""
+    """Return `─ left ─────── right ─`: exactly `width` cells if both parts fit, else with the left part cut."""
     start = (Segment("─ ", "rule"), *left, Segment(" ", "rule")) if left else ()
     end = (Segment(" ", "rule"), *right, Segment(" ─", "rule")) if right else ()
     start = cut_line(start, max(width - width_of(end) - 1, 8))
@@ -162,12 +168,12 @@ def rule(left: Line, right: Line, width: int) -> Line:
 
 
 def heading(words: str, width: int, right: Line = ()) -> Line:
-    """`─ words ─────── right ─`, the first line of a part of a page."""
+    """Return `─ words ─────── right ─`, the first line of a part of a page."""
     return rule((Segment(words, "heading"),), right, width)
 
 
 def joined(parts: Iterable[Line], separator: str = " · ", style: str = "muted") -> Line:
-    """The lines one after the other on one line, with a separator between them."""
+    """Return the lines joined into one, with a separator between them."""
     result: list[Segment] = []
     for part in parts:
         if result:
@@ -177,8 +183,10 @@ def joined(parts: Iterable[Line], separator: str = " · ", style: str = "muted")
 
 
 def flow(parts: Iterable[Line], width: int, separator: str = " · ") -> Iterator[Line]:
-    """The parts one after the other on lines of at most `width` cells, broken between parts; a part that is longer than
-    a line is wrapped."""
+    """Yield the parts in sequence on lines of at most `width` cells, broken between parts.
+
+    A part longer than a line is wrapped.
+    """
     line: list[Segment] = []
     for part in parts:
         if not any(segment.text for segment in part):
@@ -206,7 +214,7 @@ def _source_lines(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
 
 
 def _glued(segments: Iterable[Segment]) -> Iterable[Segment]:
-    """The same text with no border between segments inside of what a terminal draws as one."""
+    """Return the same text without a segment border inside characters that a terminal draws as one."""
     segments = list(segments)
     if not any(joiner in segment.text for joiner in _JOINERS for segment in segments):
         return segments
@@ -248,7 +256,7 @@ def _wide_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _break_before(text: str, widths: list[int], start: int, end: int) -> tuple[int, int]:
-    """Where the line that starts at `start` ends, at most at `end`, and where the next one starts."""
+    """Return the end of the line that starts at `start`, at most `end`, and the start of the next line."""
     if text[end] == " " and text[start:end].strip():
         return end, end + 1
     for place in range(end, start + 1, -1):
@@ -273,7 +281,7 @@ def _character_widths(text: str) -> list[int]:
 
 
 def _slices(segments: list[Segment], spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
-    """The parts of `segments` that `spans` of their joined text cover; spans ascend."""
+    """Yield the parts of `segments` that the ascending `spans` of their joined text cover."""
     index, offset = 0, 0
     for start, end in spans:
         line: list[Segment] = []

@@ -1,4 +1,4 @@
-"""The pane "Log": why it broke, what the agent printed, and everything it did, in order."""
+"""The pane "Log": errors, the agent's output, and all its steps in order."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ _STREAMS = ("stderr", "stdout")
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane. It grows at its end while the case runs."""
+    """Return the whole pane. It grows at its end while the case runs."""
     document = Document()
     record = subject.record
     if record is None:
-        document.add(remark("Nothing yet: the case has not run.", view))
+        document.add(remark("The case has not run yet.", view))
         return document
     if record.attempt > 1:
         lost = f"the agent's process was lost in attempt {record.attempt - 1}"
@@ -46,18 +46,18 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
-    """What was printed, under a heading."""
-    yield heading(f"what the agent printed to {stream}", view.width)
+    """Yield the agent's output on a stream, under a heading."""
+    yield heading(f"the agent's {stream}", view.width)
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:
-        # The newest lines say why it stopped.
+        # The newest lines are the ones that explain a failure.
         yield fold(f" … {counted(len(lines) - BRIEF_OUTPUT, 'more line')} above", view.width)
         lines = lines[-BRIEF_OUTPUT:]
     yield from hang_text([], [Segment(plain("\n".join(lines), limit=400_000))], view.width - 1, 1)
 
 
 def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
-    """The steps of a turn (`index` counts from 0), each a place that a judge's evidence can point at."""
+    """Add the steps of a turn (`index` counts from 0). A judge's evidence can point at each step."""
     if turn.note:
         document.add(_entry("note", [safe(turn.note, "status-error")], view))
     for step in _steps(turn):
@@ -74,7 +74,7 @@ def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
 
 
 class _Step(NamedTuple):
-    """Something that happened in a turn: `names` are what it is pointed at by, as (kind, rest after the turn)."""
+    """A step of a turn. Other panes point at it by `names`: (kind, rest after the turn)."""
 
     kind: str
     author: str
@@ -83,7 +83,7 @@ class _Step(NamedTuple):
 
 
 def _steps(turn: Turn) -> Iterator[_Step]:
-    """Everything that happened in the turn, in order, as far as it can be read."""
+    """Yield all steps of the turn in order, as far as they can be read."""
     yield _Step("user", "", safe(said(turn.user)), (("user", ""),))
     last = ""
     for number, event in enumerate(events_of(turn)):

@@ -1,7 +1,7 @@
 """The panes of a case, in the order of their digits. A new pane is a module with `build` and one line here.
 
-Which of them a case has follows from its criteria and from whether a simulated user leads it, not from what came out:
-so a digit means the same before, during and after a run, and in all cases of an evalset but for the simulated ones.
+A case's panes follow from its criteria and from whether it has a simulated user, not from its results. So a digit means
+the same before, during and after a run. It means the same in all cases of an evalset, except simulated ones.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,19 @@ Read = TypeVar("Read")
 
 
 def always(subject: object, criteria: frozenset[str]) -> bool:
-    """Every case has it."""
+    """Return True, for panes of every case."""
     return True
 
 
 class Pane(NamedTuple, Generic[Read]):
-    """`title` is its name in the strip; `build` lays out the whole pane for a subject. What a running case adds is
-    best added at the end, which the screen follows. `by_turns`: a reader is always in one of its turns, so that this
-    turn is named, and copied. `applies`: whether a case with these criteria has it. `aside`: its items have more to
-    tell, which is seen beside the document, or, if "always", below it where there is no room for two columns.
-    `opens`: a case that has it opens in it, as long as no other pane was asked for."""
+    """A pane of a case or conversation.
+
+    `title` is its name in the strip. `build` lays out the whole pane for a subject. A running case should add lines at
+    the end, which the screen follows. `by_turns`: the reader is always in one of its turns, which is named and copied.
+    `applies`: whether a case with these criteria has the pane. `aside`: its items have details beside the document, or,
+    if "always", below it without room for two columns. `opens`: a case that has the pane opens in it, unless another
+    one was requested.
+    """
 
     title: str
     build: Callable[[Read, View], Document]
@@ -51,7 +54,7 @@ PANES: tuple[Pane[Subject], ...] = (
 
 
 def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
-    """The panes of a case, in order."""
+    """Return the panes of a case, in order."""
     if subject.record is None and subject.case is None:
         return tuple(pane for pane in PANES if pane.applies is always)
     criteria = criteria_of(subject)
@@ -59,7 +62,7 @@ def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
 
 
 def criteria_of(subject: Subject) -> frozenset[str]:
-    """The names of a case's criteria: those it was run with, else those of its files."""
+    """Return the names of a case's criteria: those of its run, or else those of its files."""
     record, entry = subject.record, subject.entry
     if record is not None and (record.criteria or record.metrics):
         return frozenset(record.criteria) | frozenset(record.metrics)

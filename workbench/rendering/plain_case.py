@@ -1,4 +1,4 @@
-"""A case in plain text, for terminals and logs without a screen: the lines of its panes, without their styles."""
+"""A case in plain text, for terminals and logs without a screen: the lines of its panes without styles."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,15 +17,16 @@ _ASIDE = 6
 
 
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
-    """Everything the screen shows of a case, in lines of at most `width` cells (24 at least) that are safe for a
-    terminal."""
+    """Yield everything that the screen shows of a case, in safe lines of at most `width` cells (24 at least)."""
     for line in case_lines(record, width):
         yield text_of(line).rstrip()
 
 
 def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
-    """The same with styles: title and verdict, the diff turn by turn, the scores, what judges said. Nothing is folded
-    but what judges were asked, word for word."""
+    """Yield the same with styles: title and verdict, the diff turn by turn, the scores and the judges' results.
+
+    Only the prompts to judges are folded.
+    """
     subject, view = Subject(record), View(max(width, 24), full=True)
     ending = verdict(subject)
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
@@ -36,7 +37,7 @@ def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
 
 
 def _judged_lines(subject: Subject, view: View) -> Iterator[Line]:
-    """Everything but the questions word for word, which the report has; each part begins with a blank line."""
+    """Yield the judges' results, each part after a blank line. The prompts are only in the report."""
     if subject.record is None or not subject.record.metrics:
         return
     criteria, brief = criteria_of(subject), View(view.width, stacked=True)
@@ -56,7 +57,7 @@ def _judged_lines(subject: Subject, view: View) -> Iterator[Line]:
 
 
 def _only_voted(subject: Subject) -> Subject:
-    """The case with those of its judged criteria that have no part of their own."""
+    """Return the case with only those judged criteria that have no pane of their own."""
     record = subject.record
     assert record is not None
     own: tuple[Shown, ...] = ("claims", "rubrics", "simulator")
@@ -67,20 +68,20 @@ def _only_voted(subject: Subject) -> Subject:
 
 
 def _with_asides(document: Document, view: View) -> Document:
-    """The lines with what is told beside each item below it."""
+    """Return the document with the details of each item below it."""
     whole, end = Document(), 0
     for item in document.items:
         whole.add(document.lines[end : item.end])
         end = item.end
         if item.aside is not None:
             told = list(item.aside(max(view.width - _ASIDE, 20)))
-            whole.add(hang([], told[1:], _ASIDE))  # The first says the label once more.
+            whole.add(hang([], told[1:], _ASIDE))  # The first line repeats the label.
     whole.add(document.lines[end:])
     return whole
 
 
 def _without_hints(lines: Sequence[Line]) -> Iterator[Line]:
-    """Lines without the keys that only a screen has, nor those in which nothing else stands."""
+    """Yield the lines without hints about keys of the screen. Drop lines that are empty then."""
     for line in lines:
         rest = tuple(segment for segment in line if segment.style != "hint")
         if len(rest) == len(line) or any(segment.text.strip() for segment in rest):

@@ -1,6 +1,6 @@
-"""One line for each thing that happened: what `--plain` prints and what CI logs hold.
+"""One line for each event, as printed by `--plain` and in CI logs.
 
-Everything here is safe for a terminal: foreign text has gone through `workbench.text`.
+All text is safe for a terminal: foreign text has gone through `workbench.text`.
 """
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
@@ -15,9 +15,11 @@ VERDICTS = {state: FACES[state].word.upper().replace(" ", "_") for state in COUN
 
 
 def case_line(record: CaseRecord) -> str:
-    """`PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat] metric=score<threshold[(mark,…)] …`
-    of a case that ended, and for ERROR the cause behind it. Scores are not rounded. What is only informational is left
-    to the reports."""
+    """Return the line of a case that ended, with the cause of an error.
+
+    The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
+    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports.
+    """
     judged = (result for result in record.metrics.values() if result.status != "informational")
     parts = [VERDICTS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
     if record.planned.criteria_changed:
@@ -28,14 +30,14 @@ def case_line(record: CaseRecord) -> str:
 
 
 def label(ref: CaseRef) -> str:
-    """The case's name on a line; an entry that stands for a whole file is named by that file."""
+    """Return the case's name on a line. An entry for a whole file has that file's name."""
     return one_line(ref.label if ref.eval_id else ref.evalset_file)
 
 
 def _metric_word(record: CaseRecord, result: MetricResult) -> str:
     name = one_line(result.name, limit=100)
-    said = marks(record, result)
-    behind = f"({','.join(said)})" if said else ""
+    tags = marks(record, result)
+    behind = f"({','.join(tags)})" if tags else ""
     if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
         score, threshold = compared(result.score, result.threshold)
         return f"{name}={score}{'>=' if result.score >= result.threshold else '<'}{threshold}{behind}"
@@ -43,8 +45,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
-    """What must be said beside a judged verdict wherever it stands: that rules judged and no model, that votes
-    disagree, that nobody was asked this time."""
+    """Return the tags that must accompany a judged verdict: `heuristic` (rules), `split` votes, `cached` replies."""
     if not result.details or _is_computed(record, result.name):
         return []
     found = {
@@ -56,14 +57,14 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
 
 
 def _is_computed(record: CaseRecord, criterion: str) -> bool:
-    # A usage error that loads this module does not wait for the criteria.
+    # Imported late, so that a usage error need not wait for the criteria.
     from workbench.metrics.registry import descriptions, needs_bench
 
     return criterion in descriptions() and not needs_bench(criterion, custom=criterion in record.custom_metrics)
 
 
 def _cause(record: CaseRecord) -> str:
-    """Why a case has no verdict; a criterion's error speaks for the case where the case has none of its own."""
+    """Return why a case has no verdict: its own error, or else the errors of its criteria."""
     if record.error is not None:
         return error_text(record.error)
     faults = (result for result in record.metrics.values() if result.status == "error")
@@ -71,14 +72,16 @@ def _cause(record: CaseRecord) -> str:
 
 
 def error_text(error: CaseError) -> str:
-    """`kind: message` on one line; the kind only where the message does not begin with it."""
+    """Return `kind: message` on one line, without the kind if the message begins with it."""
     message = one_line(error.message, limit=1000)
     return message if message.startswith(error.kind) else f"{error.kind}: {message}"
 
 
 def notice_line(notice: Noticed) -> str:
-    """`warning: message. Hint`, or `message: hint` where that goes on in small letters or is a command; what is only
-    information has no word before it."""
+    """Return `warning: message. Hint`, or `message: hint` if the hint starts in lower case.
+
+    The level `info` has no word before the message.
+    """
     prefix = "" if notice.level == "info" else f"{notice.level}: "
     message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
     stop = "" if message.endswith((".", "!", "?")) else ":" if hint[:1].islower() else "."
@@ -86,7 +89,7 @@ def notice_line(notice: Noticed) -> str:
 
 
 def wait_line(event: JudgeWaits) -> str:
-    """`gemini-2.5-flash: waiting 12 s: quota`; when it is over, that it goes on."""
+    """Return `gemini-2.5-flash: waiting 12 s: quota`, or a text that the wait is over."""
     model, reason = one_line(event.model, limit=100), one_line(event.reason, limit=300)
     if event.seconds <= 0:
         return f"{model} answers again"
@@ -94,5 +97,5 @@ def wait_line(event: JudgeWaits) -> str:
 
 
 def commit_words(commit: object, dirty: object) -> str:
-    """Return a commit as `ab12cd34+`, "" without one. The plus says that files differed from it."""
+    """Return a commit as `ab12cd34+`, or "" without one. The plus means that files differed from it."""
     return f"{one_line(str(commit)[:8])}{'+' * bool(dirty)}" if commit else ""

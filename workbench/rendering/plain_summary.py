@@ -1,4 +1,4 @@
-"""What is said when a run is over: what went wrong and why, which criteria applied and why, and the counts."""
+"""The summary at the end of a run: problems and their reasons, criteria and their sources, and counts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +27,10 @@ _CASES_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine:
-    """Safe text, how many blanks stand before it (and before its continuation, where it is wrapped), and the style it
-    has on a terminal."""
+    """A line of safe text.
+
+    `indent` is the number of blanks before it and before its wrapped continuation. `style` is its style on a terminal.
+    """
 
     text: str
     indent: int = 0
@@ -39,7 +41,7 @@ class SummaryLine:
 
 
 def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[SummaryLine]:
-    """The whole summary, line by line."""
+    """Yield the whole summary, line by line."""
     records = list(store.current_records())
     yield SummaryLine("")
     yield from _criteria(records)
@@ -54,7 +56,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
     yield from _repeats(store)
     yield SummaryLine("")
     if store.run.scored_from:
-        yield SummaryLine(f"The transcripts are those of run {one_line(store.run.scored_from)}.")
+        yield SummaryLine(f"Transcripts from run {one_line(store.run.scored_from)}.")
     judged = judged_text(records, prices)
     if judged:
         yield SummaryLine(judged)
@@ -62,13 +64,12 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
 
 
 def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
-    """`Judged with 15 calls (5 more answers were kept), 12,345 tokens in, 678 out, $0.012`; "" where no judge was
-    asked."""
+    """Return `Judged with 15 calls (5 more answers cached), 12,345 tokens in, 678 out, $0.01`, or "" without."""
     calls = sum(record.usage.judge_calls for record in records)
     kept = sum(record.usage.judge_calls_cached for record in records)
     if not calls and not kept:
         return ""
-    more = f" ({counted(kept, 'more answer' if calls else 'answer')} kept from earlier)" if kept else ""
+    more = f" ({counted(kept, 'more answer' if calls else 'answer')} cached)" if kept else ""
     parts = [f"Judged with {counted(calls, 'call')}{more}"]
     read = sum(record.usage.judge_input_tokens for record in records)
     written = sum(record.usage.judge_output_tokens for record in records)
@@ -76,13 +77,13 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
         parts.append(f"{counted(read, 'token')} in, {written:,} out")
     if prices:
         cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in records)
-        unknown = "cost not known: not every judge has a price and says its tokens"
+        unknown = "cost unknown: a judge has no price or reports no tokens"
         parts.append(unknown if cost is None else money(cost, prices.currency))
     return ", ".join(parts)
 
 
 def count_text(store: Store) -> str:
-    """`12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
+    """Return `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
     counts = store.counts()
     total = counts.total()
     parts = [counted_status(state, counts[state]) for state in COUNTED if counts[state]]
@@ -92,7 +93,7 @@ def count_text(store: Store) -> str:
 
 
 def _repeats(store: Store) -> Iterator[SummaryLine]:
-    """How often each case passed, where any was executed more than once."""
+    """Yield how often each case passed, if any ran more than once."""
     cases = repeats_of(store)
     if cases:
         flaky = sum(case.flaky for case in cases)
@@ -105,7 +106,7 @@ def _repeats(store: Store) -> Iterator[SummaryLine]:
 
 
 def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
-    """The cases with their reasons. What ended for the same reasons, such as one missing key, is told once."""
+    """Yield the cases with their reasons. Cases with the same reasons, such as a missing key, share them."""
     groups: dict[tuple[SummaryLine, ...], dict[str, list[int]]] = {}
     for record in records:
         names = groups.setdefault(tuple(_reasons(record, root)), {})
@@ -124,7 +125,7 @@ def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]
 
 
 def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
-    for reason in reasons(record) or ["no criterion has anything to judge here"]:
+    for reason in reasons(record) or ["no criterion has anything to judge in this case"]:
         yield SummaryLine(reason, 4)
     if record.error is not None:
         for line in way_out(record.error, root):
@@ -132,7 +133,7 @@ def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
 
 
 def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
-    """Which criteria applied to which evalsets, and why those; evalsets with the same answer share a line."""
+    """Yield the criteria of each evalset and their source. Evalsets with the same criteria share a line."""
     criteria: dict[str, str] = {}
     sources: dict[str, str] = {}
     for record in records:
@@ -151,7 +152,7 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
 
 
 def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
-    """The agents that nothing but their place connects with their evalsets."""
+    """Yield the agents that were matched with their evalsets only by location."""
     told = matched_by_location(records)
     if told:
         yield SummaryLine("Agents:", style="bold")
@@ -160,8 +161,7 @@ def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
 
 
 def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
-    """Who judged which criteria, with what must be known of each: that it is no language model, an
-    address that is not the service's own."""
+    """Yield the judges and their criteria, with notes such as rules instead of a model, or a foreign address."""
     criteria: dict[str, list[str]] = {}
     for record in records:
         for result in record.scores.values():

@@ -1,4 +1,4 @@
-"""What is known of a case before it runs: criteria, session, scenario, rubrics."""
+"""The definition of a case before it runs: criteria, session, scenario and rubrics."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ STATE_LINES = 3
 
 
 def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
-    """Which criteria hold, one a line, and why these."""
+    """Yield the criteria, one per line, and the reason for them."""
     lead = label("criteria")
     for criterion in entry.criteria.config.criteria:
         yield from under(lead, wrap(_criterion(criterion), view.room))
@@ -28,8 +28,7 @@ def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
 
 
 def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
-    """What the case brings along besides its turns; once it has run, only what its transcript cannot be read
-    without."""
+    """Yield the case's settings besides its turns. After a run, only those that its transcript needs."""
     if case.session_input and not ran:
         yield from under(label("session"), _session(case.session_input, view))
     if case.scenario is not None:
@@ -67,7 +66,7 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
 
 
 def _scenario(scenario: dict[str, Any], view: View) -> Iterator[Line]:
-    """A conversation that a simulated user leads."""
+    """Yield the scenario of a simulated user."""
     names = {"starting_prompt": "starts with", "conversation_plan": "plan", "user_persona": "persona"}
     for key, value in scenario.items():
         if value is None:

@@ -1,4 +1,4 @@
-"""The cases that were executed more than once: how often each passed, and which are flaky."""
+"""The cases that ran more than once: how often each passed, and which are flaky."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,13 +11,15 @@ _NAMED = 20
 
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
-    """The cases of the newest run that were executed more than once, in the order of its plan."""
+    """Return the cases of the newest run that ran more than once, in the order of its plan."""
     return list(summarize_all(store.current_records(), store.run.until_sure))
 
 
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
-    """Names of cases, what holds for all of them, and whether they are flaky: flaky ones first, then those that pass
-    least. Safe text. Of many only the first are named."""
+    """Yield names of cases, a sentence about all of them, and whether they are flaky.
+
+    Flaky cases come first, then those that pass least often. The text is safe. Of many cases only the first are named.
+    """
     groups: dict[str, list[CaseRepeats]] = {}
     for case in sorted(cases, key=by_need):
         groups.setdefault(sentence(case), []).append(case)
@@ -29,7 +31,7 @@ def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str,
 
 
 def by_need(case: CaseRepeats) -> tuple[bool, float]:
-    """Sort what needs a look first: flaky, without a verdict, seldom passing; what was cancelled comes last."""
+    """Return a sort key that puts urgent cases first: flaky ones, then low pass rates. Cancelled cases come last."""
     if case.cancelled == len(case.records):
         return True, 2.0
     return not case.flaky, case.rate.rate if case.rate.rate is not None else -1.0

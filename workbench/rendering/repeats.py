@@ -1,4 +1,4 @@
-"""The pane "Repeats": how often a case passes, how sure that is, and what differs between its executions."""
+"""The pane "Repeats": how often a case passes, the confidence interval, and differences between its repeats."""
 
 from collections.abc import Iterator
 
@@ -14,25 +14,25 @@ from workbench.store import CaseRecord
 from workbench.text import one_line
 
 BAR = 40
-"""Cells of the bar, at most."""
+"""The maximum width of the bar, in cells."""
 _PATHS = 5
 _ARGUMENTS = 80
 _EXECUTIONS = 200
 _WHY = {
-    "agent": "The agent does something else from time to time: where it differs, the verdict is clear each time.",
-    "judge": "The judge differs: it judged the same both ways, or by a single vote.",
-    "both": "Both differ: the agent does something else from time to time, and the judge is not clear about all of it.",
-    "unknown": "Agent or judge: answers and verdicts differ, and one vote each cannot tell which it is. Ask all votes.",
+    "agent": "The agent varies between repeats, and each verdict on it is clear.",
+    "judge": "The judge varies: it judged equal answers differently, or decided by a single vote.",
+    "both": "Both vary: the agent differs between repeats, and some verdicts of the judge are unclear.",
+    "unknown": "Agent or judge: answers and verdicts differ, and single votes cannot tell which. Ask for all votes.",
 }
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether the case itself is looked at, and was executed more than once."""
+    """Whether the subject is a case that ran more than once, and not one of its repeats."""
     return subject.repeats is not None
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane."""
+    """Return the whole pane."""
     document = Document()
     case = subject.repeats
     if case is None:
@@ -54,14 +54,14 @@ def build(subject: Subject, view: View) -> Document:
 
 def _verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
     if case.unfinished:
-        words = f"{case.unfinished} of {len(case.records)} are still to come to their end."
+        words = f"{case.unfinished} of {len(case.records)} repeats have not finished."
         yield from remark(words, view, "status-running")
         return
     if not case.rate.total:
-        yield from remark("No execution has a verdict that counts.", view)
+        yield from remark("No repeat has a verdict that counts.", view)
         return
     if case.kind == "stable":
-        told = "each time" if case.rate.total > 1 else "once: too few to call it stable"
+        told = "every time" if case.rate.total > 1 else "once: too few to call it stable"
         face = badge("passed" if case.rate.passed else "failed")
         yield cut_line((Segment(" "), *face, Segment(f"  {told}")), view.width)
         return
@@ -78,7 +78,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     if case.cancelled:
         told += f"; {case.cancelled} cancelled"
     if case.broke:
-        told += f"; in {case.broke} the agent broke off"
+        told += f"; {case.broke} with an agent error"
     yield from part("passed", [Segment(told)], view)
     if not rate.total:
         return
@@ -87,12 +87,12 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     yield from under((), [bar(case, min(BAR, view.room - 1))])
     if case.until is not None:
         style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
-        yield from part("wanted", [Segment(sureness(case), style)], view)
+        yield from part("target", [Segment(sureness(case), style)], view)
     yield from hang(label("pass^k"), flow(_pass_hats(case), view.room), 15)
 
 
 def bar(case: CaseRepeats, width: int) -> Line:
-    """The interval from 0 to 100 % with the rate in it, and where a rate is wanted, that: `·····━━━━●━━━│·`."""
+    """Return the interval from 0 to 100 % with the rate and the target rate, if any: `·····━━━━●━━━│·`."""
     rate, last = case.rate, max(width - 1, 1)
     low, high, here = (round(value * last) for value in (rate.low, rate.high, rate.rate or 0.0))
     wanted = None if case.until is None else round(case.until * last)
@@ -110,7 +110,7 @@ def bar(case: CaseRepeats, width: int) -> Line:
 
 
 def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
-    """Of many only some: it falls fast."""
+    """Yield pass^k for some values of k, because it falls fast."""
     total = case.rate.total
     for k in dict.fromkeys([*range(1, min(total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < total), total]):
         value = case.pass_hat(k)
@@ -122,8 +122,8 @@ def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
     begun = [record for record in case.records if record.state != "queued"]
     shown: list[Line] = [_execution(record) for record in begun[:_EXECUTIONS]]
     if len(begun) < len(case.records):
-        shown.append((Segment(f"{len(case.records) - len(begun)} to come", "muted"),))
-    yield from hang(label("executions"), flow(shown, view.room, "  "), 15)
+        shown.append((Segment(f"{len(case.records) - len(begun)} queued", "muted"),))
+    yield from hang(label("repeats"), flow(shown, view.room, "  "), 15)
     if len(begun) > _EXECUTIONS:
         yield from under((), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
 
@@ -151,8 +151,8 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
 
 
 def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
-    answers = counted(case.answers, "different answer")
-    yield _heading("trajectories", f"{len(case.paths)} different, {answers}", view)
+    answers = counted(case.answers, "distinct answer")
+    yield _heading("trajectories", f"{len(case.paths)} distinct, {answers}", view)
     shown = case.paths if view.full else case.paths[:_PATHS]
     for path in shown:
         yield from _path(path, view)
@@ -180,7 +180,7 @@ def _calls(path: Path, view: View) -> Iterator[Line]:
                 told.append(Segment(f" {one_line(arguments, limit=limit)}", "muted"))
             yield from wrap(told, view.room)
         if not calls:
-            yield (Segment("no tool", "muted"),)
+            yield (Segment("no tool call", "muted"),)
 
 
 def _heading(name: str, words: str, view: View) -> Line:

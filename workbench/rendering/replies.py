@@ -1,4 +1,4 @@
-"""A question to a judge, and what came back, as lines: for the panes of the judge and of the simulated user."""
+"""A question to a judge with its replies, as lines, for the panes of the judge and of the simulated user."""
 
 import json
 from collections import Counter
@@ -16,13 +16,13 @@ from workbench.rendering.rows import View
 from workbench.text import one_line, plain
 
 BRIEF_REPLY = 3
-"""Lines of a reply that are shown unless all of it is asked for."""
+"""The number of lines of a reply that are shown while it is folded."""
 _INDENT = 3
 _BODY = 5
 
 
 def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
-    """What was asked: how long it is, or all of it; then each reply."""
+    """Yield the size of the question, or all of it if `opened`, then each reply."""
     prompt = string(question.get("prompt"))
     sign = "▾" if opened else "▸"
     size = counted(len(prompt), "character") if prompt else "empty"
@@ -43,13 +43,13 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
         yield from hang_text([Segment("   ! ", "status-error")], _fault(fault), view.width, _BODY)
     unread = string(reply.get("unread"))
     if unread and unread != string(fault.get("message")):
-        told = [Segment("not read: ", "status-error"), safe(unread)]
+        told = [Segment("unreadable: ", "status-error"), safe(unread)]
         yield from hang_text([Segment("   ! ", "status-error")], told, view.width, _BODY)
     text = reply.get("text")
     if isinstance(text, str):
         yield from hang([], _raw(text, opened, room), _BODY)
     elif not fault:
-        yield from hang([], [(Segment("nothing came back", "muted"),)], _BODY)
+        yield from hang([], [(Segment("no reply", "muted"),)], _BODY)
 
 
 def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
@@ -62,7 +62,7 @@ def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
 
 
 def _answer(reply: dict[str, Any]) -> Iterator[Line]:
-    """What was read from it: a verdict, one of each rubric, labels, or how many things."""
+    """Yield the parsed content of a reply: a verdict, one per rubric, labels, or a count."""
     verdict = reply.get("verdict")
     if word := verdict_of(reply):
         yield (verdict_mark(word),)
@@ -84,15 +84,15 @@ def _fault(fault: dict[str, Any]) -> Iterator[Segment]:
     yield Segment(f"{one_line(string(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: ", "status-error")
     # Most messages of services begin with the code.
     message = string(fault.get("message")).removeprefix(f"{code}: " if code else "")
-    yield Segment(plain(message) or "no more is known")
+    yield Segment(plain(message) or "no details")
 
 
 def _raw(text: str, opened: bool, room: int) -> list[Line]:
-    """The reply as it came; JSON on one line is laid out, once all of it is asked for."""
+    """Return the reply as received. If it is `opened`, JSON on one line is indented."""
     if opened and text[:1] in "{[" and "\n" not in text and len(text) > room:
         try:
             return list(pretty_lines(json.loads(text), room))
         except (ValueError, RecursionError):
             pass
-    lines = list(wrap([Segment(plain(text) or "(an empty text)", "" if text else "muted")], room))
+    lines = list(wrap([Segment(plain(text) or "(empty)", "" if text else "muted")], room))
     return lines if opened else shortened(lines, BRIEF_REPLY, room)

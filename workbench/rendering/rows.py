@@ -1,4 +1,4 @@
-"""The frame all parts of a turn stand in: a gutter for marks and labels, and beside it one or two columns."""
+"""The frame of all parts of a turn: a gutter for marks and labels, and beside it one or two columns."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,19 +9,21 @@ from workbench.rendering.lines import MIN_WIDTH, Line, Segment, beside, column_w
 
 GUTTER = 15
 SIDE_BY_SIDE = 100
-"""From this width on, expected and actual stand side by side."""
+"""The least width with expected and actual side by side."""
 GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−", "extra": "+", "moved": "↕"}
 
-# Hebrew, Arabic and their neighbours: some terminals reorder a line that holds them, across any columns.
+# Hebrew, Arabic and similar scripts: some terminals reorder a line that has them, across any columns.
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a document is to be laid out: its width in cells; `full` shows all of long texts, arguments and tracebacks;
-    `stacked` never puts two texts side by side; `opened` are the keys of the items that are shown in full; `aside`:
-    what items tell aside is seen beside the document; `within`: only the item with this key, and those in it and around
-    it, are to be `full` ("": all)."""
+    """Settings for the layout of a document.
+
+    `width` is in cells. `full` shows all of long texts, arguments and tracebacks. `stacked` never puts two texts side
+    by side. `opened` are the keys of the items shown in full. `aside`: details of items are shown beside the document.
+    `within`: only the item with this key, those in it and those around it are `full` ("": all).
+    """
 
     width: int
     full: bool = False
@@ -39,7 +41,7 @@ class View:
 
     @property
     def room(self) -> int:
-        """The cells beside the gutter."""
+        """The width beside the gutter, in cells."""
         return max(self.width, MIN_WIDTH) - GUTTER
 
     def side_by_side(self, *texts: str) -> bool:
@@ -53,40 +55,40 @@ class View:
 
 
 def label(name: str) -> Line:
-    """The name of a part, for the gutter: ` calls`."""
+    """Return the name of a part, for the gutter: ` calls`."""
     return (Segment(f" {name}", "label"),)
 
 
 def mark_lead(mark: str, word: str | None = None, number: int | None = None) -> Line:
-    """` 2 ≠ differs`, for the gutter; `word` says something else than the mark's own name."""
+    """Return ` 2 ≠ differs`, for the gutter. `word` replaces the mark's own name."""
     place = f"{number:>2} " if number is not None else "   "
     return (Segment(place, "muted"), Segment(f"{GLYPHS[mark]} {word or mark}", f"diff-{mark}"))
 
 
 def side_lead(word: str) -> Line:
-    """A row that goes on: `     actual`."""
+    """Return the lead of a row's second side: `     actual`."""
     return (Segment(f"     {word}", "label"),)
 
 
 def part(name: str, body: Iterable[Segment], view: View) -> Iterator[Line]:
-    """A labelled part: its text wrapped beside the gutter."""
+    """Return a labelled part: its text wrapped beside the gutter."""
     return hang_text(label(name), body, max(view.width, MIN_WIDTH), GUTTER)
 
 
 def remark(words: str, view: View, style: str = "muted") -> Iterator[Line]:
-    """A sentence of ours over the whole width."""
+    """Return a sentence of the workbench over the whole width."""
     return hang_text([Segment(" ")], [Segment(words, style)], max(view.width, MIN_WIDTH), 1)
 
 
 def under(lead: Line, body: Iterable[Line]) -> Iterator[Line]:
-    """Lines beside the gutter that holds `lead`."""
+    """Return lines beside the gutter, with `lead` in it."""
     return hang(lead, body, GUTTER)
 
 
 def pair(
     mark: str, number: int | None, expected: list[Line], actual: list[Line], aside: bool, view: View
 ) -> Iterator[Line]:
-    """Expected and actual of one row, laid out already: beside each other, or the one under the other."""
+    """Yield expected and actual of one row, in two columns if `aside`, else in sequence."""
     if aside:
         yield from under(mark_lead(mark, number=number), beside(expected, actual, view.column))
         return

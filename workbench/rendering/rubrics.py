@@ -1,4 +1,4 @@
-"""The pane "Rubrics": each rubric with its verdict, how the votes fell, and the judge's reason, met or not."""
+"""The pane "Rubrics": each rubric with its verdict, its votes and the judge's reason."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 
 BRIEF_REASON = 4
-"""Lines of a reason that are shown unless all of it is asked for."""
+"""The number of lines of a reason that are shown while it is folded."""
 _GUTTER = 11
 _ORIGINS = {
     "config": "from the criteria",
@@ -27,7 +27,7 @@ _ORIGINS = {
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane, criterion by criterion, turn by turn."""
+    """Return the whole pane, criterion by criterion, turn by turn."""
     document = Document()
     verdicts: list[str] = []
     for record, result in judged_results(document, subject.record, _is_judged, view):
@@ -46,19 +46,19 @@ def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
 
 
 def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
-    """How many rubrics were met in every turn, where that is more than one number says."""
+    """Yield how many rubrics were met in every turn, if there is more than one."""
     scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
     read = [score for score in scores if score is not None]
     if len(scores) > 1:
         met = sum(score == 1.0 for score in read)
-        rest = f", {len(scores) - len(read)} not read" if len(read) < len(scores) else ""
+        rest = f", {len(scores) - len(read)} unreadable" if len(read) < len(scores) else ""
         yield from part(
             "rubrics", [Segment(f"{met} of {len(scores)}", "strong"), Segment(f" met{rest}", "muted")], view
         )
 
 
 def _unused(result: MetricResult, view: View) -> Iterator[Line]:
-    """The rubrics of the case that nobody asked about."""
+    """Yield the rubrics of the case that no criterion used."""
     names = result.details.get("unused")
     told = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if told:
@@ -88,7 +88,7 @@ def _add_turn(
 
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
-    """Verdict and text, then votes and origin, then why."""
+    """Yield verdict and text, then votes and origin, then the reason."""
     verdict = string(rubric.get("verdict"))
     room = max(view.width - _GUTTER, 10)
     text = plain(string(rubric.get("text")).strip()) or "(no text)"
@@ -102,12 +102,12 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     told = [*named, *votes, (Segment(origin, "muted"),)]
     yield from hang([], flow(told, room), _GUTTER)
     reason = string(rubric.get("rationale")).strip()
-    lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
+    lines = list(wrap([Segment(plain(reason) or "no reason given", "muted")], room))
     yield from hang([], lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
 
 
 def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
-    """What each sample said of a rubric: its number, and `{"verdict", "rationale"}`."""
+    """Return each sample's number and answer for a rubric: `{"verdict", "rationale"}`."""
     name = string(rubric.get("rubric_id"))
     asked = replies(questions(result.details))
     return [(count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name))) for reply in asked]
@@ -125,7 +125,7 @@ def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has such a pane."""
+    """Whether a case has this pane."""
     record = subject.record
     if shown_in(criteria, "rubrics"):
         return True

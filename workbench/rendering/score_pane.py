@@ -1,4 +1,4 @@
-"""The pane "Scores": every criterion over the case and turn by turn, with its reason; which criteria apply, and why."""
+"""The pane "Scores": every criterion over the case and turn by turn with its reason, and the source of the criteria."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ from workbench.text import one_line
 WORDS_SHOWN = 12
 _INDENT = 3
 _TURN = 12
-# What the diff shows, and what is said here in other words.
+# Details that the diff shows, or that this pane shows in other words.
 _CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
 _WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
 _JUDGED_TOLD = {
@@ -44,12 +44,12 @@ _JUDGED_TOLD = {
     "explanation", "seconds", "attempts", "cached",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
-"""What the panes of judged criteria lay out."""
+"""Details that the panes of judged criteria show."""
 _TOLD = _CALLS_TOLD | _WORDS_TOLD | _JUDGED_TOLD | {"turns", "lowest_turn"}
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane."""
+    """Return the whole pane."""
     document = Document()
     document.add(triage_lines(subject, view))
     document.add(score_lines(subject, view, explained=view.full))
@@ -60,7 +60,7 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Line]:
-    """Every score; `explained`: also what each criterion measures and how to read it."""
+    """Yield every score. With `explained`, also what each criterion measures and how to read it."""
     record = subject.record
     if record is not None:
         for result in record.metrics.values():
@@ -96,7 +96,7 @@ def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: 
 
 
 def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Line]:
-    """Who judged, and what that took."""
+    """Yield the judge and its cost."""
     judge = judge_of(result)
     if not judge:
         return
@@ -108,7 +108,7 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
 
 
 def _about(result: MetricResult, view: View, explained: bool) -> Iterator[Line]:
-    """What the criterion is, how it compares, and what its details say over the whole case."""
+    """Yield the criterion's description, its match types, and its details over the whole case."""
     info = descriptions().get(result.name) if explained else None
     if info is not None:
         yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
@@ -129,7 +129,7 @@ def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
 
 
 def _service(result: MetricResult) -> Iterator[Line]:
-    """What Google's evaluation service says of its score, and what it took."""
+    """Yield the explanation of Google's evaluation service, and its cost."""
     if explanation := string(result.details.get("explanation")):
         yield (Segment(one_line(explanation)),)
     if "attempts" in result.details:
@@ -137,7 +137,7 @@ def _service(result: MetricResult) -> Iterator[Line]:
 
 
 def _details(result: MetricResult, view: View) -> Iterator[Line]:
-    """What stands in a result's details and nowhere else."""
+    """Yield the parts of a result's details that are shown nowhere else."""
     details = result.details
     shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
     figures = [
@@ -190,11 +190,11 @@ def _simple(value: object) -> str:
 
 
 def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
-    """What only informs: the cost of the case, and ADK's figures, averages over its turns."""
+    """Yield informational values: the cost of the case, and ADK's averages over its turns."""
     if record.finished:
         yield from part("cost", [Segment(_cost(record))], view)
     results = [result for result in record.metrics.values() if result.status == "informational"]
-    lead = label("a turn")
+    lead = label("per turn")
     for result in results:
         if result.score is not None:
             yield from under(lead, wrap(_figure_words(result, view), view.room))
@@ -229,7 +229,7 @@ def _cost(record: CaseRecord) -> str:
 def _source(subject: Subject, view: View) -> Iterator[Line]:
     changed = subject.record.planned.criteria_changed if subject.record is not None else ()
     if changed:
-        yield from under(label("judged by"), [(mark(OTHER_CRITERIA), Segment(" than those of the file", "muted"))])
+        yield from under(label("judged by"), [(mark(OTHER_CRITERIA), Segment(" than in the file", "muted"))])
         for sentence in changed:
             yield from under((), wrap([safe(sentence)], view.room))
     if subject.entry is not None:
@@ -242,12 +242,14 @@ def _source(subject: Subject, view: View) -> Iterator[Line]:
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LEAST = 2
-"""Fewer runs tell nothing that the verdict does not."""
+"""The least number of runs for this line. Fewer add nothing to the verdict."""
 
 
 def earlier_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
-    """One line, or two where there is little room; nothing as long as only one run has judged the case so. The oldest
-    run is on the left."""
+    """Yield one line, or two if space is short, or nothing while only one run has judged the case.
+
+    The oldest run is on the left.
+    """
     judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
     if len(judged) < _LEAST:
         return
@@ -262,13 +264,13 @@ def earlier_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator
 
 
 def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
-    """What a run said: score and verdict."""
+    """Return a run's score and verdict."""
     metrics = [row["metrics"][name] for row in run.rows if name in row.get("metrics", {})]
     metrics = [metric for metric in metrics if metric[2] in FACES]
     if not metrics:
         return None
     scores = [metric[0] for metric in metrics if metric[0] is not None]
-    # Of repeats the mean, and the verdict that decided.
+    # Repeats count with their mean score and their worst verdict.
     worst = min((metric[2] for metric in metrics), key=lambda status: FACES[status].rank)
     return (sum(scores) / len(scores) if scores else None), worst
 

@@ -1,4 +1,4 @@
-"""Verdicts as lines: one summary line for a case, the scores of a turn, and the whole account of each criterion."""
+"""Verdicts as lines: a summary line for a case, the scores of a turn, and the full result of each criterion."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -30,12 +30,12 @@ _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 
 
 def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
-    """The worst first, else in the order they came."""
+    """Return the results with the worst first, else in their order."""
     return sorted(results, key=lambda result: FACES[result.status].rank)
 
 
 def chip(result: MetricResult, *, short: bool = False) -> Line:
-    """`✗ response_match_score 0.61 < 0.80`, on one line."""
+    """Return `✗ response_match_score 0.61 < 0.80`, on one line."""
     return joined(_chip_parts(result, short=short), " ")
 
 
@@ -48,7 +48,7 @@ def _chip_parts(result: MetricResult, *, short: bool = False) -> tuple[Line, Lin
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
-    """As many chips as fit on one line, the worst first; how many did not."""
+    """Return as many chips as fit on one line, the worst first, and the number of others."""
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = (Segment(f"  +{len(ordered) - count}", "muted"),) if count < len(ordered) else ()
@@ -60,7 +60,7 @@ def chips(results: Sequence[MetricResult], width: int) -> Line:
 
 
 def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
-    """The verdicts of one turn: what did not pass on lines of its own with the reason, then what passed."""
+    """Yield the verdicts of one turn: failures on separate lines with reasons, then those that passed."""
     verdicts = [result for result in by_weight(results) if result.status not in ("informational", "not_applicable")]
     passed = [result for result in verdicts if result.status == "passed"]
     for result in verdicts:
@@ -71,7 +71,7 @@ def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
 
 
 def _together(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
-    """Chips on one line if they fit with short names, else one a line."""
+    """Yield chips on one line if they fit with short names, else one per line."""
     for short in (False, True):
         line = joined((joined([chip(result, short=short), *turn_tags(result)], " ") for result in results), "   ")
         if width_of(line) < view.width:
@@ -100,7 +100,7 @@ def _is_explained_below(criterion: str) -> bool:
 def verdict_head(
     result: MetricResult, view: View, *, reason: bool = True, marks: Sequence[Line] = ()
 ) -> Iterator[Line]:
-    """`✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`, and the reason under it."""
+    """Yield `✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`, and the reason below it."""
     name = Segment(f"  {one_line(result.name, limit=200)}", "strong")
     score = (Segment(score_text(result), FACES[result.status].variable),)
     head: Line = (*badge(result.status), name)
@@ -110,6 +110,6 @@ def verdict_head(
 
 
 def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:
-    """The parts on one line if they fit, else on several, broken between parts."""
+    """Yield the parts on one line if they fit, else on several lines, broken between parts."""
     for index, line in enumerate(flow(parts, max(view.width - 3, 10), separator)):
         yield (Segment("   " if index else " "), *line)

@@ -1,4 +1,4 @@
-"""The pane "Simulator": the plan beside what the simulated user said, how that was judged, and how it ended."""
+"""The pane "Simulator": the plan beside the simulated user's messages, their verdicts, and the end."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -18,16 +18,16 @@ from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
 BRIEF_SETTING = 6
-"""Lines of a plan or persona above the conversation, unless all of it is asked for."""
+"""The number of lines of a plan or persona above the conversation while it is folded."""
 _ENDS = {
-    "stop_signal": ("■", "the user ended it with the stop signal"),
-    "turn_limit": ("■", "the limit of turns was reached"),
+    "stop_signal": ("■", "ended by the user's stop signal"),
+    "turn_limit": ("■", "turn limit reached"),
 }
 _NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("user_persona", "persona"))
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane: the setting beside each message where there is room, else above the conversation."""
+    """Return the whole pane: the setting beside each message if there is room, else above the conversation."""
     document = Document()
     record, scenario = subject.record, scenario_of(subject)
     if record is not None and (criterion := shown_in(record.metrics, "simulator")):
@@ -39,20 +39,20 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def scenario_of(subject: Subject) -> dict[str, Any]:
-    """The scenario as it was run, else as it stands in the file."""
+    """Return the scenario of the run, or else that of the file."""
     if subject.record is not None and subject.record.scenario:
         return mapping(subject.record.scenario)
     return mapping(subject.case.scenario) if subject.case is not None else {}
 
 
 def _beside(scenario: dict[str, Any], width: int) -> Iterator[Line]:
-    """The setting as it is told beside each message."""
-    yield (Segment("what the user is to do", "heading"),)
+    """Yield the setting, to be shown beside each message."""
+    yield (Segment("the user's task", "heading"),)
     yield from _setting(scenario, width, full=True)
 
 
 def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:
-    """The setting above the conversation: an item, so that the rest of a long one can be unfolded."""
+    """Add the setting above the conversation, as an item if it is long and can be unfolded."""
     key = "simulated/setting"
     room = max(view.width - 2, 20)
     brief = list(_setting(scenario, room, full=view.full))
@@ -65,7 +65,7 @@ def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> No
 
 
 def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
-    """Plan, starting prompt and persona, each under its name."""
+    """Yield plan, starting prompt and persona, each under its name."""
     for key, name in _NAMES:
         lines = list(_setting_part(scenario.get(key), width))
         if not lines:
@@ -95,7 +95,7 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
     setting = partial(_beside, scenario)
     document.gap()
     if record is None or record.state == "queued":
-        document.add(remark("The conversation has not begun.", view))
+        document.add(remark("The conversation has not started.", view))
         return
     asked = {event.turn: mapping(event.question) for event in record.simulated if not event.ended}
     bad = 0
@@ -124,7 +124,7 @@ def _targets(record: CaseRecord, index: int) -> tuple[Target, ...]:
 
 
 def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
-    """How the message of a turn was judged."""
+    """Return the verdict on a turn's message."""
     if result is None:
         return ()
     marks = [(mark(SPLIT),)] if is_split(result) else []
@@ -132,7 +132,7 @@ def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
 
 
 def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
-    """What was said of the message itself: the score of the last turn can also be that of stopping there."""
+    """Return the verdict on the message itself. The score of the last turn can also be that of stopping there."""
     if result.details.get("compared") is True:
         same = string(result.details.get("message")).strip() == string(scenario.get("starting_prompt")).strip()
         return "unread" if result.score is None else "valid" if same else "invalid"
@@ -142,7 +142,7 @@ def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
 
 
 def _judged(result: MetricResult | None, scenario: dict[str, Any]) -> list[Line]:
-    """How it came to its verdict: compared, or by votes."""
+    """Return the way to the verdict: a comparison, or votes."""
     if result is None:
         return []
     if result.details.get("compared") is True:
@@ -172,7 +172,7 @@ def _message(
 
 
 def _asked(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
-    """Who spoke for the user, and what that took; the question and its replies once they are asked for."""
+    """Yield the model of the simulated user and its cost, or, if `opened`, the question and its replies."""
     if opened:
         yield from question_lines(question, True, view)
     else:
@@ -191,7 +191,7 @@ def _answer(turn: Turn, view: View) -> Iterator[Line]:
 
 
 def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> None:
-    """How the conversation ended, and what the judge says of that."""
+    """Add the end of the conversation, and the judge's verdict on it."""
     end = next((event for event in record.simulated if event.ended), None)
     document.gap()
     if end is not None:
@@ -208,15 +208,15 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
             lines = list(_asked(mapping(unanswered), view.is_open("simulated/end"), view))
             document.add_item("simulated/end", lines, opens=True, aside=setting)
     elif not record.finished:
-        document.add(remark("going on …", view))
+        document.add(remark("Still running.", view))
     whole = record.metrics.get(shown_in(record.metrics, "simulator"))
     stop = mapping(whole.details.get("stop")) if whole is not None else {}
     if stop:
         verdict = string(stop.get("verdict"))
         told_votes = flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room)
-        document.add(under(label("the end was"), told_votes))
+        document.add(under(label("end judged"), told_votes))
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has such a pane."""
+    """Whether a case has this pane."""
     return bool(scenario_of(subject)) or (subject.record is not None and bool(subject.record.simulated))

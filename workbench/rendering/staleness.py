@@ -1,4 +1,4 @@
-"""Why verdicts are stale, in the room that there is."""
+"""Texts about stale verdicts that fit into a given width."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -11,13 +11,15 @@ from workbench.text import one_line
 
 _LONGEST = 200
 _SHORTEST_REASON = 10
-"""Cells; in fewer a reason says less than the word `stale`."""
+"""The least width of a reason, in cells. A shorter one says less than the word `stale`."""
 
 
 def stale_mark(changes: Collection[Change], room: int) -> str:
     """Return `stale: .env GEMINI_MODEL, prompt.txt` in at most `room` cells, or a shorter form of it.
 
-    Shorter are, in this order: files without their folders, the first change alone, `~prompt.txt`, `~stale` and `~`."""
+    The shorter forms are, in this order: files without their folders, the first change alone, `~prompt.txt`, `~stale`
+    and `~`.
+    """
     short = [_without_folder(change) for change in changes]
     reasons = [describe_few(changes), describe_few(short), describe_few(short, 1)]
     marks = [f"{STALE.word}: {one_line(reason, limit=_LONGEST)}" for reason in reasons]

@@ -9,18 +9,18 @@ from workbench.scores import amount, compared, sign
 
 
 def badge(status: Status) -> Line:
-    """`✗ FAIL`."""
+    """Return `✗ FAIL`."""
     face = FACES[status]
     return (Segment(f"{face.glyph} {face.word.upper()}", face.variable),)
 
 
 def glyph(status: Status) -> Segment:
-    """`✗`."""
+    """Return `✗`."""
     return Segment(FACES[status].glyph, FACES[status].variable)
 
 
 def worst(statuses: Iterable[MetricStatus]) -> MetricStatus | None:
-    """The status that a reader must see first, or None if there is none that is a verdict."""
+    """Return the most important verdict, or None if there is none."""
     verdicts = [status for status in statuses if status not in ("informational", "not_applicable")]
     return min(verdicts, key=lambda status: FACES[status].rank, default=None)
 

@@ -1,4 +1,4 @@
-"""Expected and actual text with what differs marked word by word; long stretches without a difference cut out."""
+"""Expected and actual text with differences marked word by word, and long equal passages cut out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -10,7 +10,7 @@ from workbench.rendering.words import LIMIT, Piece, compare, differs, from_marks
 from workbench.text import DEFAULT_LIMIT, plain, visible
 
 BRIEF_LINES = 24
-"""Lines of one text that are shown unless all of it is asked for."""
+"""The number of lines of one text that are shown while it is folded."""
 BRIEF_CHARACTERS = 6_000
 BRIEF_MARKED = 2_000
 _KEPT_LINES = 3
@@ -20,7 +20,7 @@ _SIGNS = {"missing": "−", "extra": "+"}
 
 
 def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
-    """One text, wrapped."""
+    """Return one text, wrapped."""
     if not text:
         return [(Segment("nothing", "muted"),)]
     kept = text if view.full else text[:BRIEF_CHARACTERS]
@@ -35,9 +35,11 @@ def compared(
     view: View,
     marks: tuple[object, object] = (None, None),
 ) -> Iterator[Line]:
-    """Both texts under or beside each other, in the gutter how they compare. None: there is no such text at all, which
-    an empty text is not. `marks` are the pieces of a metric that knows which words counted; without them, or where only
-    what does not count differs, the texts are compared here."""
+    """Yield both texts in two columns or in sequence, with their relation in the gutter.
+
+    None means that there is no such text, unlike an empty text. `marks` are the pieces of a metric that knows which
+    words counted. Without them, or if only uncounted characters differ, the texts are compared here.
+    """
     if expected is None or actual is None:
         text = actual if expected is None else expected
         if text is not None:
@@ -53,14 +55,14 @@ def compared(
     yield from pair("differs", None, _side(left, width, view), _side(right, width, view), aside, view)
     note = ""
     if not differs(left) and not differs(right):
-        note = f"the first {LIMIT:,} characters are the same; what follows differs"
+        note = f"the first {LIMIT:,} characters are equal; later ones differ"
     elif not counted:
-        note = "the same words: only spaces, case or punctuation differ, which the score does not count"
+        note = "same words; the score ignores spaces, case and punctuation"
     yield from under((), wrap([Segment(note, "muted")], view.room) if note else ())
 
 
 def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:
-    """Pieces as segments: −{missing} and +{extra} in their colours, with invisible characters shown."""
+    """Yield pieces as segments: −{missing} and +{extra} in their colours, with invisible characters shown."""
     for text, kind in pieces:
         sign = _SIGNS.get(kind)
         if sign is None:
@@ -73,7 +75,7 @@ def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:
 
 
 def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[Sequence[Piece], Sequence[Piece], bool]:
-    """The pieces of both texts, and whether the metric (if one gave marks) counts any of the differences."""
+    """Return the pieces of both texts, and whether the metric (if it gave marks) counts any of the differences."""
     left, right = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
     if left is not None and right is not None:
         if differs(left) or differs(right):
@@ -89,7 +91,7 @@ def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
 
 
 def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
-    """The first lines, and how many more there are; `beyond` more are known of and not among `lines`."""
+    """Return the first lines, and the number of others. `beyond` more are not among `lines`."""
     if view.full:
         return list(lines)
     kept = list(islice(lines, BRIEF_LINES))
@@ -102,7 +104,7 @@ def _lines_in(text: str, width: int) -> int:
 
 
 def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
-    """The pieces as segments; of a long text only what stands next to a difference, unless all of it is asked for."""
+    """Yield the pieces as segments. Unless the view is full, a long text is reduced to the parts near differences."""
     whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
     for index, (text, kind) in enumerate(pieces):
         if kind in _SIGNS:
@@ -117,7 +119,7 @@ def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
 
 
 def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
-    """What stands next to the neighbours, and how much was left out between or beyond."""
+    """Yield the parts of an equal passage next to differences, and the length of the omitted rest."""
     head = "" if first else _beginning(text)
     tail = "" if last else _ending(text)
     left_out = text[len(head) : len(text) - len(tail)]
@@ -125,7 +127,7 @@ def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
     amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
     at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
     yield safe(head)
-    yield Segment(f"{'' if at_line_start else ' '}… {amount} the same …", "fold")
+    yield Segment(f"{'' if at_line_start else ' '}… {amount} unchanged …", "fold")
     if tail:
         yield Segment(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
 

@@ -1,4 +1,4 @@
-"""The two lines that stay in sight: which case this is, and how it came out."""
+"""The two lines at the top of the detail: the name of the case, and its verdict."""
 
 from dataclasses import replace
 
@@ -18,11 +18,11 @@ from workbench.text import one_line
 _ARROW = " › "
 _GAP = "  "
 _SHORTEST_PARTS = 16
-"""Cells for the names of agent and evalset beside a stale verdict's reason."""
+"""The least width for the names of agent and evalset beside a stale verdict's reason, in cells."""
 
 
 def title_parts(subject: Subject) -> list[str]:
-    """Agent, evalset, case (with `#2` for the second execution): what is known of them, safe and in full."""
+    """Return agent, evalset and case (with `#2` for the second repeat), as far as known, safe and uncut."""
     record, entry, case = subject.record, subject.entry, subject.case
     if record is not None:
         ref = record.ref
@@ -39,7 +39,7 @@ def title_parts(subject: Subject) -> list[str]:
 
 
 def title(subject: Subject, width: int) -> str:
-    """`agent › evalset › case` in at most `width` cells; the case is the last to be cut."""
+    """Return `agent › evalset › case` in at most `width` cells. The case is cut last."""
     parts = title_parts(subject)
     if not parts:
         return ""
@@ -53,8 +53,10 @@ def title(subject: Subject, width: int) -> str:
 
 
 def ending(subject: Subject, room: int) -> Line:
-    """Return `stale: prompt.txt  ✗ FAIL`. The reason is cut before the name of the case is, but not before the names of
-    its agent and evalset."""
+    """Return `stale: prompt.txt  ✗ FAIL`.
+
+    The reason is cut before the name of the case, but after the names of its agent and evalset.
+    """
     badges = verdict(subject)
     if not subject.stale or subject.record is None:
         return badges
@@ -65,7 +67,7 @@ def ending(subject: Subject, room: int) -> Line:
 
 
 def verdict(subject: Subject) -> Line:
-    """`✗ FAIL`, as the store has it."""
+    """Return `✗ FAIL`, the verdict in the store."""
     if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
         return (Segment(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable),)
     if subject.record is not None:
@@ -78,10 +80,10 @@ def verdict(subject: Subject) -> Line:
 
 
 def summary(subject: Subject, width: int) -> Line:
-    """The verdict of each criterion over the case on one line, or why there is none."""
+    """Return the verdict of each criterion on one line, or the reason why there is none."""
     record = subject.record
     if subject.repeats is not None and record is not None:
-        # What the other panes show is one of its executions.
+        # The other panes show one of its repeats.
         which = Segment(f"#{record.ref.repeat} ", "muted")
         return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
@@ -110,12 +112,12 @@ def _not_run(subject: Subject, width: int) -> Line:
     if subject.case is not None and subject.loading:
         return cut_line((Segment("results are still loading", "muted"),), width)
     if subject.case is not None:
-        return cut_line((Segment("has not run; this is what is expected of it", "muted"),), width)
+        return cut_line((Segment("not run yet; expected:", "muted"),), width)
     if subject.entry is not None:
         faults = subject.entry.document.faults
         errors = sum(fault.severity == "error" for fault in faults)
         if errors:
-            words = f"{counted(errors, 'fault')} in the file: its cases cannot run"
+            words = f"{counted(errors, 'error')} in the file: its cases cannot run"
             return cut_line((Segment(words, "status-error"),), width)
         if faults:
             words = f"{counted(len(faults), 'warning')} in the file"

@@ -1,4 +1,4 @@
-"""What the user said, as lines beside what was judged."""
+"""The user's triage, as lines beside the verdicts."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ _STYLE = TRIAGED.variable
 
 
 def triage_chip(subject: Subject) -> Line:
-    """`⚑ judge wrong`, of what was said last of the case; () for nothing."""
+    """Return `⚑ judge wrong`, the last triage of the case, or () without any."""
     said = [entry for entry in subject.triage if entry.triage]
     found = [entry for entry in said if _standing(entry, subject) == "now"] or said
     if not found:
@@ -29,7 +29,7 @@ def triage_chip(subject: Subject) -> Line:
 
 
 def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
-    """Everything that was said of the case and its criteria, the newest first."""
+    """Yield all triage of the case and its criteria, the newest first."""
     said = sorted((entry for entry in subject.triage if entry.triage), key=lambda entry: entry.at, reverse=True)
     for entry in said:
         standing = _standing(entry, subject)
@@ -49,7 +49,7 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
 
 
 def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, name: str) -> Line:
-    """What the user says of one label, where it was made for this answer: `⚑ you: supported`; () for nothing."""
+    """Return the user's label for this answer, such as `⚑ you: supported`, or () without one."""
     for entry in subject.triage:
         about = entry.about
         place = about.criterion, about.turn, about.part, about.name
@@ -60,7 +60,7 @@ def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, na
 
 
 def _beside(entry: "Entry") -> str:
-    """What was judged, and what the user says, side by side."""
+    """Return the judge's verdict and the user's."""
     judged = entry.judged
     score = "" if judged.score is None else f" {cut_score(judged.score)}"
     who = f" by {one_line(judged.judge, limit=40)}" if judged.judge else ""
@@ -74,7 +74,10 @@ def _word(label: str) -> str:
 
 
 def _standing(entry: "Entry", subject: Subject) -> "Standing":
-    """Whether the entry is about what is shown; without an answer there is no later one."""
+    """Return whether the entry is about the answer and verdict shown, or an earlier one.
+
+    Without an answer there is no later one.
+    """
     if not subject.answer or subject.record is None:
         return "now"
     from workbench.authoring.triage.judged import standing

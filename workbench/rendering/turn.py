@@ -1,4 +1,4 @@
-"""One turn: what the user said, and, laid side by side, what was expected and what the agent did."""
+"""One turn: the user's message, and the expected and actual behaviour side by side."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,15 +31,18 @@ def turn_pieces(
     running: bool = False,
     judged: bool = True,
 ) -> Iterator[Piece]:
-    """Turn `index` (from 0) with its heading. `turn` is None where it did not take place, `expected` where there is no
-    reference; `judged`: the case has run, so that what is missing is missing; `running`: it may still come."""
+    """Yield turn `index` (from 0) with its heading.
+
+    `turn` is None if it did not take place, `expected` if there is no reference. `judged`: the case has run, so an
+    absent part is missing. `running`: it may still arrive.
+    """
     status = worst(result.status for result in turn.metrics.values()) if turn else None
     if status:
         end = badge(status)
     elif judged and not running:
         end = (Segment("not scored" if turn else "did not take place", "muted"),)
     else:
-        words = "to come" if turn is None else "running" if turn.actual is None else "done"
+        words = "pending" if turn is None else "running" if turn.actual is None else "done"
         end = (Segment(words, "muted"),) if running else ()
     yield pieces_of([heading(title, view.width, end)])
     if running and turn is None:
@@ -47,7 +50,7 @@ def turn_pieces(
     try:
         yield from list(_body(turn, expected, view, running, judged, anchors(index, turn)))
     except _MALFORMED:
-        # Journals and reports can hold anything. What cannot be laid out as a turn is still to be read.
+        # Journals and reports can hold anything. A turn that cannot be laid out is shown as raw JSON.
         yield pieces_of(_raw(turn, expected, view))
 
 
@@ -63,7 +66,7 @@ def _body(
     yield pieces_of(under(label("user"), _user(user, _seen(places.user, view))), places.user)
     actual = turn.so_far if turn is not None else None
     if live or not judged:
-        # Nothing to compare yet: what has happened so far, or what is expected to.
+        # There is nothing to compare yet, so only one side is shown.
         yield pieces_of(_one_side(expected if turn is None else actual, view))
         if live:
             yield pieces_of(part("answer", [Segment("…", "muted")], view))
@@ -73,7 +76,7 @@ def _body(
     compared_calls = metrics.get(shown_in(metrics, "calls"))
     for lines, made in call_section(wanted, got, compared_calls, view, lambda made: _seen(places.call(made), view)):
         yield Piece(lines, places.call(made))
-    yield from _on_the_way(expected, actual or {}, view, places)
+    yield from _intermediate(expected, actual or {}, view, places)
     answers = [None if side is None else side.get("final_response") for side in (expected, actual)]
     scored = metrics.get(shown_in(metrics, "words"))
     marks = (scored.details.get("expected_marks"), scored.details.get("actual_marks")) if scored else (None, None)
@@ -82,7 +85,7 @@ def _body(
 
 
 def _seen(anchor: Anchor | None, view: View) -> View:
-    return view if anchor is None else anchor.seen(view)
+    return view if anchor is None else anchor.view(view)
 
 
 def _user(content: Any, view: View) -> list[Line]:
@@ -115,10 +118,10 @@ def _said(author: str, text: str, view: View) -> Iterator[Line]:
     yield from text_lines(text, view.room, view)
 
 
-def _on_the_way(
+def _intermediate(
     expected: dict[str, Any] | None, actual: dict[str, Any], view: View, places: Anchors
 ) -> Iterator[Piece]:
-    """The responses of sub-agents before the final one, aligned by author."""
+    """Yield the texts of agents before the answer, aligned by author."""
     wanted = [] if expected is None else intermediate_texts(expected)
     got = intermediate_texts(actual)
     if not wanted:
@@ -128,7 +131,7 @@ def _on_the_way(
             yield pieces_of(under(lead, _said(author, text, _seen(anchor, view))), anchor)
             lead = ()
         return
-    yield pieces_of(part("agents", [Segment(f"{len(wanted)} expected, {len(got)} said", "muted")], view))
+    yield pieces_of(part("agents", [Segment(f"{len(wanted)} expected, {len(got)} actual", "muted")], view))
     number = 0
     for one, other in _by_author(wanted, got):
         author = (one or other or ("", ""))[0]
@@ -176,7 +179,7 @@ def _other_answer_parts(content: Any, view: View) -> Iterator[Line]:
 
 
 def other_parts(content: Any) -> list[str]:
-    """What a content holds besides text, one safe line each: `file image/png, 1,200 characters of base64`."""
+    """Return the parts of a content besides text, one safe line each: `file image/png, 1,200 characters of base64`."""
     found: list[str] = []
     for item in (content or {}).get("parts") or ():
         for kind, value in item.items():
@@ -192,7 +195,7 @@ def other_parts(content: Any) -> list[str]:
 
 def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iterator[Line]:
     yield from wrap(
-        [Segment(" This turn is not shaped as ADK writes it; here it is as it is.", "status-error")], view.width
+        [Segment(" This turn does not have ADK's format. It is shown as recorded.", "status-error")], view.width
     )
     sides = [("expected", expected), ("user", turn.user if turn else None), ("actual", turn.actual if turn else None)]
     for name, value in sides:

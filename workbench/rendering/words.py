@@ -1,7 +1,7 @@
-"""Two texts word by word: which pieces are the same, which stand on one side only.
+"""Word-by-word comparison of two texts.
 
-A text is shown as pieces `(text, kind)` that give the text back when they are joined. The kinds: "same", "missing"
-(expected, not said) and "extra" (said, not expected). Texts of East Asia are compared character by character.
+A text becomes pieces `(text, kind)` that give the text back when they are joined. The kinds are "same", "missing"
+(expected but absent) and "extra" (not expected). Texts in East Asian scripts are compared character by character.
 """
 
 import re
@@ -24,11 +24,11 @@ _TOKEN = re.compile(rf"(\s*)({_SINGLE}|(?:(?!{_SINGLE})\w)+|[^\w\s]|$)")
 _BLANKS = re.compile(r"(?!.*\n\s*\n)\s{0,3}", re.DOTALL)
 _BLANKS_AND_MARKS = re.compile(r"(?!.*\n\s*\n)\W{0,3}", re.DOTALL)
 LIMIT = 100_000
-"""Characters of each text that are compared: as many as are ever shown."""
+"""The number of characters of each text that are compared: as many as are ever shown."""
 
 
 class _Word(NamedTuple):
-    """A word and the white space before it, as places in the text."""
+    """A word and the white space before it, as offsets in the text."""
 
     gap: int
     start: int
@@ -37,7 +37,7 @@ class _Word(NamedTuple):
 
 @lru_cache(maxsize=16)
 def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """The pieces of both texts by our own comparison: words, marks of punctuation and white space all count."""
+    """Return the pieces of both texts. Words, punctuation and white space all count."""
     left, right = _words(expected[:LIMIT]), _words(actual[:LIMIT])
     pairs = lcs_pairs(_texts(expected, left), _texts(actual, right))
     uneven = list(_uneven_gaps(expected, actual, left, right, pairs))
@@ -48,8 +48,10 @@ def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece,
 
 
 def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
-    """The pieces a metric left in its details (`[[text, "same" | kind | "space"], …]`; "space" is what it does not
-    count), or None if there are none or they do not give `text` back."""
+    """Return the pieces that a metric left in its details, or None if there are none or they do not give `text` back.
+
+    The details are `[[text, "same" | kind | "space"], …]`. The metric does not count "space".
+    """
     if not isinstance(marks, list):
         return None
     spans: list[Span] = []
@@ -67,14 +69,14 @@ def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
 
 
 def differs(pieces: Iterable[Piece]) -> bool:
-    """Whether any piece stands on one side only."""
+    """Whether any piece is on one side only."""
     return any(kind != "same" for _, kind in pieces)
 
 
 def _words(text: str) -> list[_Word]:
-    """The words in order; the white space at the end stands before an empty word."""
+    """Return the words in order. White space at the end precedes an empty word."""
     words = [_Word(match.start(1), match.start(2), match.end(2)) for match in _TOKEN.finditer(text)]
-    # Where the text ends with a word, the pattern matches the empty end as well; where it ends with blanks, twice.
+    # The pattern matches the empty end of a text once more after a word, and twice more after blanks.
     while len(words) > 1 and words[-2].start == words[-2].end:
         words.pop()
     return words
@@ -87,7 +89,7 @@ def _texts(text: str, words: list[_Word]) -> list[str]:
 def _uneven_gaps(
     expected: str, actual: str, left: list[_Word], right: list[_Word], pairs: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of equal words, next to equal words, that are not parted by the same white space."""
+    """Yield the pairs of equal words that follow equal words after different white space."""
     before = (-1, -1)
     for row, column in pairs:
         if (row - 1, column - 1) == before:
@@ -106,7 +108,7 @@ def _spans(words: list[_Word], matched: set[int], uneven: set[int]) -> Iterator[
 
 
 def _pieces(text: str, spans: Iterable[Span], kind: Kind, small_gap: re.Pattern[str]) -> Iterator[Piece]:
-    """The text cut at the spans; those with no more than `small_gap` between them are one."""
+    """Yield the text cut at the spans. Spans with at most `small_gap` between them are joined."""
     reached, open_span = 0, None
     for start, end in spans:
         if open_span is not None:

@@ -80,7 +80,7 @@ def test_cost_is_shown_if_all_prices_are_known_else_what_is_missing() -> None:
     assert [share.record.ref.eval_id for share in dearest(records, found)] == ["dear", "cheap"]
     told = "\n".join(text_of(line) for line in picture_lines(records, Trend(), 76, found))
     assert "talk › dear    0.010 EUR  ━━" in told
-    assert "not known of 4: no price for, or no tokens told by, judge, m, the agent's" in told
+    assert "unknown for 4: no price or token count for judge, m, the agent's" in told
 
 
 def test_page_without_prices_says_how_to_add_them() -> None:
@@ -110,8 +110,8 @@ def test_each_run_is_a_column_and_the_last_is_described() -> None:
 @pytest.mark.parametrize(
     ("trend", "said"),
     [
-        (Trend((), 4), "no whole run of these cases is kept"),
-        (Trend((RunRate("a", "", 1, 2),), 2), "nothing is comparable: there are no two runs of the same cases"),
+        (Trend((), 4), "no complete run of these cases is stored"),
+        (Trend((RunRate("a", "", 1, 2),), 2), "nothing to compare: no two runs of the same cases"),
         (Trend((RunRate("a", "", 1, 2),), 2, 3), "3 runs left out: under half of these cases"),
         (Trend((RunRate("a", "", 1, 2), RunRate("b", "", 5 / 3, 2)), 3), "2 runs of 2 of 3 cases now 83 % (1.6 of 2)"),
         (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99 % (9.9 of 10) best 99 %"),
@@ -141,4 +141,4 @@ def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
 def test_charts_without_a_run_say_so() -> None:
     told = " ".join(text_of(line) for line in picture_lines([], None, 80))
     assert "nothing has run yet" in told
-    assert "reading …" in told
+    assert "loading" in told

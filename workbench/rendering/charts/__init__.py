@@ -1,1 +1,1 @@
-"""Figures of many cases at a glance: on the screen, and for the page that is handed on."""
+"""Charts of many cases, for the screen and for exported pages."""

@@ -1,6 +1,6 @@
-"""What executions cost in money: the agent's model calls as its trace tells them, the judges and the simulated user.
+"""The cost of executions: the agent's model calls from its trace, the judges and the simulated user.
 
-A cost is told only where all of it is known: half a bill is no bill. What is missing is told by the names of models.
+A cost is shown only if all of its parts are known. Otherwise the models without a price or token count are named.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +16,18 @@ from workbench.text import one_line
 from workbench.trace.spans import read_turn
 from workbench.trace.totals import totals
 
-NO_PRICES = "no price table: with [prices] in the settings it is told in money"
+NO_PRICES = "add [prices] to the settings to see costs"
 _NAMED = 4
 _AGENT, _JUDGE, _USER = "the agent's model", "a judge", "the simulated user"
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """`amounts` of the executions whose cost is known, in `currency`; `unknown` counts the others, and `missing` says
-    which models have no price, or did not say how many tokens they took."""
+    """The costs of executions.
+
+    `amounts` are the known costs in `currency`. `unknown` counts the other executions, and `missing` names the models
+    without a price or token count.
+    """
 
     currency: str
     amounts: Mapping[CaseRef, float]
@@ -33,7 +36,7 @@ class Costs:
 
 
 def costs(records: Iterable[CaseRecord], prices: Prices | None) -> Costs | None:
-    """What the finished executions cost; None without a price table. Reads their traces: for a thread."""
+    """Return the cost of the finished executions, or None without a price table. Call it in a thread."""
     if not prices:
         return None
     amounts: dict[CaseRef, float] = {}
@@ -53,15 +56,15 @@ def costs(records: Iterable[CaseRecord], prices: Prices | None) -> Costs | None:
 
 
 def not_known(found: Costs) -> str:
-    """Of how many executions the cost is not known, and why; "" where it is known of all."""
+    """Return the number of executions with unknown cost and the reason, or "" if all are known."""
     if not found.unknown:
         return ""
     listed = few((one_line(name, limit=60) for name in found.missing), _NAMED)
-    return f"not known of {found.unknown:,}: no price for, or no tokens told by, {listed}"
+    return f"unknown for {found.unknown:,}: no price or token count for {listed}"
 
 
 def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | None]]:
-    """Who was paid, and how much: None where that is not known."""
+    """Yield each paid model and its cost, None if unknown."""
     told = 0
     for number, turn in enumerate(record.turns):
         root = read_turn(number, turn.spans, events_of(turn)).root
@@ -71,7 +74,7 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
                 told += 1
                 yield node.name or _AGENT, found[node.number].cost
     if not told and record.usage.model_calls:
-        yield _AGENT, None  # A report says how many tokens there were, but not of which model.
+        yield _AGENT, None  # A report has the number of tokens, but not the model.
     for result in record.metrics.values():
         yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)
     yield _USER, simulation_cost(record.simulated, prices)

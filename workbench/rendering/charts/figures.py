@@ -1,4 +1,4 @@
-"""What pictures are made of: scores by criterion, and which cases took the most time, money and tokens."""
+"""The data of charts: scores by criterion, and the cases with the most time, cost and tokens."""
 
 import math
 from collections.abc import Collection, Iterable
@@ -10,16 +10,19 @@ from workbench.store import CaseRecord
 
 STEPS = 20
 BINS = STEPS + 1
-"""Scores from 0 to 1 are counted in bins of 0.05; 1 itself, which so many thresholds ask for, is one of its own."""
+"""The number of bins for scores from 0 to 1. Each is 0.05 wide, and 1 has its own, because many thresholds are 1."""
 LONGEST = 8
 _COUNTED = ("passed", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one criterion: how many in each bin, and what came of them. Each of the `cases` has one vote, which
-    its executions share; so these are fractions where a case was repeated. `undecided` counts cases without a score.
-    `threshold` is None where it was not the same for all. Scores outside of 0 to 1 count in the outermost bins."""
+    """The scores of one criterion: a count for each bin, and the results.
+
+    Each of the `cases` has one vote, shared by its repeats. So the counts are fractions if a case was repeated.
+    `undecided` counts cases without a score. `threshold` is None if it was not the same for all. Scores outside 0 to 1
+    count in the outermost bins.
+    """
 
     name: str
     bins: tuple[float, ...]
@@ -31,6 +34,7 @@ class Scores:
 
     @property
     def failed(self) -> float:
+        """The number of cases that did not pass, in shares of repeats."""
         return self.cases - self.passed
 
 
@@ -43,8 +47,10 @@ class Share:
 
 
 def scores(records: Iterable[CaseRecord]) -> list[Scores]:
-    """Return the scores by criterion, in the order in which they appear. What is only informational is left out, and
-    so is what was cancelled."""
+    """Return the scores by criterion, in the order in which they appear.
+
+    Informational metrics and cancelled cases are left out.
+    """
     found: dict[str, dict[CaseName, list[MetricResult]]] = {}
     for record in records:
         if record.has_verdict:
@@ -55,23 +61,25 @@ def scores(records: Iterable[CaseRecord]) -> list[Scores]:
 
 
 def slowest(records: Iterable[CaseRecord]) -> list[Share]:
-    """The cases that took the longest, in seconds, each with its slowest execution."""
+    """Return the slowest cases, in seconds, each with its slowest execution."""
     return _largest((record, record.duration_seconds) for record in records)
 
 
 def dearest(records: Iterable[CaseRecord], costs: Costs) -> list[Share]:
-    """The cases that cost the most, of those whose cost is known, each with its dearest execution."""
+    """Return the most expensive cases with a known cost, each with its most expensive execution."""
     return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
 
 
 def longest(records: Iterable[CaseRecord]) -> list[Share]:
-    """The cases with the most tokens, in and out, of the agent, the simulated user and the judges, each with its
-    largest execution."""
+    """Return the cases with the most tokens, each with its largest execution.
+
+    The tokens are those of the agent, the simulated user and the judges, in and out.
+    """
     return _largest((record, float(tokens(record))) for record in records)
 
 
 def tokens(record: CaseRecord) -> int:
-    """All tokens of an execution."""
+    """Return the number of all tokens of an execution."""
     usage = record.usage
     return usage.input_tokens + usage.output_tokens + usage.judge_input_tokens + usage.judge_output_tokens
 
@@ -86,7 +94,7 @@ def _scores(name: str, of_cases: Collection[list[MetricResult]]) -> Scores:
         cases += bool(scored)
         for score, result in scored:
             vote = 1 / len(scored)
-            # 0.15 * 20 is a little less than 3, and 0.15 belongs to the bin that begins there.
+            # 0.15 * 20 is a little less than 3, but 0.15 belongs to the bin that begins there.
             bins[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += vote
             mean += min(max(score, -1e12), 1e12) * vote
             passed += vote * (result.status == "passed")
@@ -96,13 +104,13 @@ def _scores(name: str, of_cases: Collection[list[MetricResult]]) -> Scores:
 
 
 def _score(result: MetricResult) -> float | None:
-    """The score of a verdict that counts; None for any other, and for what is no number."""
+    """Return the score of a verdict that counts, or None for any other and for NaN."""
     counts = result.status in _COUNTED and result.score is not None and not math.isnan(result.score)
     return result.score if counts else None
 
 
 def _largest(amounts: Iterable[tuple[CaseRecord, float]]) -> list[Share]:
-    """One of each case, its largest: repeats of one would leave no room for others."""
+    """Return the largest execution of each case. Several repeats of one case would leave no room for others."""
     found: dict[CaseName, Share] = {}
     for record, amount in amounts:
         case = record.ref.name

@@ -1,4 +1,4 @@
-"""Pictures made of characters."""
+"""Charts made of characters."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -23,19 +23,21 @@ _LEAST_BAR = 8
 def picture_lines(
     records: Sequence[CaseRecord], trend: Trend | None, width: int, costs: Costs | None = None
 ) -> Iterator[Line]:
-    """The whole page in `width` cells. `trend` None: it is being read, and the costs too. `costs` None: there is no
-    price table."""
-    yield from _heading("scores per criterion", "one column each 0.05, from 0 to 1", width)
+    """Yield the whole page in `width` cells.
+
+    `trend` is None while it and the costs are loading. `costs` is None without a price table.
+    """
+    yield from _heading("scores per criterion", "one column per 0.05, from 0 to 1", width)
     found = [one for one in scores(records) if one.cases]
     beside = all(width - _taken(one) >= min(cell_len(one_line(one.name, limit=200)) + 2, _NAME) for one in found)
     for one in found:
         yield from _distribution(one, width, beside=beside)
     if not found:
-        yield from _nothing("nothing has run yet that has scores", width)
+        yield from _nothing("no scores yet", width)
     yield BLANK
     yield from _heading("pass rate over runs", "the same cases, oldest left", width)
     if trend is None:
-        yield from _nothing("reading …", width)
+        yield from _nothing("loading", width)
     elif not trend.is_comparable:
         yield from _nothing(trend_words(trend), width)
     else:
@@ -70,13 +72,16 @@ def _told(one: Scores) -> str:
 
 
 def _taken(one: Scores) -> int:
-    """What a picture and what is told of it take of a line."""
+    """Return the width of a chart and its text, without the name."""
     return BINS + 3 + len(_told(one))
 
 
 def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
-    """`name  ▁  ▂ ┊▇█  12 of 15 pass  mean 0.87  ≥ 0.80`; the bins below the threshold and those above in their
-    colours, and the threshold between them. The name stands `beside` it or above."""
+    """Yield `name  ▁  ▂ ┊▇█  12 of 15 pass  mean 0.87  ≥ 0.80`.
+
+    The bins below and above the threshold have their own colours, with the threshold between them. The name is `beside`
+    the chart or above it.
+    """
     most = max(one.bins) or 1
     cut = None if one.threshold is None else min(max(round(one.threshold * STEPS), 0), BINS)
     drawn: list[Segment] = []
@@ -102,7 +107,7 @@ def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
 
 
 def _columns(trend: Trend, width: int) -> Iterator[Line]:
-    """A column a run, as high as its pass rate; the newest at the right."""
+    """Yield one column per run, as high as its pass rate, the newest on the right."""
     step = 2 if len(trend.rates) * 2 <= width - _AXIS else 1
     shown = trend.rates[-((width - _AXIS) // step) :]
     for level in range(_HEIGHT, 0, -1):
@@ -111,7 +116,7 @@ def _columns(trend: Trend, width: int) -> Iterator[Line]:
         for one in shown:
             eighths = min(max(round(one.rate * _HEIGHT * 8) - (level - 1) * 8, 0), 8)
             if level == 1 and not eighths:
-                eighths = 1  # a run in which nothing passed is a run
+                eighths = 1  # A run without a passed case stays visible.
             style = "status-passed" if one.passed == one.total else "status-failed" if not one.passed else "label"
             row.append(Segment(_EIGHTHS[eighths] + " " * (step - 1), style))
         yield tuple(row)
@@ -121,10 +126,8 @@ def _columns(trend: Trend, width: int) -> Iterator[Line]:
     yield from wrap([Segment(" " * _AXIS), Segment(told)], width)
 
 
-def _bars(
-    shares: Sequence[Share], words: Callable[[float], str], width: int, none: str = "nothing was measured"
-) -> Iterator[Line]:
-    """A bar a case, the longest first, with the verdict's own glyph left out: it is about time, money and tokens."""
+def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int, none: str = "no data") -> Iterator[Line]:
+    """Yield one bar per case, the longest first."""
     if not shares:
         yield from _nothing(none, width)
         return
@@ -140,13 +143,13 @@ def _bars(
 
 def _expensive(records: Sequence[CaseRecord], costs: Costs | None, width: int, *, reading: bool) -> Iterator[Line]:
     if reading:
-        yield from _nothing("reading …", width)
+        yield from _nothing("loading", width)
     elif costs is None:
         yield from _nothing(NO_PRICES, width)
     else:
         found = dearest(records, costs)
         if found or not costs.unknown:
-            yield from _bars(found, lambda amount: money(amount, costs.currency), width, none="nothing cost anything")
+            yield from _bars(found, lambda amount: money(amount, costs.currency), width, none="no costs")
         if told := not_known(costs):
             yield from _nothing(told, width)
 

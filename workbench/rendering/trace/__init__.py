@@ -1,1 +1,1 @@
-"""The pane "Trace": what took how long, what was asked and answered, and which path was taken."""
+"""The pane "Trace": the steps of each turn with their times, requests, responses and path."""

@@ -1,4 +1,4 @@
-"""The conversation beside the waterfall: the messages of the turn, with those lit that a row belongs to."""
+"""The conversation beside the waterfall: the messages of the turn, with those of the selected row highlighted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,19 @@ from workbench.text import one_line
 from workbench.trace.spans import Node
 
 _SEEN = 9
-"""Messages that are shown around the lit one."""
+"""The number of messages shown around the first highlighted one."""
 _LONGEST = 400
 _READ = 4 * _LONGEST
-"""Characters of which a line of `_LONGEST` is made."""
+"""The number of characters read for a line of `_LONGEST` characters."""
 
 
 @dataclass(eq=False)
 class Message:
-    """A message of the turn: `event` is its recorded event, -1 for the user's; who said it, and the text or the part
-    of the event that it is: most are never in sight."""
+    """A message of the turn.
+
+    `event` is the index of its recorded event, -1 for the user's. `by` is its author, and `told` its text or part of
+    the event. The text is made on first use, because most messages are never visible.
+    """
 
     event: int
     by: object
@@ -33,24 +36,24 @@ class Message:
 
     @cached_property
     def author(self) -> str:
-        """Who said it."""
+        """The author's name."""
         return one_line(string(self.by), limit=100)
 
     @cached_property
     def text(self) -> str:
-        """What it says, on one line."""
+        """The message on one line."""
         return one_line(self.told if isinstance(self.told, str) else part_words(mapping(self.told)), limit=_LONGEST)
 
 
 def events_of(turn: Turn) -> list[Any]:
-    """The turn's recorded events."""
+    """Return the turn's recorded events."""
     if turn.acted:
         return list(turn.acted)
     return recorded_events(turn.actual) or []
 
 
 def messages(turn: Turn) -> list[Message]:
-    """Who said and did what in the turn, in order."""
+    """Return the messages of the turn, in order."""
     found = [Message(-1, "user", said(turn.user))]
     final = said(mapping(turn.actual).get("final_response"))
     for number, event in enumerate(events_of(turn)):
@@ -64,8 +67,11 @@ def messages(turn: Turn) -> list[Message]:
 
 
 def own_events(node: Node) -> frozenset[int]:
-    """The events that a row belongs to: its own; what happened inside of a tool belongs to that tool's; an agent's are
-    those of all in it; the turn's is the user's message."""
+    """Return the events of a row.
+
+    A step inside a tool has the events of that tool. An agent has those of all its steps, and the turn has the user's
+    message.
+    """
     if node.kind == "turn":
         return frozenset({-1})
     inside = frozenset(event for part in node.walk() for event in part.events)
@@ -76,12 +82,12 @@ def own_events(node: Node) -> frozenset[int]:
 
 
 def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: int) -> Iterator[Line]:
-    """The messages of a turn, a line each, those with `lit` events marked; of a long turn those around them."""
+    """Yield one line per message, those with `lit` events marked. A long turn is cut around them."""
     first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
-    # Of a low aside only the first lines are in sight: what is lit must be among them.
+    # A low aside shows only the first lines, which must include the highlighted messages.
     start = first - 2 if first > 3 else 0
     if start > 0:
-        yield fold(f"… {start:,} before", width)
+        yield fold(f"… {start:,} earlier", width)
     seen = [(message.event, message.author, message.text) for message in listed[start : start + _SEEN]]
     authors = min(max((cell_len(author) for _, author, _ in seen), default=0), 14, width // 3)
     for event, author, text in seen:
@@ -89,18 +95,18 @@ def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: in
         lead = f"{'▶' if on else ' '} {fit(author, authors)}  "
         room = max(width - authors - 4, 6)
         style = "user" if event < 0 else "strong" if on else "muted"
-        yield (Segment(lead, "name" if on else "muted"), Segment(cut(text, room) if text else "(nothing)", style))
+        yield (Segment(lead, "name" if on else "muted"), Segment(cut(text, room) if text else "(empty)", style))
     more = len(listed) - start - _SEEN
     if more > 0:
         yield fold(f"… {more:,} more", width)
 
 
 def part_words(part: dict[str, Any]) -> str:
-    """What a part of a message says or does, not yet safe."""
+    """Return the text or action of a message's part, not yet safe."""
     call, response = part.get("function_call"), part.get("function_response")
     if isinstance(call, dict):
         return f"calls {string(call.get('name'))} {beginning(call.get('args'), _READ)}"
     if isinstance(response, dict):
-        return f"{string(response.get('name'))} gave {beginning(response.get('response'), _READ)}"
+        return f"{string(response.get('name'))} returned {beginning(response.get('response'), _READ)}"
     text = part.get("text")
     return text if isinstance(text, str) else beginning(part, _READ)

@@ -1,6 +1,6 @@
-"""The pane "Trace": for each message of the user a tree with a waterfall of times.
+"""The pane "Trace": a tree with a waterfall of times for each message of the user.
 
-Rows are made when they come in sight.
+Rows are created when they become visible.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,13 +23,13 @@ from workbench.text import one_line, plain
 from workbench.trace.spans import Node, TurnTrace
 
 MOST_ROWS = 2_000
-"""Rows of a case on a page; the screen shows all of them."""
-_UNTIMED = "recorded without times: this is what its events tell"
+"""The maximum number of rows of a case on an exported page. The screen shows all of them."""
+_UNTIMED = "recorded without times; rebuilt from the events"
 _WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": "turn"}
 
 
 def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Columns, view: View) -> None:
-    """The rows of a turn, with what those open that are unfolded."""
+    """Add the rows of a turn, with the sections of unfolded ones."""
     rows = _Rows(read, turn, columns, _scale(turn.trace.root), view)
     first = 0
     for number in [number for number, key in enumerate(turn.keys) if view.is_open(key)]:
@@ -41,7 +41,7 @@ def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Colum
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """By their numbers in the turn."""
+    """The rows of a turn, by number."""
 
     read: TraceRead
     turn: TurnRead
@@ -69,7 +69,7 @@ class _Rows:
 
 
 def _scale(root: Node) -> Scale:
-    """The time of the turn; of one that has no end, as far as was seen."""
+    """Return the time scale of the turn. A turn without an end reaches to its last known time."""
     reach = root.seconds
     if not reach:
         reach = max((node.end or node.start for node in root.walk()), default=root.start) - root.start
@@ -77,7 +77,7 @@ def _scale(root: Node) -> Scale:
 
 
 def _places(node: Node) -> list[str]:
-    """The names by which other panes point at the row, as those of the log."""
+    """Return the names by which other panes point at the row, the same as in the log."""
     call = node.facts.get("call")
     found = [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"] if isinstance(call, str) and call else []
     found += [f"event/{node.turn}/{event}" for event in node.events]
@@ -85,8 +85,10 @@ def _places(node: Node) -> list[str]:
 
 
 def _targets(node: Node) -> tuple[Target, ...]:
-    """Where the row's message stands in the conversation: of one inside of a tool that tool's, of an agent the first
-    in it."""
+    """Return the places of the row's message in other panes.
+
+    A step inside a tool leads to that tool, and an agent to its first step with an event.
+    """
     places = _places(node)
     if not node.events:
         above = next((part for part in reversed(node.path[1:-1]) if part.events), None)
@@ -97,11 +99,11 @@ def _targets(node: Node) -> tuple[Target, ...]:
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane."""
+    """Return the whole pane."""
     record = subject.record
     document = Document()
     if record is None or (not record.turns and not record.finished):
-        document.add(remark("Nothing yet: the case has not run.", view))
+        document.add(remark("The case has not run yet.", view))
         return document
     if not record.turns:
         document.add(remark("No turn took place.", view))
@@ -119,8 +121,11 @@ def add_trace(
     *,
     going: bool = False,
 ) -> None:
-    """The turns of a conversation. `runs` is the folder that holds the folders of runs; `going`: the last turn may
-    not be over, and then has no times yet."""
+    """Add the turns of a conversation.
+
+    `runs` is the folder that holds the folders of runs. With `going`, the last turn may still run, and then has no
+    times yet.
+    """
     read = read_again(turns, runs, prices)
     timed = any(turn.trace.timed for turn in read.turns)
     columns = Columns.fitting(view.width, timed=timed, priced=bool(prices))
@@ -152,21 +157,21 @@ def _heading(read: TraceRead, number: int, width: int) -> Line:
 
 def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
     if going:
-        yield from _note("it is going on: times come with its end", width)
+        yield from _note("still running; times appear when it ends", width)
     elif not trace.timed:
         yield from _note(plain(trace.trouble) or _UNTIMED, width)
     if trace.root.error and not any(child.error == trace.root.error for child in trace.root.children):
         yield from _note(plain(trace.root.error), width, "status-error")
     if trace.root.note:
-        yield from _note(f"not all could be watched: {plain(trace.root.note)}", width)
+        yield from _note(f"incomplete trace: {plain(trace.root.note)}", width)
     if trace.lost:
-        yield from _note(f"{trace.lost:,} more were too many to be told", width)
+        yield from _note(f"{trace.lost:,} more steps were not recorded", width)
     if not trace.root.children and not going:
-        yield from _note("nothing is known of what was done", width)
+        yield from _note("no steps were recorded", width)
 
 
 def _aside(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    """What is told beside a row: its message, what it cost, and the way to it, in at most `width` cells a line."""
+    """Yield the details of a row: its message, cost and path, in lines of at most `width` cells."""
     return (cut_line(line, width) for line in _told(read, node, width))
 
 
@@ -190,29 +195,28 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
     if trace.timed:
         began = f"{duration(max(node.start - trace.root.start, 0.0))} into the turn"
         seconds = node.seconds
-        yield "time", Segment(f"{'it never ended' if seconds is None else duration(seconds)}, {began}")
+        yield "time", Segment(f"{'never ended' if seconds is None else duration(seconds)}, {began}")
     if total.calls:
-        told = f"{total.read:,} read, {total.written:,} written" if total.read or total.written else "not told"
+        told = f"{total.read:,} in, {total.written:,} out" if total.read or total.written else "not reported"
         yield "tokens", Segment(told if node.kind == "model" else f"{told}, in {counted(total.calls, 'model call')}")
     if total.calls and read.prices:
-        cost = "not known: no price or no tokens" if total.cost is None else money(total.cost, read.prices.currency)
+        cost = "unknown: no price or no token counts" if total.cost is None else money(total.cost, read.prices.currency)
         yield "cost", Segment(cost, "" if total.cost is not None else "muted")
     if node.events:
-        yield "event", Segment("it gave what is lit above", "evidence-for")
+        yield "event", Segment("highlighted above", "evidence-for")
     within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
     if within is not None:
         name = one_line(within.name, limit=100)
-        yield "inside of", Segment(f"the tool {name}: no criterion of the trajectory sees it")
+        yield "inside", Segment(f"the tool {name}; trajectory criteria ignore it")
 
 
 def _note(words: str, width: int, style: str = "muted") -> Iterator[Line]:
-    """A remark under a heading."""
+    """Return a remark under a heading."""
     return hang_text([], [Segment(words, style)], width - 1, 1)
 
 
 def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
-    """The trace where nothing can be unfolded: the waterfall of each turn, and the path it took. None if the case was
-    not watched."""
+    """Yield the trace unfolded: the waterfall of each turn, and its path. Yield nothing without a recorded trace."""
     if not any(turn.spans is not None for turn in record.turns):
         return
     document = Document()

@@ -1,4 +1,4 @@
-"""A case's trace as it is laid out: its turns as trees, their totals, and the way to what was asked and answered."""
+"""A case's trace, ready for layout: its turns as trees, their totals, requests and responses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,20 +18,23 @@ from workbench.trace.spans import Node, TurnTrace, read_turn
 from workbench.trace.totals import Total, totals
 
 _LONGEST_BRANCHES = 400
-"""Cells: more than any row has room for."""
+"""The maximum width of branches, in cells: more than any row has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Why something cannot be shown."""
+    """The reason why something cannot be shown."""
 
     why: str
 
 
 @dataclass(eq=False)
 class TurnRead:
-    """A turn, and what does not change when it is laid out again: what its nodes cost, by their numbers, and the nodes
-    in order, with the branches that lead to each and the keys of their items."""
+    """A turn with everything that stays the same between layouts.
+
+    `totals` are the costs of nodes by number. `nodes` are in order, with the `branches` that lead to each and the
+    `keys` of their items.
+    """
 
     turn: Turn
     trace: TurnTrace
@@ -40,16 +43,16 @@ class TurnRead:
     branches: list[str]
     keys: list[str]
     source: tuple[object, object]
-    """The spans that were told and the invocation that the turn became, when it was read."""
+    """The recorded spans and the resulting invocation at the time of reading."""
 
     def holds(self, turn: Turn) -> bool:
-        """Whether reading the turn would give the same."""
+        """Whether reading the turn again would give the same result."""
         spans, actual = self.source
         return spans is not None and turn.spans is spans and turn.actual is actual
 
     @cached_property
     def messages(self) -> list[Message]:
-        """Who said and did what."""
+        """The messages of the turn, in order."""
         return messages(self.turn)
 
     @cached_property
@@ -59,7 +62,7 @@ class TurnRead:
 
     @cached_property
     def first_error(self) -> str:
-        """The key of the innermost node of the first error, "" where there is none."""
+        """The key of the innermost node of the first error, or "" if there is none."""
         for node, key in zip(self.nodes, self.keys, strict=True):
             if node.facts.get("error") and node.error and not any(child.error for child in node.children):
                 return key
@@ -67,13 +70,13 @@ class TurnRead:
 
     @property
     def events(self) -> list[Any]:
-        """The recorded events, as they were shown while the turn ran where that is known."""
+        """The recorded events, or those shown while the turn ran."""
         return events_of(self.turn)
 
 
 @dataclass(slots=True)
 class TraceRead:
-    """All turns of a conversation. `prices` are the user's, if any."""
+    """All turns of a conversation, with the user's `prices`, if any."""
 
     turns: list[TurnRead]
     pieces: Pieces
@@ -83,26 +86,26 @@ class TraceRead:
     _paths: dict[int, TurnPath] = field(default_factory=dict)
 
     def piece(self, digest: object) -> Any:
-        """A piece as JSON data, or `Lost`."""
+        """Return a piece as JSON data, or `Lost`."""
         if not isinstance(digest, str):
-            return Lost("not kept")
+            return Lost("not stored")
         try:
             return self.pieces.read(digest)
         except PieceLostError as lost:
             return Lost(str(lost))
 
     def contents(self, node: Node) -> list[str]:
-        """The digests of the contents that a model was asked with."""
+        """Return the digests of the contents in a model's request."""
         return content_digests(node, self.models)
 
     def path(self, turn: int) -> TurnPath:
-        """What a turn went through, and what it was offered besides."""
+        """Return the path of a turn, with the agents and tools that were offered but not used."""
         if turn not in self._paths:
             self._paths[turn] = path_of(self.turns[turn].trace.root, self._offered(turn))
         return self._paths[turn]
 
     def _offered(self, turn: int) -> dict[str, list[str]]:
-        """Agent → the tools that its models were offered in the turn, as far as that was kept."""
+        """Return the tools offered to the models of each agent in the turn, as far as stored."""
         found: dict[str, list[str]] = {}
         for node in self.turns[turn].nodes:
             agent = node.facts.get("agent")
@@ -113,12 +116,14 @@ class TraceRead:
 
 
 _newest: list[TraceRead] = []
-"""What was read last: unfolding a row lays the same trace out again."""
+"""The last result, because unfolding a row lays out the same trace again."""
 
 
 def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
-    """`read_trace`, or what it gave the last time if nothing has changed since: of a conversation that goes on, the
-    turns that are over."""
+    """Return the trace as `read_trace` does, reusing the last result.
+
+    Of a running conversation, the finished turns are reused.
+    """
     for read in _newest:
         if read.prices is prices and read.pieces.runs == runs:
             kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
@@ -134,7 +139,7 @@ def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) 
 def read_trace(
     turns: Sequence[Turn], runs: Path | None, prices: Prices | None, kept: Sequence[TurnRead | None] = ()
 ) -> TraceRead:
-    """Reads the spans of all turns, but those that are `kept`; `runs` is the folder that holds the folders of runs."""
+    """Read the spans of all turns, except those in `kept`. `runs` is the folder that holds the folders of runs."""
     with collector_paused():
         read = [
             old or _read_turn(number, turn, prices)
@@ -156,7 +161,7 @@ def _read_turn(number: int, turn: Turn, prices: Prices | None) -> TurnRead:
 
 
 def _in_order(root: Node) -> tuple[list[Node], list[str]]:
-    """The nodes in a turn, and the branches that lead to each."""
+    """Return the nodes of a turn in order, and the branches that lead to each."""
     nodes: list[Node] = []
     branches: list[str] = []
     waiting = [(child, "", "") for child in reversed(root.children)]

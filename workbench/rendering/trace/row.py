@@ -1,4 +1,4 @@
-"""One row of the waterfall: what it is, what it cost, how long it took, and when."""
+"""One row of the waterfall: its name, cost, duration and time bar."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -27,7 +27,7 @@ _LEAST_NAME = 18
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The widths of a row's columns; 0: not shown."""
+    """The widths of a row's columns. A column of width 0 is hidden."""
 
     name: int
     tokens: int
@@ -37,7 +37,7 @@ class Columns:
 
     @classmethod
     def fitting(cls, width: int, *, timed: bool, priced: bool) -> "Columns":
-        """What goes into rows of so many cells: the name first, then times, their bars, tokens and money."""
+        """Return the columns for rows of `width` cells: the name, then times, bars, tokens and cost as room allows."""
         room = max(width - 2, _LEAST_NAME)
         time = _TIME if timed and room >= _LEAST_NAME + _TIME else 0
         room -= time
@@ -51,7 +51,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The time that the bars stand for: `seconds` from `start` on."""
+    """The time range of the bars: `seconds` from `start` on."""
 
     start: float
     seconds: float
@@ -60,7 +60,7 @@ class Scale:
 def row_line(
     node: Node, branches: str, total: Total, columns: Columns, scale: Scale, currency: str, *, opened: bool
 ) -> Line:
-    """The row of a node; the first cell is blank, for the cursor."""
+    """Return the row of a node. The first cell is blank, for the cursor."""
     mark = GAVE_EVENT if node.events else " "
     line: list[Segment] = [Segment(f" {mark}", "evidence-for" if node.events else "")]
     line += _name(node, branches, columns.name, opened=opened)
@@ -78,7 +78,7 @@ def row_line(
 
 
 def duration(seconds: float) -> str:
-    """`0.4 ms`, `123 ms`, `1.23 s`, `2 m 03 s`."""
+    """Return `0.4 ms`, `123 ms`, `1.23 s` or `2 m 03 s`."""
     if seconds < 0.00995:
         return f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:
@@ -90,7 +90,7 @@ def duration(seconds: float) -> str:
 
 
 def name_of(node: Node) -> str:
-    """What the node is called, on one safe line."""
+    """Return the node's name on one safe line."""
     return one_line(node.name.removeprefix("models/"), limit=200) or {"model": "model", "turn": "the turn"}.get(
         node.kind, "(no name)"
     )
@@ -98,7 +98,7 @@ def name_of(node: Node) -> str:
 
 def _name(node: Node, branches: str, width: int, *, opened: bool) -> list[Segment]:
     if len(branches) > width // 2:
-        # Whole levels go, so that those that stay stand in line.
+        # Whole levels are cut, so that the others stay aligned.
         branches = "… " + branches[-max((width // 2 - 2) // 2 * 2, 2) :]
     glyph = "▾" if opened else "!" if node.error else GLYPHS[node.kind]
     style = "status-error" if node.error else STYLES[node.kind]
@@ -128,7 +128,7 @@ def in_column(seconds: float) -> str:
 
 
 def _bar(node: Node, scale: Scale, width: int) -> list[Segment]:
-    """The node's time within the scale, at least half a cell of it."""
+    """Return the node's bar within the scale, at least half a cell."""
     glyph, style = _BARS[node.kind]
     if node.error:
         style = "status-error"
@@ -144,7 +144,7 @@ def _bar(node: Node, scale: Scale, width: int) -> list[Segment]:
 
 
 def _short(count: int) -> str:
-    """`812`, `1.2k`, `34k`, `1.2M`."""
+    """Return `812`, `1.2k`, `34k` or `1.2M`."""
     if count < 1000:
         return str(count)
     if count < 999_500:

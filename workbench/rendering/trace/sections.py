@@ -1,6 +1,6 @@
-"""The parts of an open row: its event, what was asked, what came back, and the path through agents and tools.
+"""The sections of an open row: its event, its request, its response, and the path through agents and tools.
 
-The contents of a request are made when they come in sight, because a late request has all before it.
+The contents of a request are created when they become visible, because a late request has all earlier ones.
 """
 
 import re
@@ -27,16 +27,16 @@ from workbench.trace.spans import Node
 INNER = 6
 _INDENT = 4
 _READ = 1_600
-"""Characters of which a line is made."""
+"""The number of characters read for one line."""
 BRIEF = 120
-"""Lines of one value that are shown; copying gives all of it."""
+"""The number of lines of one value that are shown. Copying gives all of it."""
 _COUNTED = 1_000
-"""Lines of a value that are laid out at all: of a long one it is enough to know that there are more."""
+"""The number of lines of a value that are laid out. For a longer value, only "over" is known."""
 _KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 
 
 def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
-    """The contents with these digests, in order, those that are unfolded with all they say."""
+    """Add the contents with these digests, in order, the unfolded ones in full."""
     keys = [f"{key}/{number}" for number in range(len(digests))]
     rows = _Contents(keys, digests, read, view, document.items[-1].aside)
     first = 0
@@ -70,21 +70,21 @@ class _Contents:
 
 
 def part_line(name: str, told: str, width: int, *, indent: int, opened: bool) -> Line:
-    """The line of something that unfolds, below a row."""
+    """Return the line of an item that unfolds, below a row."""
     lead = f"{' ' * indent}{'▾' if opened else '▸'} "
     line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {told}" if told else "", "muted"))
     return cut_line(line, width)
 
 
 def content_words(content: Any) -> str:
-    """What a content says, on one line."""
+    """Return a content on one line."""
     if isinstance(content, Lost):
         return content.why
     return "; ".join(one_line(part_words(part)) for part in objects(mapping(content).get("parts"))) or brief(content)
 
 
 def _simple(content: Any) -> Any:
-    """A content that is only text, as text."""
+    """Return a content with only one text as that text, any other unchanged."""
     parts = objects(mapping(content).get("parts"))
     if len(parts) == 1 and parts[0].keys() == {"text"} and isinstance(parts[0]["text"], str):
         return parts[0]["text"]
@@ -92,15 +92,17 @@ def _simple(content: Any) -> Any:
 
 
 def brief(value: Any) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, Lost):
         return one_line(value.why)
     return one_line(value if isinstance(value, str) else beginning(value, _READ), limit=200)
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    """The four parts of an open row, each an item that unfolds. An agent was asked what its first model call was, and
-    answered what its last one did."""
+    """Add the four sections of an open row, each an item that unfolds.
+
+    An agent has the request of its first model call and the response of its last one.
+    """
     calls = [child for child in node.children if child.kind == "model"] if node.kind == "agent" else []
     first, last = (calls[0], calls[-1]) if calls else (node, node)
     _add_events(document, read, node, f"{key}/event", view)
@@ -110,7 +112,7 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
 
 
 def _add(document: Document, key: str, name: str, told: str, view: View, *, indent: int = _INDENT) -> bool:
-    """The line of a part; whether it is unfolded. Beside it the same is told as beside its row, which is above it."""
+    """Add the line of a section, and return whether it is unfolded. It has the same details beside it as its row."""
     opened = view.is_open(key)
     aside = document.items[-1].aside if document.items else None
     line = part_line(name, told, view.width, indent=indent, opened=opened)
@@ -119,7 +121,7 @@ def _add(document: Document, key: str, name: str, told: str, view: View, *, inde
 
 
 def _add_plain(document: Document, name: str, told: str, view: View) -> None:
-    """A part that there is nothing of, and why."""
+    """Add a section without content, with the reason."""
     _add_words(document, name, Segment(told, "muted"), view)
 
 
@@ -129,7 +131,7 @@ def _add_words(document: Document, name: str, told: Segment, view: View) -> None
     document.add(cut_line(line, view.width) for line in lines)
 
 
-# The event
+# Event section
 
 
 def _add_events(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -148,11 +150,11 @@ def _add_events(document: Document, read: TraceRead, node: Node, key: str, view:
 def _why_no_event(node: Node) -> str:
     within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
     if within is not None:
-        return f"none: it is inside of the tool {one_line(within.name, limit=100)}, where no criterion sees it"
-    return "none came of it"
+        return f"none: it ran inside the tool {one_line(within.name, limit=100)}, which criteria do not see"
+    return "none"
 
 
-# The request
+# Request section
 
 
 def _add_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -161,9 +163,11 @@ def _add_request(document: Document, read: TraceRead, node: Node, key: str, view
         if _add(document, key, "Request", brief(args), view):
             document.add(data_lines(args, INNER, view))
     elif node.kind != "model":
-        _add_plain(document, "Request", "it asked no model itself", view)
+        _add_plain(document, "Request", "it called no model itself", view)
     elif not request_of(node):
-        why = "not known: this run was recorded without" if not read.turns[node.turn].trace.timed else "not kept"
+        why = (
+            "unknown: this run was recorded without requests" if not read.turns[node.turn].trace.timed else "not stored"
+        )
         _add_plain(document, "Request", why, view)
     else:
         _add_model_request(document, read, node, key, view)
@@ -197,7 +201,7 @@ def _add_model_request(document: Document, read: TraceRead, node: Node, key: str
             document.add(data_lines(config, INNER + 2, view))
 
 
-# The response
+# Response section
 
 
 def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -209,7 +213,7 @@ def _add_response(document: Document, read: TraceRead, node: Node, key: str, vie
         if _add(document, key, "Response", told, view):
             document.add(data_lines(answer, INNER, view))
     elif node.kind in ("agent", "turn"):
-        _add_plain(document, "Response", "it asked no model itself", view)
+        _add_plain(document, "Response", "it called no model itself", view)
     elif not node.error:
         _add_plain(document, "Response", node.note or "none", view)
 
@@ -218,7 +222,7 @@ def _is_model_answer(answer: Any) -> bool:
     return isinstance(mapping(answer).get("content"), dict)
 
 
-# The graph
+# Graph section
 
 
 def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -228,7 +232,7 @@ def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: 
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    """The path of the node's turn, with the way to the node marked."""
+    """Yield the path of the node's turn, with the way to the node marked."""
     selected = None if node.kind == "turn" else node
     for line in draw_path(read.path(node.turn), selected):
         yield cut_line(_stop_line(line, width), width)
@@ -262,7 +266,7 @@ def _one(name: str) -> str:
 
 
 def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
-    """A value `indent` cells from the left."""
+    """Yield a value, indented by `indent` cells."""
     width = max(view.width - indent, 10)
     if isinstance(value, Lost):
         lines = list(wrap([safe(value.why, "muted")], width))
@@ -278,12 +282,12 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
         most = _COUNTED - BRIEF
         more = counted(min(len(lines) - BRIEF, most), "more line")
         over = "over " * (len(lines) > _COUNTED)
-        lines = [*lines[:BRIEF], fold(f"… {over}{more}: Y copies all of them", width)]
+        lines = [*lines[:BRIEF], fold(f"… {over}{more}: Y copies all", width)]
     yield from hang([], lines, indent)
 
 
 def _first_lines(text: Iterable[Segment], count: int) -> Iterator[Segment]:
-    """So much of a text as gives one line more than that."""
+    """Yield a text up to one line more than `count`."""
     for segment in text:
         count -= segment.text.count("\n")
         if count < 0:
@@ -292,7 +296,7 @@ def _first_lines(text: Iterable[Segment], count: int) -> Iterator[Segment]:
 
 
 def _cut_off(value: Any) -> str | None:
-    """The beginning of a piece that was too long to be kept (`agents.worker.spans`); None for any other value."""
+    """Return the beginning of a piece that was too long to store (`agents.worker.spans`), or None for other values."""
     if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
         numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
         return value["begins"] if numbers and isinstance(value["begins"], str) else None
@@ -300,7 +304,7 @@ def _cut_off(value: Any) -> str | None:
 
 
 def _with_key(line: Line) -> Line:
-    """A line of JSON with the key in another style. A line is one segment or few: what differs is marked nowhere."""
+    """Return a line of JSON with its key in another style. A line has few segments and no marked differences."""
     text = "".join(segment.text for segment in line)
     found = _KEY.match(text)
     if found is None:

@@ -190,7 +190,7 @@ class Watch(Controller):
         of_watch = watching is not None and bool(watching.jobs.under_way)
         admitted = event if watching is None else watching.admit(event)
         if admitted is not None:
-            self.session.changed.about_to(admitted, goes_on=self._same_save and of_watch)
+            self.session.changed.before_event(admitted, continues=self._same_save and of_watch)
             if isinstance(admitted, RunStarted):
                 self._same_save = watching is not None
             elif watching is not None and isinstance(admitted, CaseFinished) and admitted.case in watching.moments:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from workbench.rendering.document import Document, Item, Target
-from workbench.rendering.late import Late
+from workbench.rendering.lazy_list import LazyList
 from workbench.rendering.lines import Line, Segment
 
 KEYS = [f"row/{number}" for number in range(1000)]
@@ -79,7 +79,7 @@ def test_to_an_item_belongs_what_it_heads() -> None:
 
 
 def test_a_late_list_is_a_list() -> None:
-    made = Late([1, 2])
+    made = LazyList([1, 2])
     made.extend([3])
     made.append(4)
     assert (list(made), made[-1], made[1:], len(made), list(reversed(made))) == (
@@ -89,7 +89,7 @@ def test_a_late_list_is_a_list() -> None:
         4,
         [4, 3, 2, 1],
     )
-    assert not Late()
+    assert not LazyList()
     made.promise(3, lambda place: place * 100)
     made.append(5)
     made.promise(2, lambda place: place * 1000)

@@ -1,4 +1,4 @@
-"""Values in a row of which many are never looked at."""
+"""A list whose values are created on first use."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,29 +8,31 @@ T = TypeVar("T")
 
 
 class _Missing:
-    """Stands where nothing was made yet."""
+    """A placeholder for a value that was not created yet."""
 
 
 _MISSING: Final = _Missing()
 
 
-class Late(Sequence[T]):
-    """A list of values; those that were only promised are made when they are asked for, and then kept."""
+class LazyList(Sequence[T]):
+    """A list whose promised values are created on first use and then stored."""
 
     def __init__(self, values: Iterable[T] = ()) -> None:
         self._values: list[T | _Missing] = list(values)
-        # A function for each value would be ten thousand objects for the garbage collector: there is one a promise.
+        # One function per promise: one per value would give the garbage collector ten thousand objects.
         self._promised: list[int] = []
         self._makers: list[Callable[[int], T]] = []
 
     def append(self, value: T) -> None:
+        """Append a value."""
         self._values.append(value)
 
     def extend(self, values: Iterable[T]) -> None:
+        """Append several values."""
         self._values.extend(values)
 
     def promise(self, count: int, make: Callable[[int], T]) -> None:
-        """So many more values; `make` gives one by its place among these."""
+        """Append `count` values that `make` creates from their index among these."""
         self._promised.append(len(self._values))
         self._makers.append(make)
         self._values += [_MISSING] * count
