@@ -177,7 +177,7 @@ async def test_stored_run_groups_its_repeats_and_d_deletes_it(
         assert "#1" not in screen.text
         await pilot.press("l")
         await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")
-        await _shows(screen, pilot, "wanted", "not sure yet whether 90 % pass")
+        await _shows(screen, pilot, "target", "not sure yet whether 90 % pass")
         await pilot.press("j", "j")
         await screen.until(pilot, lambda: "Repeats" not in screen.text and "No idea" in screen.text)
         await pilot.press("h")

@@ -140,5 +140,5 @@ def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
 
 def test_charts_without_a_run_say_so() -> None:
     told = " ".join(text_of(line) for line in picture_lines([], None, 80))
-    assert "nothing has run yet" in told
+    assert "no scores yet" in told
     assert "loading" in told
