@@ -62,7 +62,7 @@ def test_missing_price_makes_the_sum_unknown() -> None:
     data = report(run, PRICES)
     assert [case["usage"]["judge_cost"] for case in data["cases"]] == [0.55, None]
     assert (data["judge_cost"], data["currency"]) == (None, "EUR")
-    assert "cost not known" in said(run)
+    assert "cost unknown" in said(run)
 
 
 def test_no_money_is_shown_without_a_price_table() -> None:

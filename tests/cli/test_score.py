@@ -352,7 +352,7 @@ def test_price_table_turns_calls_into_money(judged: Judged, tmp_path_factory: py
     assert report["cases"][0]["metrics"][0]["details"]["tally"]["cost"] == 0.0
     done = judged.project.run("score", "last", "--config", "strict.json", environment=judged.environment)
     assert 'warning: config.toml: prices."odd" must be a table' in done.stderr
-    assert "Judged with 6 calls, cost not known" in done.stdout
+    assert "Judged with 6 calls, cost unknown" in done.stdout
 
 
 def test_changed_case_is_reported_and_scored_as_it_was(ran: Project) -> None:

@@ -66,7 +66,7 @@ def test_votes_stand_over_each_turn(texts: Texts) -> None:
     lines = texts(build(Subject(judged_case()), View(76)).lines)
     turn = next(index for index, line in enumerate(lines) if line.startswith("─ turn 1 "))
     assert lines[turn].endswith("✓ valid  ◐ split ─")
-    assert lines[turn + 1] == " votes         3 of 5 votes · ◐ split: 3 valid, 1 invalid, 1 unread"
+    assert lines[turn + 1] == " verdict       3 of 5 votes · ◐ split: 3 valid, 1 invalid, 1 unread"
 
 
 def test_every_criterion_says_who_judged_and_what_that_took(texts: Texts) -> None:

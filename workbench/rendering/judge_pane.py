@@ -64,7 +64,7 @@ def _add_turn(
         ending = joined([(verdict_mark(leading),), *([(mark(SPLIT),)] if votes_differ(details) else [])], "  ", "")
     title = "whole case" if turn is None else f"turn {turn + 1}"
     document.begin_turn([heading(title, view.width, ending)])
-    document.add(under(label("votes"), flow(vote_words(details, leading), view.room)))
+    document.add(under(label("verdict"), flow(vote_words(details, leading), view.room)))
     for place, item in enumerate(asked):
         if place:
             document.add([BLANK])
