@@ -47,12 +47,12 @@ FLASH = "gemini-2.5-flash"
         (ran(FLASH, judged=3), "score", "about 12 calls, about $0.012"),
         (ran(FLASH, judged=3), "decide", ""),
         (ran(FLASH), "score", ""),
-        (ran(FLASH, "mine"), "run", "about 8 calls, cost not known: no price for mine"),
-        (ran("mine", "yours"), "run", "about 8 calls, cost not known: no price for mine and 1 more"),
-        (ran(FLASH, judged=1, judge="his"), "score", "about 4 calls, cost not known: no price for his"),
-        (ran(FLASH, calls=3), "run", "about 12 calls, cost not known"),
+        (ran(FLASH, "mine"), "run", "about 8 calls, cost unknown: no price for mine"),
+        (ran("mine", "yours"), "run", "about 8 calls, cost unknown: no price for mine and 1 more"),
+        (ran(FLASH, judged=1, judge="his"), "score", "about 4 calls, cost unknown: no price for his"),
+        (ran(FLASH, calls=3), "run", "about 12 calls, cost unknown"),
         (ran(FLASH, judged=1, cached=1), "score", "about 8 calls, about $0.0080"),
-        (ran(FLASH, cached=2), "score", "about 8 calls, cost not known"),
+        (ran(FLASH, cached=2), "score", "about 8 calls, cost unknown"),
         (ran(), "run", ""),
     ],
 )
@@ -82,7 +82,7 @@ def test_calls_of_a_new_criterion_are_estimated() -> None:
     value = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"judge_model": "judge", "num_samples": 3}}
     new = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
     found = estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: new)
-    assert found.words(40) == "4 of 40 stale, about 12 calls, cost not known"
+    assert found.words(40) == "4 of 40 stale, about 12 calls, cost unknown"
     value["judge_model_options"]["judge_model"] = "heuristic"  # type: ignore[index]
     free = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
     assert estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: free).calls == 0

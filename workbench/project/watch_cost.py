@@ -63,9 +63,9 @@ def limit_words(limit: Limit, prices: Prices) -> str:
 
 def _unknown(models: Collection[str]) -> str:
     if not models:
-        return "cost not known"
+        return "cost unknown"
     names = [one_line(name, limit=40) or "a model without a name" for name in sorted(models)]
-    return f"cost not known: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    return f"cost unknown: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
