@@ -1,4 +1,4 @@
-"""The garbage collector, kept from looking again and again at what is being read and stays."""
+"""Pauses of the garbage collector while many long-lived objects are created."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Collect nothing meanwhile. Reading a hundred thousand objects takes a third of the time then."""
+    """Pause the garbage collector. Reading a hundred thousand objects is then three times as fast."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, thresholds, and long lists, as they are written for people."""
+"""Numbers with their nouns, thresholds, and long lists, as shown to users."""
 
 from collections.abc import Iterable
 

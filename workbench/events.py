@@ -83,7 +83,7 @@ class CaseError:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls and tokens of a case. Numbers that nobody reported are 0."""
+    """Calls and tokens of a case. Numbers that were not reported are 0."""
 
     model_calls: int = 0
     input_tokens: int = 0

@@ -1,7 +1,7 @@
 """Extension points: criteria, judges, agent kinds, exporters and places, found by name and loaded at first use.
 
-An extension is named by an entry point of the group `agent_workbench.POINT`. Those of the workbench itself stand in
-`OWN`, in the same form, so that a checkout without metadata has them too. Listing reads the metadata of installed
+An extension is named by an entry point of the group `agent_workbench.POINT`. The workbench's own extensions are in
+`OWN`, in the same form, so that they also work without package metadata. Listing reads the metadata of installed
 packages and imports none. A plugin that cannot be used is named with its package and costs only itself.
 """
 
@@ -284,7 +284,7 @@ def resolve(value: str) -> Any:
 
 
 def _wrong_fields(found: object) -> str:
-    """Return which field of a dataclass has a value of another type, and why; "" if none has."""
+    """Return which field of a dataclass has a value of another type, and why, or "" if none has."""
     if not is_dataclass(found):
         return ""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -349,7 +349,7 @@ class _GuardedImport(threading.Thread):
 
 
 class _Stream:
-    """A stream that keeps what the thread of an import prints, and passes on all else."""
+    """A stream that keeps the output of an import's thread and passes on all other output."""
 
     def __init__(self, stream: TextIO, importing: _GuardedImport) -> None:
         self._stream = stream

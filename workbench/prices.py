@@ -75,7 +75,7 @@ def judge_name(result: MetricResult) -> str:
 
 
 def case_cost(results: Iterable[MetricResult], simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
-    """Return the cost of judging one case and simulating its user; None without a price table."""
+    """Return the cost of judging one case and simulating its user, or None without a price table."""
     if not prices:
         return None
     return total([*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)])
@@ -87,7 +87,7 @@ def simulation_cost(simulated: Iterable[UserSimulated], prices: Prices) -> float
 
 
 def total(costs: Iterable[float | None]) -> float | None:
-    """Return the sum; None if any part is unknown, because a partial sum would mislead."""
+    """Return the sum, or None if any part is unknown, because a partial sum would mislead."""
     parts = list(costs)
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None

@@ -18,10 +18,10 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def read_regular(path: Path, limit: int = LARGEST) -> bytes:
-    """Return the content of the regular file at `path`, or at the end of the links there.
+    """Return the content of the regular file at `path`, following links.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or has more than `limit` bytes. `strerror` says which.
+        OSError: The file cannot be read, is not a regular file, or is larger than `limit` bytes. `strerror` says which.
     """
     with open_regular(path, limit) as file:
         # None where a file of the system, such as /proc/kmsg, has nothing to give at the moment.

@@ -319,7 +319,7 @@ class Store:
 
     @property
     def activity(self) -> Activity:
-        """The current activity. Nothing else keeps track of it."""
+        """The current activity. No other object keeps track of it."""
         if not self.run.finished:
             unfinished = self._counts["queued"] + self._counts["running"]
             rescoring = bool(self.run.scored_from)

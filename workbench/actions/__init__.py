@@ -1,6 +1,6 @@
 """Every action of the screen, as one table: `main_screen.py` and `elsewhere.py` have its rows.
 
-Keymap, footer, help, palette and `docs/keys.md` are made from it. An action stands here only once its feature exists.
+Keymap, footer, help, palette and `docs/keys.md` are made from it. Each action listed here already works.
 Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
 
     python -m workbench.actions > docs/keys.md

@@ -26,7 +26,7 @@ class Action:
     Attributes:
         does: The call behind it. On the main screen: `controller.method('argument')`. On other screens: `method`, which
             calls `action_<method>`.
-        keys_typed: Its keys, separated by spaces. Empty: it is in the palette only.
+        keys_typed: Its keys, separated by spaces. If empty, the action is only in the palette.
         label: Two or three words for the footer and the palette.
         help: One sentence.
         group: Its group in the help, which also says where the keys work.

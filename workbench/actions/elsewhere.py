@@ -1,4 +1,4 @@
-"""The actions of the editor, the dialogs and the screens beside the main one."""
+"""The actions of the editor, the dialogs and the other screens."""
 
 from workbench.actions.action import (
     ACCEPT,

@@ -1,4 +1,4 @@
-"""The two names of a key: Textual's, and the one that people write."""
+"""The two names of a key: Textual's, and the one shown to users."""
 
 import string
 import unicodedata
@@ -26,5 +26,5 @@ _SIGNS = {key_name(sign): sign for sign in string.punctuation}
 
 
 def key_label(key: str) -> str:
-    """Return the name that people write: `?` for `question_mark`, `esc` for `escape`."""
+    """Return the name shown to users: `?` for `question_mark`, `esc` for `escape`."""
     return _SHOWN.get(key, _SIGNS.get(key, key))

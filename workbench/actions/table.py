@@ -31,8 +31,8 @@ class Keymap:
 def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
     """Return the keys of all actions, replaced by the user's `overrides` (action ID → keys).
 
-    If two actions in one place want a key, the one from the settings gets it, or the first of two. Each lost key, each
-    unknown action and each unknown key is a sentence in `faults`.
+    If two actions in one place share a key, the one from the settings keeps it. Otherwise the first one does. Each lost
+    key, each unknown action and each unknown key is a sentence in `faults`.
     """
     faults: list[str] = []
     wanted = dict(_valid_overrides(overrides or {}, faults))

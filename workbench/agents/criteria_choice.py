@@ -12,7 +12,7 @@ CONFIG_NAMES = ("test_config.json", "eval_config.json")
 
 @dataclass(frozen=True)
 class CriteriaChoice:
-    """The criteria of an evalset and their origin in words, such as "test_config.json beside the evalset".
+    """The criteria of an evalset and their origin as text, such as "test_config.json beside the evalset".
 
     A file without `criteria` keeps its other settings (a user simulator, custom metrics) and gets the default criteria.
     `given` means that the user named the file, for all evalsets.
@@ -28,10 +28,10 @@ class CriteriaChoice:
 class CriteriaChooser:
     """The choice of criteria for the evalsets of one workspace. Each config is read once.
 
-    `config` is a file that the user named for all evalsets; then no other file counts. Otherwise it is the first of
+    `config` is a file that the user named for all evalsets; then no other file is used. Otherwise it is the first of
     `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root`. For an evalset outside `root`,
     only its own folder counts. Without any file, the defaults apply. A missing or broken config is still chosen, with
-    faults. Using another one instead would give verdicts that nobody asked for.
+    faults. Another file instead would give verdicts by unwanted criteria.
     """
 
     def __init__(self, root: Path, config: Path | None) -> None:

@@ -1,6 +1,6 @@
 """The tools that an agent declares, read from its sources. Nothing is imported or run.
 
-Only certain facts count. A tool is a function named in the list `tools=[…]` of a call that makes an agent
+Only facts that are certain are used. A tool is a function named in the list `tools=[…]` of a call that makes an agent
 (`LlmAgent(…)`, `Agent(…)`). It must be defined in that module or imported from another module of the project. If such a
 list contains anything else (a toolset, an object, another expression), or an agent comes from elsewhere, there may be
 more tools than are known.
@@ -49,7 +49,7 @@ class DeclaredTools:
 
 
 def declared_tools(agent: AgentFolder) -> DeclaredTools:
-    """Return the tools that an agent's sources declare; none if the sources cannot be read."""
+    """Return the tools that an agent's sources declare, or no tools if the sources cannot be read."""
     if agent.kind != "python":
         return DeclaredTools({}, complete=False)
     reading = _Reading(agent.folder)
@@ -85,7 +85,7 @@ class _Reading:
         self.agents = 0
 
     def module(self, file: Path) -> _Module | None:
-        """Return a file of the project, read once; None if it cannot be read."""
+        """Return a file of the project, read once, or None if it cannot be read."""
         if file not in self._modules:
             too_many = len(self._modules) >= _MODULES_READ
             self._modules[file] = None if too_many else _read_module(file, self._folder)

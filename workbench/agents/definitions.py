@@ -166,7 +166,7 @@ def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
 def _imports_app(origin: str, file: Path) -> bool:
     """Return whether the `app` imported from `origin` counts.
 
-    The named module is read if it is beside `file`. An `app` from anywhere else belongs to somebody else.
+    The named module is read if it is beside `file`. An `app` from anywhere else is not ADK's.
     """
     module, _, name = origin.rpartition(".")
     module = module.removeprefix(f"{file.parent.name}.").removeprefix(".")

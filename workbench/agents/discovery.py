@@ -178,7 +178,7 @@ _MARK = b"\xef\xbb\xbf"
 def looks_like_evalset(path: Path) -> bool:
     """Return whether the file begins like an evalset in the current schema or an old format.
 
-    Only the first bytes are read. An unreadable file does not count: nobody asked for it.
+    Only the first bytes are read. An unreadable file is skipped, because the user did not name it.
     """
     try:
         with open_regular(path) as file:

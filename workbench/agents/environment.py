@@ -95,7 +95,7 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
 def _resolved(value: str, known: Mapping[str, str | None]) -> str:
     """Return the value with its `${…}` replaced.
 
-    It is cut once it is too long, because each line may double the one before.
+    A value that grows too long is cut, because each line may double the previous one.
     """
     resolved = ""
     for atom in parse_variables(value):

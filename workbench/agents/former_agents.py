@@ -22,7 +22,7 @@ def missing_agent_module(folder: Path) -> str:
 
 
 def former_agent_sign(folder: Path) -> str:
-    """Return, in words, an uncertain sign of a former agent; "" if there is none.
+    """Return a text about an uncertain sign of a former agent, or "" if there is none.
 
     The signs: an `agent.py` that defines no agent, the compiled form of a deleted one, or the folder `.adk` in which
     ADK stores an agent's results.

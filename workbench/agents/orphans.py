@@ -1,7 +1,8 @@
 """Processes that outlive the child that started them, even in sessions of their own.
 
 Each child has a mark in its environment, which all its descendants inherit. Processes normally clean up their
-descendants themselves. This module handles those that were killed first. Without `/proc`, nothing is found.
+descendants themselves. This module cleans up after processes that were killed before they could do so. Without `/proc`,
+nothing is found.
 """
 
 import itertools
@@ -30,7 +31,7 @@ def kill_marked(mark: str) -> int:
 
 
 def kill_stale() -> int:
-    """Kill what remains of this user's workbenches that were killed together with their children."""
+    """Kill the remaining processes of this user's killed workbenches."""
     space = _owner().partition(":")[0]
     return _kill(lambda found: found.startswith(f"{space}:") and not _is_alive(found))
 
@@ -83,7 +84,7 @@ def _owner() -> str:
 
 
 def _is_alive(mark: str) -> bool:
-    """Return whether the first process of a mark still exists. An unreadable mark counts as alive."""
+    """Return whether the first process of a mark still exists. An unreadable mark counts as existing."""
     try:
         _, pid, began, _ = mark.split(" ")[0].split(":")
         return _began(int(pid)) == began

@@ -1,4 +1,4 @@
-"""The output of a child, read as it comes and passed on in pieces."""
+"""The output of a child, read as it arrives and passed on in pieces."""
 
 import asyncio
 import codecs
@@ -88,7 +88,7 @@ class OutputPipe:
         self._lines.flush_all()
 
     def finish(self) -> None:
-        """Flush and close. Something that outlives the child may hold the other end for ever."""
+        """Flush and close. A process that outlives the child may keep the other end open for ever."""
         self.flush_all()
         self._close()
 

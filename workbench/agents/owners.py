@@ -46,7 +46,7 @@ class StoredOwners:
 
 
 def read_owners(state_dir: Path) -> StoredOwners:
-    """Read the stored owners. Empty if nothing was ever answered or run.
+    """Read the stored owners. Empty before the first answer or run.
 
     Raises:
         OwnersFileError: a file cannot be read or is not ours.

@@ -13,7 +13,7 @@ the last owner still exists but the rules find another agent, the evalset runs w
 the last owner.
 
 An agent inside another agent's folder is usually a sub-agent with its own `root_agent`. It owns what is in its folder
-and what names it. It does not count in the search for the only agent under a folder: a project with one agent and its
+and what names it. It is ignored in the search for the only agent under a folder: a project with one agent and its
 three sub-agents has one agent.
 """
 
@@ -186,7 +186,7 @@ class Ownership:
         return [folder for folder in file.parents if any(folder.is_relative_to(base) for base in self._bases)]
 
     def _former_owner(self, file: Path, holder: AgentFolder | None) -> tuple[str, str] | None:
-        """Return the folder around `file` that surely belongs to a missing agent, and why in words."""
+        """Return the folder around `file` that surely belongs to a missing agent, and the reason as text."""
         nearest = self._nearest(file)
         for folder in self._folders_above(file):
             if holder is not None and folder == holder.folder:
@@ -331,7 +331,7 @@ _IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MUL
 
 
 def declared_name(agent: AgentFolder) -> str:
-    """Return the agent's declared name; "" if the defining file has none as plain text."""
+    """Return the agent's declared name, or "" if the defining file has none as plain text."""
     try:
         if agent.kind == "yaml":
             found = _IN_YAML.search(read_regular(agent.definition, _LARGEST).decode("utf-8", errors="replace"))

@@ -24,7 +24,7 @@ def find_root(path: Path) -> Path:
 def project_around(root: Path) -> Path | None:
     """Return the root that `root` would belong to without its own `.workbench`.
 
-    None for a repository, and if there is no other root.
+    None if it is a repository or there is no other root.
     """
     if is_repository(root):
         return None

@@ -82,7 +82,7 @@ class Walk:
             waiting.extend((path / name, folder.rules) for name in reversed(inner))
 
     def _enter(self, path: Path, rules: tuple[IgnoreFile, ...], *, is_start: bool) -> tuple[Folder | None, list[str]]:
-        """Return the folder and the names of its folders to visit; None if it is to be skipped."""
+        """Return the folder and the names of its folders to visit, or None if it is to be skipped."""
         files: list[str] = []
         folders: list[str] = []
         links: list[str] = []
@@ -167,8 +167,8 @@ def is_repository(folder: Path) -> bool:
 def _rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
     """Return the ignore files from the top of the repository down to `base`.
 
-    If one of the files above ignores `base` itself, none of them applies: whoever asks for such a folder wants to see
-    it. Without a repository, only `base`'s own file applies.
+    If one of the files above ignores `base` itself, none of them applies, because the user named the folder and wants
+    to see it. Without a repository, only `base`'s own file applies.
     """
     top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
     steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]

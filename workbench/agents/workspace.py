@@ -72,8 +72,8 @@ class EvalsetEntry:
 class Workspace:
     """Everything that was found. `target` is the requested path (the nearest common folder of several).
 
-    `agents` are all agents of the project, also those outside `target`, so that an agent has the same name whichever
-    part of the project is opened. `evalsets` and `ignored` are those of the target.
+    `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
+    part of the project. `evalsets` and `ignored` are those of the target.
     """
 
     root: Path
@@ -198,7 +198,7 @@ def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[Evals
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The part of everything found that belongs to the requested paths."""
+    """The part of the search results that belongs to the requested paths."""
 
     targets: Sequence[Path]
     ownership: Ownership

@@ -15,7 +15,7 @@ from workbench.model.spelling import get, is_camel
 
 
 class NotComparableError(ValueError):
-    """Nothing of the transcript can be accepted. The message says why, and what to do."""
+    """Nothing of the transcript can be accepted. The message gives the reason and the remedy."""
 
 
 class Comparison:
@@ -74,7 +74,7 @@ class Comparison:
 
 
 def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
-    """Return why nothing of a turn can be accepted; "" if it can."""
+    """Return why nothing of a turn can be accepted, or "" if it can."""
     if actual is None:
         return "the agent did not complete this turn in the last run"
     if not isinstance(turn, dict) or in_both_shapes(turn):

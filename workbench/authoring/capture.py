@@ -1,7 +1,7 @@
 """Conversion of a recorded conversation into a case.
 
 A conversation is a list of ADK invocations with snake_case keys, one per turn. The case's steps have the form that its
-file uses: `invocation_events` as ADK's web page records them, or `tool_uses` as people write them.
+file uses: `invocation_events` as ADK's web page records them, or `tool_uses` as written by hand.
 """
 
 import copy
@@ -20,7 +20,7 @@ from workbench.model.spelling import get, respelled
 Json = dict[str, Any]
 
 _MAX_ID = 40
-"""Most characters of an ID derived from the user's message."""
+"""Maximum length of an ID derived from the user's message, in characters."""
 _EVENT_FIELDS = ("author", "content", "grounding_metadata")
 """Stable fields of a recorded step. Others, such as cost and model, differ between runs."""
 FUNCTIONS = ("function_call", "function_response")
@@ -104,7 +104,7 @@ def uses_events(cases: Iterable[Any]) -> bool | None:
 
 
 def id_from(captured: Captured, default: str) -> str:
-    """Return an ID made of the user's first words, or `default` without any."""
+    """Return an ID from the user's first words, or `default` if there are none."""
     words = re.findall(r"\w+", content_text(captured.turns[0].get("user_content")).lower()) if captured.turns else []
     name = ""
     for word in words:

@@ -1,7 +1,7 @@
 """A case as rows for review and editing, each with its place in the JSON.
 
 Rows are read from the case's JSON as it is in the file. Both spellings of keys and both forms of steps work:
-`tool_uses` as people write them, and `invocation_events` as ADK records them. A value of unexpected form becomes one
+`tool_uses` as written by hand, and `invocation_events` as ADK records them. A value of unexpected form becomes one
 row with its JSON, so that the user can fix it.
 """
 

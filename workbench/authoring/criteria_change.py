@@ -23,7 +23,7 @@ _DEFAULT_THRESHOLD = 0.8
 
 
 class ValueRefusedError(ValueError):
-    """The typed text is not a value for the field. The message says what is."""
+    """The typed text is not a value for the field. The message describes the problem."""
 
 
 def read_typed(row: FormRow, text: str) -> Any:

@@ -64,7 +64,7 @@ class Edit:
 
 
 def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChange:
-    """Return the change from one content of a file to another; None is no file.
+    """Return the change from one content of a file to another; None means that there is no file.
 
     Equal bytes at both ends are left out, so a small edit of a 50 MB file stays small.
     """

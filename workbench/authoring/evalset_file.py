@@ -143,7 +143,7 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
 
 
 def errors_of(case: Any) -> list[Breach]:
-    """Return why ADK would reject a case; [] if it would accept it."""
+    """Return why ADK would reject a case, or [] if it would accept it."""
     # Imported late: pydantic takes 50 ms to import.
     from workbench.model.validation import validate_case
 
@@ -155,7 +155,7 @@ _ADK_NAME = re.compile(r"[a-zA-Z0-9_]+")
 
 
 def name_fault(eval_set_id: str) -> str:
-    """Return why ADK cannot save an evalset with this ID; "" if it can."""
+    """Return why ADK cannot save an evalset with this ID, or "" if it can."""
     if not eval_set_id:
         return "an evalset needs a name"
     if not _ADK_NAME.fullmatch(eval_set_id):

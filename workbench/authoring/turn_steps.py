@@ -1,7 +1,7 @@
 """The steps of one turn in raw JSON, each with its place, so that single steps can be changed.
 
 They may have either spelling and either form. `recorded` is the form that ADK writes (`invocation_events`), `authored`
-the one that people write (`tool_uses`, `tool_responses`, `intermediate_responses`).
+the one written by hand (`tool_uses`, `tool_responses`, `intermediate_responses`).
 """
 
 from collections import defaultdict

@@ -40,8 +40,8 @@ class Flip:
 class CriterionOutlook:
     """One criterion over the last verdicts.
 
-    Of `scored` cases, `before` passed and `after` would pass. `redo` counts cases that need a new score, because other
-    options were used for theirs.
+    Out of `scored` cases, `before` passed and `after` would pass. `redo` counts cases that need a new score, because
+    other options were used for theirs.
     """
 
     scored: int = 0

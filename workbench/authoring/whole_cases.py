@@ -82,7 +82,7 @@ def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
 def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Contents:
     """Return the contents with the selected cases at the end of another file.
 
-    The target is written first, so that after an interruption a case may be in both files, but never in none.
+    The target is written first, so that an interruption may leave a case in both files, but never loses it.
 
     Raises:
         RejectedError: the target already has one of them.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "agent-workbench/compare/1"
 _SHOWN = 50
-"""Cases listed at most for each change that is no change of verdict."""
+"""Maximum number of cases listed for each kind of change that leaves the verdict as it is."""
 _LINE = 300
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}

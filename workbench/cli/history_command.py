@@ -102,7 +102,7 @@ def _say_where(states: "Iterable[Path]", root: Path) -> None:
 
 
 def _delete(state: Path, ids: list[str]) -> bool:
-    """Delete runs. Return whether all of them are gone."""
+    """Delete runs. Return whether all of them were deleted."""
     from workbench.history.retention import delete_runs
 
     gone = delete_runs(state, ids)

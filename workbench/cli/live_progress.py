@@ -25,7 +25,7 @@ from workbench.text import one_line
 _INTERVAL = 0.125
 """Minimum seconds between two drawings."""
 _ALL_NAMED = 40
-"""Maximum number of cases for which every result gets a line. In larger runs, passed cases get none."""
+"""Maximum number of cases for which every result gets a line. In larger runs, passed cases get no line."""
 _RUNNING_NAMED = 3
 _COLOURS: dict[CaseState, str] = {
     "passed": "green",
@@ -52,7 +52,7 @@ def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
 class LiveProgress:
     """A progress display on the terminal `results`.
 
-    Messages go there as well, unless `messages` is no terminal.
+    Messages go there as well, unless `messages` is not a terminal.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class LiveProgress:
         self._guarded(self._live.stop)
 
     def message(self, line: str) -> None:
-        """Show a line that is no result above the block, or write it to the messages stream."""
+        """Show a message above the block, or write it to the messages stream."""
         if self._elsewhere is not None:
             write_line(self._elsewhere, line)
         else:
@@ -163,7 +163,7 @@ class LiveProgress:
             yield f"{label(record.ref)}  {max(0.0, elapsed - (record.started_at or 0.0)):.0f} s"
 
     def _guarded(self, draw: Callable[[], None]) -> None:
-        """Draw, and go silent for good if the terminal is gone."""
+        """Draw, and stop all output if the terminal is gone."""
         try:
             draw()
         except OSError:

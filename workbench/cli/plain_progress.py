@@ -20,7 +20,7 @@ class Progress(Protocol):
     ) -> None: ...
 
     def message(self, line: str) -> None:
-        """Show a line that is no result, such as the effect of Ctrl-C. `line` is safe text."""
+        """Show a message, such as the effect of Ctrl-C. `line` is safe text."""
 
     async def keep_fresh(self) -> None:
         """Redraw what changes with time, until cancelled."""
@@ -55,7 +55,7 @@ class PlainProgress:
             self._unsubscribe()
 
     def message(self, line: str) -> None:
-        """Write a line that is no result."""
+        """Write a message to its stream."""
         write_line(self._messages, line)
 
     async def keep_fresh(self) -> None:

@@ -29,7 +29,7 @@ from workbench.repeats.outcome_change import Outcome, differs, outcome
 from workbench.store import CaseRecord
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
-"""How cases came out, with the first execution of each. The agent of a case may have been another one before."""
+"""Results of cases, each with its first execution. The agent of a case may have been another one before."""
 
 
 def watch(request: RunRequest) -> int:
@@ -64,10 +64,10 @@ class _Lines:
         self._store, self._prices = project.store, project.settings.prices
         self.progress = PlainProgress(self._store, sys.stdout, sys.stderr, lambda: self.watch.watching.superseded)
         self._reported: Outcomes = {}
-        """How each case came out when a round was reported last."""
+        """Result of each case at the last report of a round."""
 
     def take(self, news: News) -> None:
-        """Write what there is to say of the news. The progress follows the events by itself."""
+        """Write the messages about these changes. The progress follows the events by itself."""
         match news:
             case Saved() if news.impact.depths:
                 self.say(f"saved {few(map(self.watch.name, sorted(news.changed)))}")
@@ -87,7 +87,7 @@ class _Lines:
             self.watch.stop()
 
     def say(self, line: str) -> None:
-        """Write a line that is no result."""
+        """Write a message to its stream."""
         self.progress.message(line)
 
     def say_of_run(self, line: str) -> None:
@@ -96,7 +96,7 @@ class _Lines:
             self.say(line)
 
     def _tell(self, event: RunFinished) -> None:
-        """Report what came of a run, and what differs from the last report: regressions first."""
+        """Report the results of a run and the differences from the last report, regressions first."""
         counts = self._store.counts()
         said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])
         now = outcomes(self._store.latest_verdicts())
@@ -112,7 +112,7 @@ class _Lines:
 
 @contextlib.contextmanager
 def _keys(watch: RunningWatch) -> Iterator[None]:
-    """While it is entered, enter allows what costs too much."""
+    """Let the enter key allow a run that would cost too much."""
     loop = asyncio.get_running_loop()
     listening = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 

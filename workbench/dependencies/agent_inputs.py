@@ -55,7 +55,7 @@ class AgentFiles:
         return tuple(files_in(self._folder, self._others))
 
     def read_all(self) -> None:
-        """Take the digests of all files in its folder that may count, as of now."""
+        """Compute the current digests of all files in its folder that may be inputs."""
         self._digests.files(self._that_count(None))
 
     def bundle(
@@ -144,7 +144,7 @@ def environment_bundles(
 def packages_bundle(interpreter: Path, root: Path) -> Bundle:
     """Return the agent's interpreter, the versions of its packages, and that of the workbench.
 
-    Of a package that is installed in place from `root`, the files that are read count instead of the version.
+    If a package is installed in place from `root`, the files that are read count instead of its version.
     """
     own = {INTERPRETER: str(interpreter), "workbench": _workbench()}
     return Bundle({"packages": {**_installed(interpreter, root), **own}})

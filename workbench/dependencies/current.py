@@ -81,7 +81,7 @@ class CurrentInputs:
         )
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: Execution) -> Record:
-        """Return the current inputs for an execution that did not end. Of its case only the text is known."""
+        """Return the current inputs for an execution that did not end. Only the text of its case is known."""
         text = {} if index is None else {"text": self.text(entry.document, index)}
         return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
 

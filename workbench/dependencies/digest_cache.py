@@ -18,7 +18,7 @@ _FILE = Path("cache") / "digests.json"
 _GRANULARITY = 2_000_000_000
 """Nanoseconds by which a file must be older than its digest.
 
-A younger file may change again without a new time, because some file systems count in steps of two seconds.
+A younger file may change again and keep its time, because some file systems count in steps of two seconds.
 """
 _MOST = 20_000
 """Limit of stored files. The most recently used ones are kept."""

@@ -62,7 +62,7 @@ class Bundle:
         """Read the JSON text.
 
         Raises:
-            ValueError: the text is not a bundle.
+            ValueError: The text is not a bundle.
         """
         return cls.from_json(json.loads(text))
 

@@ -18,7 +18,7 @@ from workbench.model.invocation import recorded_events
 from workbench.store import CaseRecord, Store
 
 _NAME_BYTES = 200
-"""Most bytes of a file name before the time and the ending. File systems allow 255 in all."""
+"""Maximum size of a file name before the time and the extension, in bytes. File systems allow 255 in all."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
 _CASE_STATUS = {
     "passed": _PASSED,
@@ -148,7 +148,7 @@ _OLDER_TURN = frozenset(
 
 
 def _is_older(version: Any) -> bool:
-    """Return whether this version of google-adk lacks today's fields; False for an unknown version.
+    """Return whether this version of google-adk lacks today's fields, or False for an unknown version.
 
     Older versions refuse unknown keys, so what 2.13 added is omitted: durations, token counts and informational
     criteria. Until 1.22 the file was JSON inside a JSON string; later versions read that too.

@@ -44,7 +44,7 @@ def distribution(one: Scores) -> str:
 def rates_chart(trend: Trend) -> Iterator[str]:
     """Draw a column per run of the same cases, as high as its pass rate, the newest at the right.
 
-    Without a trend, say why there is none.
+    If there is no trend, give the reason.
     """
     yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
     words = trend_words(trend)

@@ -154,7 +154,7 @@ class ReportRepeats(Part):
     counted: Count
     """Executions that passed, failed, or in which the agent broke off. The others have no verdict."""
     rate: Annotated[float, Field(ge=0, le=1)] | None
-    """`passed` / `counted`; null if none counts."""
+    """`passed` / `counted`; null if no repeat counts."""
     low: Annotated[float, Field(ge=0, le=1)]
     high: Annotated[float, Field(ge=0, le=1)]
     """95 % interval of the rate (Wilson)."""

@@ -33,7 +33,7 @@ def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str])
 
 
 def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
-    """Yield, for each mention of the file in a source, whether a prompt is made of it."""
+    """Yield, for each mention of the file in a source, whether it becomes part of a prompt."""
     if place.stem not in source:
         return
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 def lock_journal(descriptor: int) -> bool:
     """Lock an open journal until it is closed. Return False if another process has locked it.
 
-    File systems without locks count as locked.
+    On file systems without locks, a journal counts as locked.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,7 +11,7 @@ from workbench.history.votes import Case, are_enough, case_votes
 MOST = 60
 """Number of runs shown, the newest."""
 _MAX_ROWS = 100_000
-"""Most executions read. A summary of 10,000 takes about 0.1 s."""
+"""Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True)

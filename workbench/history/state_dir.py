@@ -9,7 +9,7 @@ from workbench.atomic import replace_content
 
 _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
-"""Most folders searched for older state folders."""
+"""Maximum number of folders searched for older state folders."""
 _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
 JOURNAL_FILE = "events.jsonl"
 """Name of the journal in a run's folder."""
@@ -24,7 +24,7 @@ def states_of(state: Path) -> list[Path]:
     """Return the state folder `state`, then older ones with runs below its project.
 
     Old versions made a `.workbench` in each folder that was run. These are used where they are. A folder named by
-    `--state-dir` stands alone.
+    `--state-dir` is used alone.
     """
     return [state, *(nested_states(state.parent) if state.name == STATE_FOLDER else ())]
 

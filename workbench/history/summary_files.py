@@ -98,7 +98,7 @@ def read_summary(
 
 
 def recorded_line_count(folder: Path, journal_lines: int) -> int:
-    """Return how many lines the journal had when its summary was made, or 0 if that is not more than now."""
+    """Return the journal's line count from its summary, or 0 if the journal has not become shorter."""
     try:
         with (folder / FILE_NAME).open("rb") as file:
             found = _MADE_OF.search(file.read(_HEAD))
@@ -137,7 +137,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
 def is_current(entry: IndexEntry) -> bool:
     """Return whether this version wrote the entry.
 
-    Older entries count cancelled cases as errors, and do not tell which cases a run decided.
+    Older entries count cancelled cases as errors, and do not record which cases a run decided.
     """
     return "cancelled" in (entry.get("counts") or ()) and "cases" in entry
 

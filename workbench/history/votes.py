@@ -16,7 +16,7 @@ from workbench.rates import counts
 Case: TypeAlias = tuple[str, str]
 """A case: its evalset's path relative to the root, and its ID.
 
-ADK's results do not name the path; the evalset's ID takes its place.
+ADK's results do not name the path; the evalset's ID is used instead.
 """
 
 

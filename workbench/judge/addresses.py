@@ -43,7 +43,7 @@ def checked_address(name: str, address: str) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Return `address` without user, password and query; "" if it is empty or one of Google's own."""
+    """Return `address` without user, password and query, or "" if it is empty or one of Google's own."""
     if not address:
         return ""
     try:

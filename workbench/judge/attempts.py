@@ -21,7 +21,7 @@ _NOTHING_AGAIN = 1
 class Outcome(Generic[T]):
     """Result of all attempts.
 
-    `value` is None if nothing came; then `fault` says why. `seconds` is the time of the last attempt.
+    `value` is None if there was no reply; then `fault` says why. `seconds` is the time of the last attempt.
     """
 
     value: T | None

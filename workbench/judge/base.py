@@ -89,9 +89,9 @@ class JudgeFault:
 class Reply:
     """Reply to one sample of a question, after all retries.
 
-    `text` is None if nothing came. Then `fault` says why, or is None too if the service sent an empty reply. A reply
-    that was cut off has both. `seconds` is the time of the attempt that answered (0 if cached). `model_version` is the
-    version that the service reports.
+    `text` is None if there was no reply. Then `fault` says why, or is None too if the service sent an empty reply. A
+    reply that was cut off has both. `seconds` is the time of the attempt that answered (0 if cached). `model_version`
+    is the version that the service reports.
     """
 
     text: str | None

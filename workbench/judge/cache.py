@@ -38,7 +38,7 @@ class Cache:
         self._folder = folder
         self._on_fault = on_fault
         self._held: dict[str, dict[str, Any]] = {}
-        """Without a folder all answers, else those that are not written yet or could not be."""
+        """All answers if there is no folder, else those that are not on disk (yet)."""
         self._to_write: dict[str, dict[str, Any]] = {}
         self._forgotten: set[str] = set()
         """Keys whose files are about to be removed."""
@@ -47,7 +47,7 @@ class Cache:
         self._reported = False
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Return the answer under `key`; None if there is no readable one."""
+        """Return the answer under `key`, or None if there is no readable one."""
         if key in self._held:
             return self._held[key]
         if self._folder is None or key in self._forgotten:

@@ -40,7 +40,7 @@ class ClientChild:
         self._child = AnsweringChild(own_python(module, {**environment.values, **_QUIET, **variables}))
 
     async def ready(self) -> None:
-        """Wait until the client has been imported, which takes seconds. A failure is reported by the next call."""
+        """Wait until the client has been imported. This takes seconds. A failure is reported by the next call."""
         try:
             await self._child.start()
         except ChildLostError:

@@ -80,7 +80,7 @@ class Gemini:
         return self._client
 
     def _config(self, client: GeminiClient, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
-        """Return the GenerateContentConfig for `given` and the schema of the answer; None if both are empty.
+        """Return the GenerateContentConfig for `given` and the schema of the answer, or None if both are empty.
 
         `given` may bring a schema of its own. It cannot set the address or the retries.
         """

@@ -24,8 +24,8 @@ CREDENTIALS_HINT = (
 class Credentials:
     """Credentials that sign a project's calls.
 
-    `file` is a credentials file. `placeholder` means none are needed (a scripted server on this machine). If neither is
-    set, the machine itself has credentials (a metadata server).
+    `file` is a credentials file. `placeholder` means that no credentials are needed (a scripted server on this
+    machine). If neither is set, the machine itself has credentials (a metadata server).
     """
 
     file: str = ""

@@ -137,8 +137,8 @@ class CaseBench:
         """Return the answer cached under `key`, or call `ask` and cache its answer.
 
         `to_cache` returns the text of an answer and its form in the cache, or None if it must not be cached. `read`
-        reads that form, and returns None for any other content of a file. A caller that asks while the same question is
-        in progress gets its answer as a cached one. `free` answers come from rules, which make no calls, and are not
+        reads that form, and returns None for any other content of a file. If the same question is already in progress,
+        the caller gets that answer as a cached one. `free` answers come from rules, which make no calls, and are not
         counted.
         """
         cached = read(self.run.cached(key))
@@ -248,7 +248,7 @@ class PooledService:
 
 
 def _costs_nothing() -> None:
-    """Allow a reply of the rules: it counts neither as a call nor as a cost."""
+    """Allow a reply of the rules, which counts neither as a call nor as a cost."""
 
 
 def _sendable(question: Question) -> Question:

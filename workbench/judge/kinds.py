@@ -118,7 +118,7 @@ def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> Judg
 
 
 def judges_by_rules(options: JudgeOptions) -> bool:
-    """Return whether rules answer with these options, which is no call. A judge that cannot be asked is no rules."""
+    """Return whether rules answer with these options, without a call. An unavailable judge does not count as rules."""
     try:
         return identify_judge(options, JudgeEnvironment("", {})).by == "rules"
     except NotAvailableError:

@@ -1,6 +1,6 @@
 """Models behind LiteLLM, named `provider/model` as in ADK, for one environment.
 
-The library takes seconds to import, prints, and accesses the network on its own. So it runs in a child process
+The library is slow to import, prints text, and accesses the network on its own. So it runs in a child process
 (`litellm_child.py`) with the agent's environment. LiteLLM reads keys (`ANTHROPIC_API_KEY`) and addresses
 (`OPENAI_API_BASE`, `OLLAMA_API_BASE`) there itself.
 """

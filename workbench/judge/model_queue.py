@@ -1,11 +1,11 @@
 """The queue of calls to one model. It pauses when the service reports an exhausted quota.
 
 All questions to a model share its quota, so the first refusal stops all of them. After the pause one question goes
-first, and each answer admits one more, so that a small quota is not spent on refusals. As long as answers arrive
-between pauses, no question gives up. After several pauses in a row without any answer, all of them do.
+first, and each answer admits one more, so that a small quota is not spent on refusals. No question gives up while
+answers still arrive between pauses. After several pauses in a row without any answer, all of them do.
 
 A refusal that every further question would meet too (an invalid key) closes the queue for the rest of the run. Until
-the first attempt of a run has ended, only a few questions go, so that such a refusal arrives before all were sent.
+the first attempt of a run has ended, only a few questions are sent. So such a refusal stops the rest.
 """
 
 import asyncio
@@ -91,9 +91,9 @@ class ModelQueue:
         self._wake()
 
     def refused(self, since: float, error: JudgeCallError) -> bool:
-        """Record that the attempt started at `since` met the quota, and pause.
+        """Pause the queue because the attempt that began at `since` was refused for its quota.
 
-        Return whether it may be repeated after the pause.
+        Return whether to retry after the pause.
         """
         if self._refusal is not None:
             return False
@@ -167,7 +167,7 @@ class ModelQueue:
         return False
 
     def _wake(self) -> None:
-        """Wake everybody who waits, in the order in which they came."""
+        """Wake all waiting tasks in the order of their arrival."""
         self._changed.set()
         self._changed.clear()
 

@@ -18,9 +18,9 @@ def question_key(
     sample: int,
     repeat: int,
 ) -> str | None:
-    """Return the key of an answer; None if the answer must not be cached.
+    """Return the key of an answer, or None if the answer must not be cached.
 
-    That is so if it depends on something unknown, such as a Python function whose file was not found.
+    An answer is not cached if it depends on something unknown, such as a Python function whose file was not found.
     """
     parts: dict[str, Any] = {
         "judge": identity.kind,

@@ -21,7 +21,7 @@ class _SharedCall(Generic[T]):
 class SharedCalls(Generic[T]):
     """Calls in progress by key: the same question, asked twice at the same time, is sent once.
 
-    A call is cancelled when nobody waits for it any more.
+    A call is cancelled when no question waits for it any more.
     """
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ _THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", r
 
 
 def without_thoughts(text: str) -> str:
-    """Return `text` without thoughts: they hold neither a verdict nor a message.
+    """Return `text` without thoughts, which contain neither a verdict nor a message.
 
     If the thoughts were cut off, nothing is left. Some servers send only the closing tag.
     """

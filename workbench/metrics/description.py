@@ -77,7 +77,7 @@ def decides(default: Any, description: str, *, way: str = "") -> Any:
 
 
 def field_extra(field: FieldInfo, key: str) -> str:
-    """Return the value stored under `key` beside a field's description; "" if there is none."""
+    """Return the value stored under `key` beside a field's description, or "" if there is none."""
     extra = field.json_schema_extra
     return str(extra.get(key, "")) if isinstance(extra, dict) else ""
 
@@ -95,7 +95,7 @@ def default_text(field: FieldInfo) -> str:
 
 
 def choices_of(field: FieldInfo) -> tuple[Any, ...]:
-    """Return the values that a field can have; () if they cannot be listed."""
+    """Return the values that a field can have, or () if they cannot be listed."""
     return (False, True) if field.annotation is bool else get_args(field.annotation)
 
 
@@ -162,7 +162,7 @@ class CriterionDescription:
     """The unit of an informational criterion."""
     informational: bool = False
     looks_at: frozenset[Part] = frozenset()
-    """Parts of a turn that it examines. Empty: the whole conversation."""
+    """Parts of a turn that the criterion examines. If empty, it examines the whole conversation."""
     shown_in: frozenset[Shown] = frozenset()
     rescore: str = ""
     """`module:function`, from the `details` of a result and other options to the score under them, or to None.

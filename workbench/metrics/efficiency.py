@@ -1,6 +1,6 @@
 """ADK's four figures on the cost of a turn: tool calls, model calls, tokens, seconds. They never decide a verdict.
 
-The score of a case is the average of its turns. A figure that nobody reported is null, never zero. The averages of
+The score of a case is the average of its turns. A figure that was not reported is null, never zero. The averages of
 calls and seconds leave such turns out; a token count is divided by all turns as soon as one turn reported it.
 
 Details of token_usage_v1: `total_tokens`, `input_tokens`, `prompt_tokens`, `cached_tokens`, `tool_use_tokens`,

@@ -128,7 +128,7 @@ async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 def _unscored(request: ScoreRequest) -> Scored | None:
-    """Return the result of a case that needs no scoring; None for all others."""
+    """Return the result of a case that needs no scoring, or None for all others."""
     criterion = request.criterion
     if request.custom:
         return None
@@ -213,7 +213,7 @@ def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fa
 
 
 def _check_range(config: CriteriaConfig, criterion: Criterion, info: CriterionDescription) -> Iterator[Fault]:
-    """Warn about a threshold that every score reaches, or that none can reach."""
+    """Warn about a threshold that every score reaches or no score can reach."""
     low, high = info.lowest, info.highest
     if not low <= criterion.threshold <= high:
         always = "every score passes" if criterion.threshold < low else "no score reaches it"

@@ -70,7 +70,7 @@ class CurrentCases:
         return (None if rejected else value), faults
 
     def index_of(self, content: bytes) -> CaseIndex | None:
-        """Return the index of `content` if it equals, byte for byte, what this object was read from; else None."""
+        """Return the index of `content` if it equals the bytes that this object was read from; else None."""
         data = content[3:] if self._file.has_bom else content
         return self._index if data == self._file.data and self._index.fits(data) else None
 

@@ -136,7 +136,7 @@ class EvalsetDocument:
     def index_of(self, content: bytes) -> CaseIndex | None:
         """Return the case index of `content` if this document was opened from the same bytes, else None.
 
-        Then the cases need not be found again. Files in an old format have no index.
+        Then the cases are not searched for again. Files in an old format have no index.
         """
         return self._content.index_of(content) if isinstance(self._content, CurrentCases) else None
 
@@ -219,7 +219,7 @@ def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | Non
 
 
 def read_initial_session(path: Path) -> dict[str, Any]:
-    """Return the `{state, app_name, user_id}` of an initial session file; {} if empty.
+    """Return the `{state, app_name, user_id}` of an initial session file, or {} if empty.
 
     The rules are those of ADK's AgentEvaluator.
 

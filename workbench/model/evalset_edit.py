@@ -104,7 +104,7 @@ class EvalsetText:
     def with_order(self, order: Order) -> bytes:
         """Return the file with these cases in this order.
 
-        A moved case takes its text along. A removed case goes with its comma and its lines.
+        A moved case keeps its text. A removed case is removed with its comma and its lines.
 
         Raises:
             EditError: a new case is nested too deeply or not valid JSON.

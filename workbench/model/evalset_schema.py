@@ -51,8 +51,8 @@ class InvocationEvent(TypedDict, total=False):
 class IntermediateData(TypedDict, total=False):
     """The steps of a turn, in either of two shapes.
 
-    The first three keys are ADK's IntermediateData, which people write. The fourth is InvocationEvents, which ADK
-    records. Each shape forbids the other's keys; `case_rules` checks that.
+    The first three keys are ADK's IntermediateData, which are written by hand. The fourth is InvocationEvents, which
+    ADK records. Each shape forbids the other's keys; `case_rules` checks that.
     """
 
     tool_uses: list[FunctionCall]

@@ -27,13 +27,13 @@ class ToolCall:
 
 
 def recorded_events(invocation: object) -> list[dict[str, Any]] | None:
-    """Return the turn's events as ADK records them, or None in the shape that people write."""
+    """Return the turn's events as ADK records them, or None if it has the hand-written form."""
     events = mapping(mapping(invocation).get("intermediate_data")).get("invocation_events")
     return events if isinstance(events, list) else None
 
 
 def tool_calls(invocation: Invocation) -> list[ToolCall]:
-    """Return the turn's tool calls in order, from either shape; [] without `intermediate_data`."""
+    """Return the turn's tool calls in order, from either shape, or [] without `intermediate_data`."""
     written = mapping(invocation.get("intermediate_data")).get("tool_uses") or ()
     calls = [_tool_call(call, None) for call in written]
     calls += [

@@ -76,6 +76,6 @@ class RemovedItems:
             self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
 
     def take(self, value: Any) -> str | None:
-        """Return the text of a removed item with this value, once for each such item; None if there is none."""
+        """Return the text of a removed item with this value, once for each such item, or None if there is none."""
         texts = self._texts.get(_canonical(value))
         return texts.pop(0) if texts else None

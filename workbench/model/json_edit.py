@@ -2,8 +2,8 @@
 
 Everything else keeps its bytes: order and spelling of keys, numbers, escapes, unknown members, nulls and white space.
 An added member or item is formatted like its neighbours. An added object in a list is a changed copy of the object
-before it, so it keeps that spelling. A removed one goes with its comma and its line. A moved one takes its own text
-along.
+before it, so it keeps that spelling. A removed item is removed with its comma and its line. A moved item keeps its own
+text.
 """
 
 import math
@@ -40,7 +40,7 @@ def revised(text: str, wanted: Any) -> str:
 
 
 def revise(text: str, wanted: Any) -> list[Splice]:
-    """Return the changes that `revised` makes, in the order of the text; [] if there are none.
+    """Return the changes that `revised` makes, in the order of the text, or [] if there are none.
 
     Raises:
         EditError: as in `revised`.

@@ -63,7 +63,7 @@ class Node:
         return next((child for child in reversed(self.children) if child.key == key), None)
 
     def find(self, location: Location) -> Child | None:
-        """Return the child at a location below this node; None if there is nothing, or if `location` is empty."""
+        """Return the child at a location below this node, or None if there is nothing, or if `location` is empty."""
         child: Child | None = None
         node = self
         for step in location:

@@ -1,7 +1,7 @@
 """Complaints about tokens in the wrong place.
 
-The scanner does not guess what was meant. It reads up to this place and names it. Nearly all files are indented, so the
-hint can name the line where the indentation suggests a missing bracket.
+The scanner does not guess the intended text. It reads up to this place and names it. Nearly all files are indented, so
+the hint can name the line where the indentation suggests a missing bracket.
 """
 
 import re

@@ -21,7 +21,7 @@ _LONGEST_PATH = 40
 class Flaw:
     """Something wrong in a JSON text, at an offset.
 
-    `location` is the scanner's position in the tree. `certain` says that there is no doubt what was meant, so the tree
+    `location` is the scanner's position in the tree. `certain` means that the intended text is clear, so the tree
     around it is reliable.
     """
 

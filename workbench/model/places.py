@@ -1,4 +1,4 @@
-"""Lines, columns and JSON paths, as people count and write them."""
+"""Lines, columns and JSON paths in the form shown to users."""
 
 import re
 from collections.abc import Iterable
@@ -54,7 +54,7 @@ class Places:
 
 
 def json_path(location: Iterable[str | int]) -> str:
-    """Return a location as people write it: `eval_cases[2].session_input.state["first name"]`."""
+    """Return a location in readable form: `eval_cases[2].session_input.state["first name"]`."""
     written = ""
     for step in location:
         if isinstance(step, int):

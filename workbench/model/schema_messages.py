@@ -85,12 +85,12 @@ def describe(value: Any) -> str:
 
 
 def known_keys(schema: Any) -> frozenset[str]:
-    """Return the keys of an object type in snake_case; none for other types."""
+    """Return the keys of an object type in snake_case. Other types have none."""
     return frozenset(_fields(schema))
 
 
 def _fields(schema: Any) -> dict[str, Any]:
-    """Return the types of an object type's keys; {} for other types."""
+    """Return the types of an object type's keys, or {} for other types."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return {name: field.annotation for name, field in schema.model_fields.items()}
     return get_type_hints(schema) if is_typeddict(schema) else {}

@@ -44,14 +44,14 @@ def figures(case: "CaseRepeats") -> Iterator[str]:
 
 
 def mark(case: "CaseRepeats") -> str:
-    """Return `FLAKY (agent)` or `stable`; "" if fewer than two repeats count."""
+    """Return `FLAKY (agent)` or `stable`, or "" if fewer than two repeats count."""
     if case.kind != "stable":
         return f"{FLAKY} ({CAUSES[case.kind]})"
     return "stable" if case.rate.total > 1 else ""
 
 
 def remarks(case: "CaseRepeats") -> Iterator[str]:
-    """Yield what the figures do not show."""
+    """Yield notes on facts that the figures do not show."""
     if case.without_verdict and case.rate.total:
         yield f"{case.without_verdict} without a verdict"
     if case.cancelled:

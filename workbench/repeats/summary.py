@@ -11,8 +11,8 @@ and failed in others:
   one vote (`workbench.repeats.votes`);
 - the **agent** varies if the firm verdicts include passes and failures: there the judge agreed with itself, so its
   evidence must have differed;
-- neither is known if there is no firm pass beside a firm failure and nothing was judged both ways. The usual reason is
-  that each question got only one vote.
+- neither is known to vary if there is no firm pass with a firm failure and nothing was judged both ways. The usual
+  reason is that each question got only one vote.
 
 Rules and plain computations always give the same result for the same input, so all their verdicts are firm.
 docs/repeats.md has the reasons and the limits.
@@ -123,7 +123,7 @@ class CaseRepeats:
         return None if self.until is None else sure(self.rate, self.until)
 
     def pass_hat(self, k: int) -> float | None:
-        """Return pass^k of the repeats that count; None if there are fewer than k."""
+        """Return pass^k of the repeats that count, or None if there are fewer than k."""
         return pass_hat_k(self.rate.passed, self.rate.total, k)
 
 

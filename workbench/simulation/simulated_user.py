@@ -49,9 +49,9 @@ Step: TypeAlias = SimulatedMessage | Ended | Failed
 
 
 def step_without_judge(scenario: Scenario, config: SimulatorConfig, turn_count: int) -> Step | None:
-    """Return the step after `turn_count` turns if no judge is needed for it; None otherwise.
+    """Return the step after `turn_count` turns, or None if a judge must decide it.
 
-    That is so for the first message and at the limit of turns.
+    The first message and the turn limit need no judge.
     """
     if config.turn_limit is not None and turn_count >= config.turn_limit:
         return Ended("turn_limit")

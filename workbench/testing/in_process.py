@@ -32,7 +32,7 @@ class InProcessPlace:
         self._loaded = loaded
 
     def open(self, concurrency: int) -> None:
-        """Do nothing: there are no processes."""
+        """Do nothing, because there are no processes."""
 
     async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
         """Return a link to the agent, which is imported already."""

@@ -145,7 +145,7 @@ class Evaluation:
             raise AssertionError(self.explanation())
 
     def explanation(self) -> str:
-        """Return a text that says why not all cases passed; "" if they did."""
+        """Return a text that says why not all cases passed, or "" if they did."""
         if self.passed:
             return ""
         wrong = [case for case in self.cases if not case.passed]
@@ -201,13 +201,13 @@ _OUTPUT_SHOWN = 20_000
 
 
 def _reason(record: CaseRecord) -> str:
-    """Return on one line why the case did not pass; "" if it passed."""
+    """Return on one line why the case did not pass, or "" if it passed."""
     found = reasons(record)
     return "; ".join(found) if found or record.state == "passed" else "no criterion applied"
 
 
 def _explanation(record: CaseRecord, root: str) -> str:
-    """Return the reasons, the criteria and the whole case; "" if it passed.
+    """Return the reasons, the criteria and the whole case, or "" if it passed.
 
     The text is safe for a terminal. Paths in it are relative to `root`.
     """

@@ -52,7 +52,7 @@ class Node:
 
     @property
     def note(self) -> str:
-        """A remark recorded with it, or ""."""
+        """The remark recorded with the span, or ""."""
         return string(self.facts.get("note"))
 
     @property

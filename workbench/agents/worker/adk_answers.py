@@ -1,6 +1,6 @@
 """Storage and reuse of an ADK agent's model answers.
 
-Each answer is stored, so that an interrupted run need not request it again. When a run resumes, the stored answers
+Each answer is stored, so that a resumed run does not request it again. When a run resumes, the stored answers
 replace model calls. This wraps the model's own `generate_content_async`. It is not a callback, so all callbacks of the
 agent and its plugins are still called, and the comparison uses the request that would really be sent. An answer is
 reused only for an identical request of the same agent, each answer once, in the original order.
@@ -131,7 +131,7 @@ def _intercepting(method: Any) -> Any:
 def _text(response: Any) -> Optional[str]:
     """Return the response as JSON text, or None if it must not be reused.
 
-    That is so for an error, an empty response, and one that JSON would change.
+    Errors, empty responses and responses that JSON would change are not reused.
     """
     if type(response) is not LlmResponse or response.error_code or response.interrupted:
         return None

@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was no event at all."""
+        """Whether no event occurred."""
         return not self.authors
 
     def add(self, event: Any) -> Any:
@@ -79,7 +79,7 @@ class Turn:
 
     @property
     def note(self) -> str:
-        """What else the user should know about the turn."""
+        """A remark about the turn for the user."""
         notes = list(dict.fromkeys(self.notes))
         if self._final_content is None and not notes:
             notes.append("the agent gave no final answer")

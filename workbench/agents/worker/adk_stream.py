@@ -25,7 +25,7 @@ class Stream:
         self._open: Set[str] = set()
         """Agents whose newest text is still incomplete."""
         self.given = False
-        """Whether any piece came."""
+        """Whether any piece has arrived."""
 
     @property
     def options(self) -> Dict[str, Any]:
@@ -58,7 +58,7 @@ class Stream:
 
 
 def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
-    """Return the names of the agents that can stream; none if streaming would change their behaviour.
+    """Return the names of the agents that can stream, or none if that would change their behaviour.
 
     It would if a callback reads the model's answers, because it would be called with each piece. It would also with a
     google-adk that returns a streamed answer as several events.

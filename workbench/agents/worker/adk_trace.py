@@ -50,7 +50,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         """The requests of calls that are not answered yet."""
         self._tools: Dict[Any, Span] = {}
         self._unclaimed: Dict[Any, list[Span]] = {}
-        """Answered model calls whose event has not come yet."""
+        """Answered model calls whose event has not arrived yet."""
 
     # Agents
 

@@ -13,7 +13,7 @@ OLDEST = "1.18"
 
 @functools.lru_cache(maxsize=None)
 def installed_adk() -> Optional[str]:
-    """Return the version, or None if it is not installed. Cached, so that forks need not look it up."""
+    """Return the version, or None if it is not installed. The result is cached for forks."""
     try:
         return importlib.metadata.version("google-adk")
     except importlib.metadata.PackageNotFoundError:

@@ -70,7 +70,7 @@ class Case:
             self._wire.close()
 
     def stopped(self, where: str) -> None:
-        """Report where the agent was stopped, unless a message is being sent or nobody reads."""
+        """Report where the agent was stopped, unless a message is being sent or the reader is gone."""
         self._stopped = True
         if not self._sending:
             with contextlib.suppress(WorkbenchGoneError):
@@ -81,7 +81,7 @@ class Case:
     def printed(self, stream: str, text: str) -> bool:
         """Report output of a case that shares its process, from any thread.
 
-        Returns False if nobody reads, or if a fork of the agent printed it.
+        Return False if the reader is gone, or if a fork of the agent printed it.
         """
         return self._send_from_thread({"event": "Printed", "stream": stream, "text": text})
 
@@ -109,7 +109,7 @@ class Case:
         self._send(message)
 
     async def _converse(self) -> bool:
-        """Run the conversation. Return whether it came to its end."""
+        """Run the conversation. Return whether it finished."""
         try:
             given = self._spec.get("session_input")
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
@@ -179,7 +179,7 @@ class Case:
                 await self._wire.wait_for_data()
 
     async def _tear_down(self) -> List[str]:
-        """Close what the conversation holds. Return problems in words."""
+        """Close the conversation's resources. Return problems in words."""
         if self._opened is None or not self._opened.needs_closing:
             return []
         if not self._shared:

@@ -20,7 +20,7 @@ STATE_LIMIT = 256 * 1024
 
 
 class Chat(Case):
-    """A case whose messages come one by one, possibly with `stop` in between."""
+    """A case that receives its messages one by one, possibly with `stop` in between."""
 
     _stop_requested = False
 

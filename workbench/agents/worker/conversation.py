@@ -9,9 +9,9 @@ from .usage import Usage
 
 Json = Dict[str, Any]
 OnStep = Callable[[Json], None]
-"""Gets each step of the agent, an ADK invocation event, as soon as it is taken."""
+"""Receives each step of the agent, an ADK invocation event, as soon as it happens."""
 OnText = Callable[[str, str, bool], None]
-"""Gets a piece of a text whose step is still to come: the author, the piece, and whether it is a thought."""
+"""Receives a piece of an unfinished step's text: the author, the piece, and whether it is a thought."""
 OnAnswer = Callable[[Json], None]
 """Gets a model's answer before it is used."""
 
@@ -21,7 +21,7 @@ class NotGivenWholeError(Exception):
 
 
 class FinishedTurn(NamedTuple):
-    """A finished turn. `actual` is an ADK invocation; `note` is what else the user should know."""
+    """A finished turn. `actual` is an ADK invocation; `note` is a remark for the user."""
 
     actual: Json
     note: str = ""
@@ -32,7 +32,7 @@ class Conversation(abc.ABC):
 
     @abc.abstractmethod
     async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
-        """Send one user message. Return the finished turn, or None if the agent did nothing at all.
+        """Send one user message. Return the finished turn, or None if the agent did nothing.
 
         `stream` gets texts as they grow, if the agent supports that. The turn is the same with and without it.
         Exceptions of the agent are passed on.

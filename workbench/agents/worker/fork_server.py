@@ -85,7 +85,7 @@ class ForkServer:
         return True
 
     def report(self, message: Command) -> None:
-        """Send a report. If nobody reads it, drop it, because `serve` is about to notice."""
+        """Send a report. If the reader is gone, drop it, because `serve` will notice soon."""
         try:
             self._channel.send(message)
         except (BrokenPipeError, ConnectionResetError):
@@ -147,7 +147,7 @@ class ForkServer:
             yield self._children.pop(ended.si_pid, None), os.waitpid(ended.si_pid, 0)[1]
 
     def _kill_orphans(self) -> None:
-        """Kill what an ended child left behind, in whatever session.
+        """Kill the processes that an ended child left behind, in any session.
 
         These processes are now our children. Running children adopt the orphans below them, so an unknown child of ours
         belongs to none of them.

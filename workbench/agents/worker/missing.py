@@ -22,7 +22,7 @@ _EXTRAS_OF_ALL = ("all", "test", "dev", "docs", "benchmark")
 
 
 class Missing(NamedTuple):
-    """What an agent's imports lack.
+    """Modules that an agent's imports need and cannot find.
 
     `modules` are missing in the interpreter; those in `adk` are needed by a part of google-adk. `local` are missing in
     the project (relative imports, with their dots).
@@ -34,7 +34,7 @@ class Missing(NamedTuple):
 
 
 def find_missing(folder: str, root: str, error: ImportError) -> Missing:
-    """Return what the agent in `folder` cannot import. `error` is the first failure.
+    """Return the modules that the agent in `folder` cannot import. `error` is the first failure.
 
     The project's imports are resolved without executing them. Only google-adk's own modules are imported, to find out
     which optional packages they need.
@@ -61,7 +61,7 @@ def find_missing(folder: str, root: str, error: ImportError) -> Missing:
 
 
 def install_command(missing: Missing, folder: str, root: str, python: str) -> str:
-    """Return the commands that install what is missing in the way of this project; "" if nothing is missing."""
+    """Return the commands that install what is missing in the way of this project, or "" if nothing is missing."""
     if not missing.modules:
         return ""
     extras = {name: extra for name in missing.adk if (extra := _extra(name))}
@@ -158,7 +158,7 @@ def _absent(module: str) -> Optional[str]:
 
 
 def _extra(module: str) -> str:
-    """Return the extra of google-adk that installs a module, the smallest of several; "" if none does."""
+    """Return the extra of google-adk that installs a module, the smallest of several, or "" if none does."""
     try:
         requirements = importlib.metadata.requires("google-adk") or []
     except importlib.metadata.PackageNotFoundError:

@@ -22,7 +22,7 @@ _FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp"
 
 
 def cannot_fork() -> str:
-    """Return why this platform cannot fork safely, as the rest of a sentence; "" if it can."""
+    """Return why this platform cannot fork safely, as the rest of a sentence, or "" if it can."""
     if not hasattr(os, "fork"):
         return "this system has no fork"
     if sys.platform != "linux":

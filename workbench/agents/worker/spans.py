@@ -30,7 +30,7 @@ _CURRENT: contextvars.ContextVar[Optional[Span]] = contextvars.ContextVar("agent
 
 
 class Span:
-    """Something that takes time. `facts` are further fields of its wire form."""
+    """One timed activity. `facts` are further fields of its wire form."""
 
     __slots__ = ("children", "end", "facts", "key", "kind", "name", "number", "parent", "reached", "start", "trace")
 
@@ -86,7 +86,7 @@ class Trace:
     # Spans
 
     def begin_turn(self) -> Span:
-        """Open a turn. Everything until `end_turn` belongs to it."""
+        """Open a turn. Everything until `end_turn` is part of it."""
         self._turn = self._new("turn", "", None)
         _CURRENT.set(self._turn)
         return self._turn
@@ -104,7 +104,7 @@ class Trace:
         return span if span is not None and span.trace is self and span.is_open else self._turn
 
     def open(self, kind: str, name: str, parent: Optional[Span] = None, *, inside: bool = True) -> Span:
-        """Open a span in `parent` or in the current one. With `inside`, what this task does next belongs to it."""
+        """Open a span in `parent` or in the current one. With `inside`, this task's next spans are its children."""
         span = self._new(kind, name, parent or self.current)
         if inside:
             _CURRENT.set(span)

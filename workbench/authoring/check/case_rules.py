@@ -94,7 +94,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def splits_a_path(name: str) -> bool:
-    """Return whether ADK would take a name for a path and fail to save results."""
+    """Return whether ADK would read a name as a path and fail to save results."""
     return any(mark in name for mark in "/\\\0") or name in (".", "..")
 
 

@@ -14,7 +14,7 @@ from workbench.store import CaseRecord
 def answer_of(record: CaseRecord) -> str:
     """Return a digest of the agent's answers and tool calls, turn by turn.
 
-    It is equal for two executions that get the same judgement. It includes the error of a case that broke off.
+    It is equal for two executions with the same judgement. It includes the error of a case that broke off.
     """
     turns = []
     for turn in record.turns:

@@ -42,8 +42,8 @@ _STALLED_TWICE = (
 class CaseFlow:
     """The flow of one plan entry.
 
-    `host` provides the agent's process, or is None if none is needed. `release` is called once, when another case may
-    start: after the agent's part, or after a stored transcript is scored.
+    `host` provides the agent's process. It is None if no process is needed. `release` is called once, when another case
+    may start: after the agent's part, or after a stored transcript is scored.
     """
 
     def __init__(

@@ -79,8 +79,8 @@ class CaseRun:
     ) -> Transcript:
         """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
 
-        With `share`, the case runs beside others in `process`. With `here`, `process` becomes the case's own. Otherwise
-        the case gets a fork. `answers` are reused for the same requests to models.
+        With `share`, the case runs together with others in `process`. With `here`, `process` becomes the case's own.
+        Otherwise the case gets a fork. `answers` are reused for the same requests to models.
         """
         self._process = CaseProcess(
             process,

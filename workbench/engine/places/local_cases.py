@@ -81,7 +81,7 @@ class CaseOutput:
 
 
 class _LocalCase:
-    """An attempt at a case that `command` starts in `process`. `forward` gets its messages, the exit last."""
+    """An attempt at a case that `command` starts in `process`. `forward` receives its messages and finally its exit."""
 
     def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, tell: OnFrame) -> None:
         self._number: int = command["id"]
@@ -110,7 +110,7 @@ class _LocalCase:
 
 
 class SharedCase(_LocalCase):
-    """A case beside others in the agent's process. It uses the channel of the process."""
+    """A case that shares the agent's process with others. It uses the channel of the process."""
 
     def take_descriptors(self) -> Sequence[int]:
         """Return (), because the case has no pipes of its own."""

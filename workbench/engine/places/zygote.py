@@ -52,7 +52,7 @@ class Zygote:
 
     @property
     def idle(self) -> bool:
-        """Whether none of its forks is alive."""
+        """Whether all its forks have ended."""
         return not self._forks
 
     @property

@@ -70,7 +70,7 @@ def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
 
 
 def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
-    """Return the error that stands for all cases of a broken file, or None if the file is valid."""
+    """Return the one error for all cases of a broken file, or None if the file is valid."""
     return _first_of("broken_file", _errors(entry.document.faults), root) if entry.document.broken else None
 
 

@@ -198,7 +198,7 @@ class InterruptedRun:
 def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
     """Collect the events of an interrupted run, or return None if they do not start with `RunStarted`.
 
-    None among the events stands for an unreadable line.
+    An event that is None represents an unreadable line.
     """
     found: InterruptedRun | None = None
     for event in events:

@@ -146,7 +146,7 @@ class StoredRun:
 
 
 def collect(events: Iterable[Event | None]) -> StoredRun:
-    """Return the run with these events. None among them stands for lost lines.
+    """Return the run with these events. An event that is None represents lost lines.
 
     Verdicts, notices and other events about the whole run are ignored.
     """

@@ -1,8 +1,8 @@
 """Repeats until a pass rate is sure: which executions of a case are worth starting.
 
 All repeats up to the limit are planned. They start in rounds: the first repeat of each case, then the second of each
-case. Of one case, no more repeats run at a time than could decide it if all had the same result, because others might
-be unnecessary. When a case is decided, its waiting repeats are dropped, and running ones finish.
+case. No more repeats of a case run at a time than are needed to decide it if all had the same result. When a case is
+decided, its waiting repeats are dropped, and running ones finish.
 """
 
 from collections import Counter

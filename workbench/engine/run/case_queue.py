@@ -12,8 +12,8 @@ from workbench.events import CaseFinished, CaseName, CaseRef
 class CaseQueue:
     """The executions of `entries` that have not started, in their order.
 
-    With `until` they start in rounds, one repeat of each case after the other. Of each case, no more repeats run at a
-    time than could decide it, because the others might be unnecessary.
+    With `until` they start in rounds, one repeat of each case after the other. No more repeats of a case run at a time
+    than are needed to decide it. Others might be unnecessary.
     """
 
     def __init__(self, entries: Iterable[PlanEntry], until: UntilSure | None = None) -> None:

@@ -179,7 +179,7 @@ class InputRecorder:
         return FilesRead(new_reads, written=fresh) if new_reads or fresh else None
 
     def _read_planned(self) -> None:
-        """Record what each execution depends on as long as it has not ended."""
+        """Record the inputs of all executions that have not ended."""
         now = self._now
         if now is None:
             return

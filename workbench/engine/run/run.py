@@ -41,7 +41,7 @@ from workbench.events import (
 _HEAD_START = 0.04
 """Seconds for which the first case runs alone, so that its verdict appears soon.
 
-The forks of all other cases would slow it down. Their delay is small beside one answer of a model.
+The forks of all other cases would slow it down. Their delay is small compared to one model call.
 """
 _SCORED_AT_ONCE = 100
 """Number of stored cases that are scored at the same time.
@@ -95,7 +95,7 @@ class Run:
         self._input_recorder = InputRecorder(plan, children, writer)
         self._announced = False
         self._before_announcement: list[Noticed] = []
-        """Notices that came before `RunStarted`."""
+        """Notices from before `RunStarted`."""
         self._commit: Commit | None = None
 
     async def execute(self) -> None:

@@ -8,7 +8,7 @@
 ← `{"op": "waits", "model", "seconds", "reason"}` a queue pauses, or (0) continues
 ← `{"op": "notice", "text"}` a notice about the whole run for the user
 ← `{"op": "failed", "id", "reason", "traceback"}` a handler raised
-← `{"op": "alive"}` regularly while anything waits; without it, a calculation hangs
+← `{"op": "alive"}` regularly while any request waits; without it, a calculation hangs
 """
 
 import asyncio

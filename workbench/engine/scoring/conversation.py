@@ -1,4 +1,4 @@
-"""Conversations in the scorer: what is sent, received, and left when the scorer dies."""
+"""Conversations in the scorer: the messages sent and received, and the work left when the scorer dies."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ class Request:
         return True
 
     def left(self, *, asking: bool) -> list[int]:
-        """Return the criteria without a result, of those that ask judges or of those that are computed."""
+        """Return the criteria without a result, either those that ask judges or those that are computed."""
         conversation = self.conversation
         return [
             index

@@ -115,7 +115,7 @@ def block_unneeded_imports() -> None:
 def _end_with(lifeline: int) -> None:
     """End this process after the workbench has ended, even during a long calculation.
 
-    Answers of judges are written first, so that a resumed run need not ask again.
+    Answers of judges are written first, so that a resumed run does not ask again.
     """
     os.read(lifeline, 1)
     time.sleep(_LAST_WORDS)

@@ -209,7 +209,7 @@ def _file_change(path: Path, saves: Saves, touched: Touched, workspace: Workspac
 def _other_changes(
     found: Impact, before: EvalsetEntry, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]
 ) -> set[Path]:
-    """Add the changes in files besides evalset, config and agent, and in which of them the config names.
+    """Add the changes in files other than evalset, config and agent, and changes in which of them the config names.
 
     Return the changed files among them.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 TIMES = 8
 """Number of saves of a file in a row, each during a run, after which the file is ignored."""
 _SOURCES = frozenset((".py", ".yaml", ".yml"))
-"""Suffixes of files that only people write, which are never ignored."""
+"""Suffixes of files that are written by hand, so they are never ignored."""
 
 
 class Recurring:

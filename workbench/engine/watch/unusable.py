@@ -58,7 +58,7 @@ def syntax_fault(path: Path, content: bytes) -> FileFault | None:
 
 
 def _is_json(content: bytes) -> bool:
-    """Return whether a text is JSON. Of a large text, only the last character is checked, to save time."""
+    """Return whether a text is JSON. In a large text, only the last character is checked, to save time."""
     if len(content) > _PARSED_UP_TO:
         text = content.strip().removeprefix(b"\xef\xbb\xbf")
         return _OPENERS.get(text[0]) == text[-1]

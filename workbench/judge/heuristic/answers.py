@@ -83,7 +83,7 @@ def _by_words(question: Known, response: str, reference: str) -> Finding:
     if more:
         return Finding(None, f"the reference does not have {shown(more[0])!r}")
     if [turn for sentence in matched for turn in turns(sentence)] != turns(reference):
-        return Finding(None, "a word such as not, only or before stands in one of them only")
+        return Finding(None, "only one of them has a word such as not, only or before")
     return Finding(True, "all figures and words of the reference, in its order")
 
 

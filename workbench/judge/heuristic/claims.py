@@ -2,8 +2,8 @@
 
 A sentence is looked up in the record of its order, invoice or the like: all tool calls of the turn with its identifier,
 and their results. It is supported if all its figures and words are there. It is contradictory if the record has another
-figure or `false` there. It is unsupported if a figure or a name is nowhere at all. Everything else is unclear, which
-hallucinations_v1 reads as no label.
+figure or `false` there. It is unsupported if one of its figures or names is in no record. Everything else is unclear,
+which hallucinations_v1 reads as no label.
 """
 
 import calendar

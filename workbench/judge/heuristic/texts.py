@@ -109,7 +109,7 @@ def turns(text: str) -> list[str]:
 
 
 def without_courtesy(sentence: str) -> str:
-    """Return what a sentence claims besides greetings, thanks and apologies; "" for questions."""
+    """Return what a sentence claims besides greetings, thanks and apologies, or "" for questions."""
     text = plain(sentence)
     return "" if _QUESTION.search(text) else " ".join(_COURTESY.sub(" ", text).split())
 

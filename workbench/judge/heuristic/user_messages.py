@@ -1,9 +1,9 @@
 """Rules for user_message: could a user with this plan say this now?
 
 A message is invalid if it is empty, speaks as the agent, repeats itself although the agent asked something, or has a
-figure that is new. It is valid if all its words are known from the plan and the conversation. The stop signal is
-invalid while the agent waits for an answer or a figure of the plan did not come up. It is valid if the plan says when
-to stop ("When …, you are done.") and the agent's last message says that. Everything else is unclear.
+new figure. It is valid if all its words are known from the plan and the conversation. The stop signal is invalid while
+the agent waits for an answer or a figure of the plan did not come up. It is valid if the plan says when to stop ("When
+…, you are done.") and the agent's last message says that. Everything else is unclear.
 """
 
 import re

@@ -62,7 +62,7 @@ class Claim:
 
 
 def read_sentences(text: str) -> list[str]:
-    """Return the sentences; [] if the reply says that there are none.
+    """Return the sentences, or [] if the reply says that there are none.
 
     Raises:
         UnreadableError: The reply holds no list of sentences.

@@ -61,7 +61,7 @@ class Sources:
         self._pieces = [(piece, f" {_words(piece['text'])} ") for piece in ordered]
 
     def find(self, excerpt: str) -> dict[str, Any] | None:
-        """Return the piece that contains the excerpt, without its text; None if there is none."""
+        """Return the piece that contains the excerpt, without its text, or None if there is none."""
         wanted = max((_words(part) for part in _GAP.split(excerpt)), key=len)
         if not wanted:
             return None

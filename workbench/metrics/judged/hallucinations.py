@@ -1,12 +1,11 @@
 """hallucinations_v1: does the agent's knowledge support what it said?
 
-As in ADK, each text takes two questions. The first splits it into sentences. The second labels each sentence against
+As in ADK, each text needs two questions. The first splits it into sentences. The second labels each sentence against
 the context (instructions, the user's message, tools, calls, results, grounding). The judged texts of a turn are the
 final answer and, with `evaluate_intermediate_nl_responses`, each text of its events. A text scores the share of its
 sentences that are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact,
 rounded once at the end). `num_samples` has no effect. A text that could not be split, or a sentence without a label,
-makes the criterion an error. A text in which the judge finds no sentence is left out if another text of the turn has
-some.
+makes the criterion an error. A text without sentences for the judge is left out if another text of the turn has some.
 
 A judge may drop parts of a text, and the text may tell it to. So a passage that is in none of the judge's sentences is
 labelled too (`passages`). It counts unless it claims nothing. `adk_score` is the score without those passages.

@@ -1,7 +1,7 @@
 """Passages of a text that need a label: the judge's sentences, and the parts of the text that they leave out.
 
-A judge that splits a text may drop or reword parts of it, and the text itself may tell it to. So each word of the text,
-except markup, ends up in a passage: in a sentence that is in the text, or in a passage of the text's own words.
+A judge that splits a text may drop or reword parts of it. The text itself may even instruct it to. So each word of the
+text, except markup, ends up in a passage: in a sentence that is in the text, or in a passage of the text's own words.
 Matching only decides how a passage is marked, never whether it gets a label. It compares words (Unicode form NFKC,
 lower case), so blanks, punctuation, Markdown and case do not matter.
 """
@@ -77,7 +77,7 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
 
 
 def _key(sentence: str) -> tuple[str, ...]:
-    """Return the words by which a sentence is compared; () for a sentence without words."""
+    """Return the words by which a sentence is compared, or () for a sentence without words."""
     return tuple(words(_without_markup(sentence)))
 
 
@@ -130,7 +130,7 @@ class _Dropped:
                 self._holding[word].append(index)
 
     def take(self, wanted: tuple[str, ...]) -> list[Passage] | None:
-        """Return the passages that a sentence rewords, without those already taken; None if it rewords none.
+        """Return the passages that a sentence rewords, without those already taken, or None if it rewords no passage.
 
         The sentence and the passage must share half of the words of one of them.
         """

@@ -29,7 +29,7 @@ class UnreadableError(ValueError):
 
 
 def json_values(text: str) -> list[Any]:
-    """Return the outermost JSON objects and lists in a text, in order; [] if there is none.
+    """Return the outermost JSON objects and lists in a text, in order, or [] if there is none.
 
     Raises:
         UnreadableError: The text is too long.
@@ -104,12 +104,12 @@ def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
 
 
 def first_present(item: dict[str, Any], keys: Collection[str]) -> Any:
-    """Return the value of the first key that is present; None if none is."""
+    """Return the value of the first key that is present, or None if none is."""
     return next((item[key] for key in keys if item.get(key) is not None), None)
 
 
 def as_text(value: Any) -> str:
-    """Return a text without blanks around it; "" for any other value."""
+    """Return a text without blanks around it, or "" for any other value."""
     return value.strip() if isinstance(value, str) else ""
 
 

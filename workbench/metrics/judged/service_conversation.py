@@ -3,7 +3,7 @@
 These are multi_turn_task_success_v1, multi_turn_trajectory_quality_v1 and multi_turn_tool_use_quality_v1. There is one
 call per conversation, after its last turn, with what ADK sends: instructions and tools of each agent, and all recorded
 events. The service generates rubrics and gives a verdict on each. Its score is shown at the last turn and is the score
-of the case. If there is no score, or an error, the criterion is an error.
+of the case. Without a score, or with an error, the criterion is an error.
 
 Details of the last turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "rationale"}], `explanation`,
 `error`, `seconds`, `attempts`, `cached`. Details of the case: `service`, its name for people, and `rubrics`.

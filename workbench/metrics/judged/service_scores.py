@@ -86,7 +86,7 @@ def rated_turn(
 
 
 def _number(value: Any) -> float | None:
-    """Return a score as a float; None for booleans, texts, NaN and infinity."""
+    """Return a score as a float, or None for booleans, texts, NaN and infinity."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None

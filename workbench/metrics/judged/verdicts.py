@@ -20,7 +20,7 @@ from workbench.metrics.judged.voting import MAX_TEXT, SampledQuestion, majority,
 _VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
 _REASONS = ("reasoning", "rationale", "explanation", "reason")
 _UNCLEAR = "unclear"
-"""The judge's word for a question that it cannot decide. It is no vote, like an unreadable reply."""
+"""The judge's word for a question that it cannot decide. It does not count as a vote, like an unreadable reply."""
 _WORDS = {
     **dict.fromkeys(("valid", "true", "yes"), True),
     **dict.fromkeys(("invalid", "false", "no", "almost", "partially", "partially_valid"), False),
@@ -69,7 +69,7 @@ def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
 
 
 def verdict_of(sampled: SampledQuestion[Verdict]) -> bool | None:
-    """Return whether most votes are valid; None if there is no vote."""
+    """Return whether most votes are valid, or None if there is no vote."""
     valid = sum(verdict.valid for verdict in sampled.answers)
     return majority(valid, len(sampled.answers) - valid)
 

@@ -43,7 +43,7 @@ class SampledQuestion(Generic[T]):
 
     @property
     def unread(self) -> str:
-        """Reason why the first unreadable reply could not be read; "" if all could."""
+        """Fault of the first unreadable reply; "" if all replies were read."""
         return next((sample.unread for sample in self.samples if sample.unread), "")
 
     @property
@@ -67,12 +67,12 @@ class SampledQuestion(Generic[T]):
 
 
 def majority(yes: int, no: int) -> bool | None:
-    """Return the verdict of these votes: a tie is negative, no vote at all gives None."""
+    """Return the verdict of these votes. A tie is negative. Without votes, the verdict is None."""
     return yes > no if yes or no else None
 
 
 def still_needed(yes: int, no: int, left: int) -> int:
-    """Return the smallest number of the `left` samples that can decide; 0 if none can change the verdict."""
+    """Return the smallest number of the `left` samples that can decide, or 0 if none can change the verdict."""
     for_yes = (no + left - yes) // 2 + 1
     for_no = -((no - yes - left) // 2)
     return min(left, max(0, min(for_yes, for_no)))

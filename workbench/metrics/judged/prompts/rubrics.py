@@ -4,8 +4,9 @@ Reply: `{"verdicts": [{"id": str, "rationale": str, "verdict": "yes" | "no" | "u
 Data: `{"rubrics": [{"id", "text"}], "user": str, "answer": str | null, "instructions": str, "tools": {agent:
 [declaration, …]}, "steps": [{"call": {"name", "args"}, "response": any | null}], "grounding": [metadata, …],
 "conversation": [{"user": str, "events": [{"author", "text"} | {"author", "call": {"name", "args"}} | {"author",
-"result": {"name", "response"}}], "answer": {"author", "text"}}] | null}`. `conversation` is set if all of it is judged,
-`answer` if a turn's answer is. If both are null, the question is about the tool calls in `steps`.
+"result": {"name", "response"}}], "answer": {"author", "text"}}] | null}`. `conversation` is set if the whole
+conversation is judged, `answer` if a turn's answer is. If both are null, the question is about the tool calls in
+`steps`.
 """
 
 from collections.abc import Mapping
