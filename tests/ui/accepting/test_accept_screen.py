@@ -1,4 +1,4 @@
-"""Key A: the differences of the case under the cursor, the change in the file, and what comes of it."""
+"""The dialog behind the key A: differences, change of the file, new scores."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def actual(
 
 
 def ran(screen: Screen, *turns: dict[str, Any], case: int = 0) -> None:
-    """The case was executed in this session."""
+    """Run the case in this session."""
     entry = screen.workspace.evalsets[0]
     name = entry.document.cases[case].eval_id
     ref = CaseRef("order_desk", entry.relative, entry.document.eval_set_id, name)

@@ -1,4 +1,4 @@
-"""What is said of a change before it is written agrees with what the criteria say of it afterwards."""
+"""Previewed scores equal the scores after the change is saved."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The change of a file as lines of its own text."""
+"""The diff of a file."""
 
 from hypothesis import given
 from hypothesis import strategies as st

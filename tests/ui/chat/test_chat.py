@@ -1,4 +1,4 @@
-"""Talking to an agent, and keeping what was said, with the keyboard and the real engine."""
+"""Conversations with an agent, and keeping them as cases, with the keyboard and the real engine."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What a conversation shows, without an agent: hostile texts, failures, and what the state of things is."""
+"""The pages of a conversation without an agent: hostile texts, failures, states."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A view without a terminal: it remembers what controllers say and show, and answers what they ask."""
+"""A view without a terminal. It records messages and dialogs, and answers questions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +28,7 @@ from workbench.ui.tree.query import Query
 
 
 class Timer:
-    """A timer that fires when the test says so."""
+    """A timer that the test fires."""
 
     def __init__(self, seconds: float, call: Callable[[], Any]) -> None:
         self.seconds, self.call = seconds, call
@@ -39,7 +39,7 @@ class Timer:
 
 
 class FakeTreeView:
-    """The tree on the screen, which paints nothing."""
+    """A tree that paints nothing."""
 
     def __init__(self, model: Tree) -> None:
         self.model = model
@@ -61,7 +61,7 @@ class FakeTreeView:
 
 
 class FakeRight:
-    """The right side, with no case in it."""
+    """The right side without a case."""
 
     region = None
     in_case = False
@@ -81,7 +81,7 @@ class FakeRight:
 
 
 class FakeView:
-    """`answers` are taken one by one by what is asked; `said` and `notices` are the messages so far."""
+    """A view that answers each question with the next of `answers`. `said` and `notices` are the messages so far."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.session = Session(workspace.target)
@@ -101,7 +101,7 @@ class FakeView:
         self.show_workspace(workspace)
 
     async def settled(self) -> None:
-        """Wait for all work, also for work that it starts."""
+        """Wait for all work, including the work that it starts."""
         while self._tasks:
             await self._tasks.pop(0)
 
@@ -203,7 +203,7 @@ class FakeView:
 
 
 class StillThread(RunThread):
-    """A thread that starts nothing: `built` has what was handed to it, and `news` is what it will tell."""
+    """A thread that starts nothing. `built` holds the runs handed to it, and `news` its coming events."""
 
     def __init__(self) -> None:
         super().__init__(lambda: None)
@@ -230,7 +230,7 @@ class StillThread(RunThread):
 
 
 class WordEngine(Engine):
-    """An engine that returns words in place of runs."""
+    """An engine that returns strings instead of runs."""
 
     def build(self, targets: Any, times: RepeatOptions = ONCE) -> Any:
         return "run", list(targets), times.runs
@@ -272,12 +272,12 @@ class Bench:
         return self.session.workspace
 
     def tell(self, *news: Any) -> None:
-        """Take in news of the thread."""
+        """Apply events of the thread."""
         self.thread.news += news
         self.news.flush()
 
     def started(self, *cases: tuple[str, str], run_id: str = "run-1", scored_from: str = "") -> list[CaseRef]:
-        """Take in the start of a run of these cases (evalset, id)."""
+        """Apply the start of a run of these cases (evalset, ID)."""
         refs = [ref for case in cases for ref in Feed(self.session.store, self.workspace).refs(*case)]
         planned = tuple(PlannedCase(ref, None, "defaults") for ref in refs)
         root = str(self.workspace.root)

@@ -1,4 +1,4 @@
-"""Files as edits: saved, settled, undone and shown, without a screen."""
+"""Edits of files without a screen: save, conflict, undo."""
 
 import json
 from pathlib import Path

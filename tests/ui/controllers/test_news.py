@@ -1,4 +1,4 @@
-"""News of the run's thread, without a screen."""
+"""Events of the run's thread, without a screen."""
 
 from tests.ui.controllers.conftest import Bench, Timer
 from workbench.events import CaseFinished, Noticed, RunFinished
@@ -7,7 +7,7 @@ from workbench.ui.run_thread import Ended
 
 
 class Slow(Pace):
-    """A slow line: verdicts are painted at once, everything else later."""
+    """A slow terminal: verdicts are painted at once, everything else later."""
 
     def wait(self, now: float, *, decided: bool = False) -> float:
         return 0.0 if decided else 0.4

@@ -51,7 +51,7 @@ class Opened:
         return self
 
     async def look(self) -> None:
-        """Let the timer fire."""
+        """Fire the timer that polls the files."""
         (timer,) = (timer for timer in self.view.timers if timer.call == self.staleness.poll)
         timer.call()
         await self.view.settled()
@@ -72,7 +72,7 @@ async def opened(kept: PutBack, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 @pytest.fixture(autouse=True)
 def prepared(kept: PutBack) -> None:
-    """Outside of an event loop: the project is run by a loop of its own."""
+    """Run the project outside of the event loop of the test."""
     kept.project()
 
 

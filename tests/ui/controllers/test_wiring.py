@@ -1,4 +1,4 @@
-"""All controllers together: every row of the action table calls one, and the store says what is going on."""
+"""All controllers together. Every row of the action table calls one of them."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ ROWS = [action for action in ACTIONS if action.where == "main"]
 
 
 def nothing(*given: Any) -> None:
-    """Nothing of the app is there."""
+    """A host without an app."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The form of the criteria on the screen: looked at, changed, saved, and what stands in the way."""
+"""The criteria editor on the screen: changes, previews, saving and errors."""
 
 import dataclasses
 import errno
@@ -50,7 +50,7 @@ async def form(screen: Screen, pilot: Any) -> CriteriaScreen:
 
 
 def go(form: CriteriaScreen, name: str, criterion: str) -> None:
-    """Puts the cursor on a field."""
+    """Put the cursor on a field."""
     number = next(n for n, row in enumerate(form.list.rows) if (row.field.name, row.criterion) == (name, criterion))
     form.list.move_to(number)
 

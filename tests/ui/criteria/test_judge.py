@@ -1,4 +1,4 @@
-"""The judge of a criterion in the editor: what is shown, refused, kept, and written."""
+"""The judge of a criterion in the criteria editor."""
 
 import json
 from pathlib import Path

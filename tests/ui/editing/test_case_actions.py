@@ -1,4 +1,4 @@
-"""Whole cases and files under a pilot: new, duplicate, delete, move, rename; marked ones at once; undo."""
+"""Actions on whole cases on the screen: new, duplicate, delete, move, rename, undo."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""The editor under a pilot: values, whole parts, errors at their places, undo."""
+"""The editor on the screen: values, parts, faults at their places, undo."""
 
 import errno
 import json
@@ -48,7 +48,7 @@ async def test_a_message_is_edited_in_place(open_screen: OpenScreen) -> None:
 
 
 async def opened(screen: Screen, pilot: Any, *keys: str) -> None:
-    """The editor on the first case of the first evalset, then some keys."""
+    """Open the editor on the first case of the first evalset, then press some keys."""
     await pilot.press("j", "j", "j", "e")
     await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen) and "edit ›" in screen.text)
     await pilot.press(*keys)
@@ -272,7 +272,7 @@ async def test_interrupted_edit_is_offered_at_start(open_screen: OpenScreen, wit
     file = with_call.evalsets[0].file
     before = file.read_bytes()
     after = before.replace(b"parcel?", b"parcel!")
-    # Written down, and then the program was killed.
+    # The edit is in the journal, as if the program was killed before it wrote the file.
     UndoJournal(with_call.root / ".workbench").edit(Edit("on_time: user", (change_of(file, before, after),)))
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
@@ -297,7 +297,7 @@ async def test_hostile_text_is_escaped_on_the_terminal(open_screen: OpenScreen, 
             await pilot.pause()
             assert not leaks(screen.text)
             if editor.has_class("-typing"):
-                # What was not touched is what stands in the file.
+                # All other content of the file is unchanged.
                 assert editor.field.row is not None
                 assert editor.field.value() == editor.field.row.value
                 await pilot.press("escape")

@@ -1,4 +1,4 @@
-"""The user's own editor: which one, and what becomes of what was typed there."""
+"""The user's own editor: its command, and its edited text."""
 
 import stat
 import sys

@@ -1,4 +1,4 @@
-"""Whole files under a pilot: a new one, its first case, and old formats."""
+"""Actions on files on the screen: a new file, its first case, and migration."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from workbench.ui.tree.outline import Row
 
 
 def really_read(screen: Screen) -> None:
-    """Lets the screen read the folder itself: files come into being."""
+    """Let the screen read the folder itself, because the test creates files."""
     screen.session.read = lambda arrived=None: open_workspace(  # type: ignore[method-assign]
         screen.workspace.target, on_evalset=arrived
     )

@@ -1,4 +1,4 @@
-"""Values as text in a field and back: nothing is lost, faults are at their places."""
+"""Conversion of values to text in a field and back."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""What the user said, beside what was judged; and how far judges agree."""
+"""Triage in the panes, and the agreement of judges with it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What can be said of what is under the cursor, and what is put down for it."""
+"""The triage questions about a case, and their entries."""
 
 from tests.ui.judged import CLAIMS, MATCH, RUBRICS, judged_case
 from tests.ui.transcripts import late_parcel

@@ -1,4 +1,4 @@
-"""Triage by keyboard: one key says it, the file beside the evalset has it, u takes it back."""
+"""Triage with the keyboard: one key writes the triage file, and u undoes it."""
 
 import json
 from typing import Any

@@ -15,7 +15,7 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
     """Return the answered turns of a conversation. Its notes name the turns without an answer."""
     notes = [
         f"“{one_line(content_text(item.turn.user), limit=40)}” has no answer and is left out: "
-        f"{one_line(item.error.message, limit=200)}. The case misses its changes of the session."
+        f"{one_line(item.error.message, limit=200)}. Its changes to the session are not in the case."
         for item in conversation.turns
         if item.error is not None
     ]

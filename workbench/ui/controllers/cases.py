@@ -108,7 +108,7 @@ class Cases(Controller):
         ):
             self._files.go_to_case(entry.file, name)
 
-    # Several
+    # Several cases
 
     async def _duplicate(self, pairs: list[tuple[int, int]]) -> None:
         from workbench.authoring.whole_cases import OpenedFiles, duplicated

@@ -49,7 +49,7 @@ class Checks(Controller):
         workspace = self.workspace()
         if workspace is None:
             return
-        self.view.say("importing agents …")
+        self.view.say("importing agents")
         self._try_imports(workspace, lambda outcome: self.view.call_later(self.imported, outcome))
 
     def imported(self, outcome: "TrialImport") -> None:
@@ -71,7 +71,7 @@ class Checks(Controller):
         workspace = self.workspace()
         if workspace is None:
             return
-        self.view.say("checking …")
+        self.view.say("checking")
         found = await self._check(workspace)
         if found is None:
             return

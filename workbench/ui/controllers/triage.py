@@ -70,7 +70,7 @@ class Triage(Controller):
         if row is not None and row.case >= 0:
             self.view.show_row()
 
-    # t
+    # Triage of verdicts
 
     def triage(self) -> None:
         """Ask for a triage of the verdict under the cursor, or of the marked cases."""

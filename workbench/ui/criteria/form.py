@@ -306,7 +306,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._typing.drop()
         self.change(lambda: self.changes.reset(self.list.row_or_none))
 
-    # What is shown
+    # Display
 
     def show_changes(self, *, at: Location | None = None) -> None:
         """Show the edited content, with the cursor on a location."""

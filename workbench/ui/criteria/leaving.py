@@ -140,5 +140,5 @@ def _who(base: Content, theirs: Content, mine: Content) -> str:
     they, you = changed_names(base, theirs), changed_names(base, mine)
     who = f"Changed on disk: {', '.join(they) or 'only the layout'}. Changed by you: {', '.join(you) or 'nothing'}."
     if both := sorted(set(they) & set(you)):
-        who += f" If both changed a criterion ({', '.join(both)}), your version is used."
+        who += f" Changed by both, so your version is used: {', '.join(both)}."
     return one_line(who)

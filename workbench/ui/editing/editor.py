@@ -362,7 +362,7 @@ class EditorScreen(FieldScreen[None]):
         self.action_enter()
         self._fresh = self._value.typing
 
-    # What is shown
+    # Display
 
     @property
     def place(self) -> Location | None:
