@@ -36,6 +36,6 @@ def test_equal_files_have_no_diff() -> None:
 def test_diff_lines_are_lines_of_the_files(old: list[str], new: list[str]) -> None:
     before, after = ("\n".join(lines).encode() for lines in (old, new))
     found = file_diff(before, after)
-    assert bool(found) == (before != after)
+    assert bool(found) == (before.removesuffix(b"\n") != after.removesuffix(b"\n"))
     assert {line.text for line in found if line.sign == "-"} <= {*old, ""}
     assert {line.text for line in found if line.sign == "+"} <= {*new, ""}

@@ -91,7 +91,7 @@ def test_choosing_the_current_judge_changes_nothing(tmp_path: Path, value: Any) 
     changes = changes_of(tmp_path, value)
     changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
     changes.put(row(changes, "num_samples"), row(changes, "num_samples").value or DEFAULT_SAMPLES)
-    assert not changes.any
+    assert not changes.pending
     assert changes.result == changes.draft.content
 
 

@@ -82,7 +82,7 @@ async def test_marked_cases_are_triaged_at_once_and_a_new_answer_outdates_it(
             "flaky",
             "won't fix",
             "verdict correct",
-            "a note",
+            "note",
             "clear",
         ]
         await screen.until(pilot, lambda: all(word in screen.text for word in choices))

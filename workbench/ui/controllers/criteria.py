@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.config_file import ConfigDraft
     from workbench.ui.criteria.changes import FormChanges
-    from workbench.ui.criteria.entry import ConfigEdit, Entry
+    from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode
 
 _ONCE = "Changes apply to the next run only. s saves them to the file."
 
@@ -46,15 +46,15 @@ class Criteria(Controller):
         if entry is None or draft is None:
             return
         from workbench.ui.criteria.changes import FormChanges
-        from workbench.ui.criteria.entry import Entry
+        from workbench.ui.criteria.editor_mode import EditorMode
 
         edit = self._edit(FormChanges(draft), self._with_same_config(entry))
         title = f"criteria › {one_line(draft.file.name, limit=60)}"
         reread = self._files.folder.read_again
-        await self._ask([edit], Entry(title, lambda now: self._why(entry, now), reread))
+        await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
 
     async def _edit_next_run(self, targets: Targets) -> None:
-        from workbench.ui.criteria.entry import Entry
+        from workbench.ui.criteria.editor_mode import EditorMode
 
         edits = await self._edits(targets)
         if edits is None:
@@ -66,12 +66,12 @@ class Criteria(Controller):
 
         async def saved() -> None:
             for path, edit in edits.items():
-                if not edit.changes.any:
+                if not edit.changes.pending:
                     self.session.draft.forget(path)
             await self._files.folder.read_again()
 
         title = f"criteria for the next run: {cases(len(targets))}"
-        ending = await self._ask(list(edits.values()), Entry(title, lambda _: _ONCE, saved, apply))
+        ending = await self._ask(list(edits.values()), EditorMode(title, lambda _: _ONCE, saved, apply))
         self.view.show_facts()
         if ending == "run":
             self._run.start(targets)
@@ -103,16 +103,16 @@ class Criteria(Controller):
     def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
         """Return a config for the editor, together with the last run's results of these evalsets."""
         from workbench.authoring.what_if import WhatIf
-        from workbench.ui.criteria.entry import ConfigEdit
+        from workbench.ui.criteria.editor_mode import ConfigEdit
 
         files = {entry.relative for entry in entries}
         records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
         return ConfigEdit(changes, WhatIf(records))
 
-    async def _ask(self, edits: "Sequence[ConfigEdit]", entry: "Entry") -> str | None:
+    async def _ask(self, edits: "Sequence[ConfigEdit]", mode: "EditorMode") -> str | None:
         from workbench.ui.criteria.form import CriteriaScreen
 
-        ending: str | None = await self.view.ask(CriteriaScreen(edits, entry, self.session.saver, self.view.keys))
+        ending: str | None = await self.view.ask(CriteriaScreen(edits, mode, self.session.saver, self.view.keys))
         return ending
 
     def _below_root(self, path: Path) -> str:

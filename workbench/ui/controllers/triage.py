@@ -194,7 +194,7 @@ def _combined(many: str, questions: "Sequence[Question]") -> "Question":
     counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
     first = questions[0]
     return Question(
-        first.about, first.judged, f"{many}, each by the criterion that decided it", ", ".join(counts), first.options
+        first.about, first.judged, f"{many}, each by its deciding criterion", ", ".join(counts), first.options
     )
 
 

@@ -44,18 +44,18 @@ class FormChanges:
 
     def __init__(self, draft: ConfigDraft, after: Content | None = None) -> None:
         self.draft = draft
-        self._now = _State(draft.content) if after is None else _with_off(draft.content, after)
-        self._back: list[tuple[_State, Location | None]] = []
+        self._state = _State(draft.content) if after is None else _with_off(draft.content, after)
+        self._undo_stack: list[tuple[_State, Location | None]] = []
 
     @property
     def content(self) -> Content:
         """The content on the screen, with all criteria, including those that are off."""
-        return self._now.content
+        return self._state.content
 
     @property
     def off(self) -> frozenset[str]:
         """The criteria that are turned off."""
-        return self._now.off
+        return self._state.off
 
     @property
     def result(self) -> Content:
@@ -67,24 +67,24 @@ class FormChanges:
 
     def saved(self, draft: ConfigDraft) -> None:
         """Continue with the saved file and without changes."""
-        self.draft, self._now = draft, _State(draft.content)
-        self._back.clear()
+        self.draft, self._state = draft, _State(draft.content)
+        self._undo_stack.clear()
 
     @property
-    def any(self) -> bool:
+    def pending(self) -> bool:
         """Whether the content differs from the file."""
         return self.result != self.draft.content
 
     @property
-    def names(self) -> Collection[str]:
+    def changed_names(self) -> Collection[str]:
         """The criteria and keys that differ from the file."""
         return changed_names(self.draft.content, self.result)
 
     def undo(self) -> Location | None:
         """Undo the last change."""
-        if not self._back:
+        if not self._undo_stack:
             raise ValueRefusedError("no unsaved changes: in the tree, u undoes saved ones")
-        self._now, at = self._back.pop()
+        self._state, at = self._undo_stack.pop()
         return at
 
     def reset(self, row: FormRow | None) -> None:
@@ -129,7 +129,7 @@ class FormChanges:
 
         If the config has only the defaults, and no file, the preset replaces them.
         """
-        content, new = with_preset(self.content, preset, instead=self.draft.defaults and not self.any)
+        content, new = with_preset(self.content, preset, instead=self.draft.defaults and not self.pending)
         self._take(_State(content, self.off - set(preset.criteria)), row)
         return new
 
@@ -154,8 +154,8 @@ class FormChanges:
         return (*at, *row.location[len(row.unit) :])
 
     def _take(self, state: _State, row: FormRow | None) -> None:
-        self._back.append((self._now, row.location if row else None))
-        self._now = state
+        self._undo_stack.append((self._state, row.location if row else None))
+        self._state = state
 
 
 def _with_off(file: Content, after: Content) -> _State:

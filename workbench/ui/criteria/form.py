@@ -24,7 +24,7 @@ from workbench.model.places import Location
 from workbench.text import one_line
 from workbench.ui.criteria.adding import Addition, items_for
 from workbench.ui.criteria.changes import NOT_EDITABLE, FormChanges
-from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
+from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode, Ending
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.leaving import Leaving
 from workbench.ui.criteria.preview import concerns_row
@@ -39,29 +39,29 @@ from workbench.ui.keys import bindings, bindings_of
 
 
 class CriteriaScreen(FieldScreen[Ending | None]):
-    """The editor of configs, for the next run or in their files, as its entry says."""
+    """The editor of configs, for the next run or in their files, as its mode says."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
 
     verb = ("accepts", "accepted")
 
     def __init__(
-        self, edits: Sequence[ConfigEdit], entry: Entry, saver: Saver, keys: Mapping[str, tuple[str, ...]]
+        self, edits: Sequence[ConfigEdit], mode: EditorMode, saver: Saver, keys: Mapping[str, tuple[str, ...]]
     ) -> None:
         self.list = FormList()
         super().__init__(self.list, keys, footer("criteria"))
-        self.edits, self.entry = edits, entry
+        self.edits, self.mode = edits, mode
         self._previews = PreviewPanel(edits, self.list, self.say, lambda work: self.run_worker(work, group="look"))
         self._typing = NumberTyping(self.list, self._take_number)
-        self._leaving = Leaving(self, edits, entry, saver, self._reject, self._saved)
+        self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
         self._about_pane = VerticalScroll(self._previews.about, classes="about", can_focus=False)
-        self._reason = Static(entry.why(edits[0].changes.draft), classes="why", markup=False)
+        self._reason = Static(mode.why(edits[0].changes.draft), classes="why", markup=False)
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, their explanation, the field and the keys."""
         with Vertical(classes="dialog criteria") as dialog:
-            dialog.border_title = Text(self.entry.title)
-            ways = "r runs · a applies" if self.entry.is_for_next_run else "a saves"
+            dialog.border_title = Text(self.mode.title)
+            ways = "r runs · a applies" if self.mode.is_for_next_run else "a saves"
             dialog.border_subtitle = Text(f"{ways} · esc discards")
             yield self._reason
             yield self.list
@@ -75,7 +75,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def on_mount(self) -> None:
         """Show the rows."""
         self.list.when_moved = self._moved
-        if self.entry.is_for_next_run:
+        if self.mode.is_for_next_run:
             self.list.fold_all(_rows(self.edits))
         self.show_changes()
         self.list.focus()
@@ -107,7 +107,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Collapse the row. If nothing is open and nothing changed, close the editor."""
         self._typing.end()
         # The key that collapses rows must not discard changes.
-        if not self.list.fold() and not any(edit.changes.any for edit in self.edits):
+        if not self.list.fold() and not any(edit.changes.pending for edit in self.edits):
             self.action_back()
 
     def action_back(self) -> None:
@@ -128,7 +128,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_criteria_run(self) -> None:
         """Apply the changes and run the cases."""
-        if not self.entry.is_for_next_run:
+        if not self.mode.is_for_next_run:
             self.say("r works in the options of the next run: press esc, then o")
         elif self._typing.end():
             self._leaving.leave("run")
@@ -146,8 +146,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.say(one_line(f"{what}: {fault.message}. {fault.hint}".rstrip(". ")), warning=True)
 
     async def _saved(self, words: str) -> None:
-        await self.entry.saved()
-        self._reason.update(Text(self.entry.why(self.draft)))
+        await self.mode.saved()
+        self._reason.update(Text(self.mode.why(self.draft)))
         self.show_changes()
         self.say(words)
 
@@ -312,7 +312,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Show the edited content, with the cursor on a location."""
         self._leaving.warned = False
         for file, edit in enumerate(self.edits):
-            self.list.changed[file], self.list.off[file] = edit.changes.names, edit.changes.off
+            self.list.changed[file], self.list.off[file] = edit.changes.changed_names, edit.changes.off
         self.list.show_rows(_rows(self.edits), at=at)
         self._previews.update_all()
 

@@ -11,7 +11,7 @@ from workbench.authoring.saving import Saver
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
-from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
+from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode, Ending
 from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.conflicts import choose_version, save
@@ -31,12 +31,12 @@ class Leaving:
         self,
         screen: RowsScreen[Ending | None],
         edits: Sequence[ConfigEdit],
-        entry: Entry,
+        mode: EditorMode,
         saver: Saver,
         reject: Reject,
         saved: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._screen, self._edits, self._entry, self._saver = screen, edits, entry, saver
+        self._screen, self._edits, self._mode, self._saver = screen, edits, mode, saver
         self._reject, self._saved = reject, saved
         self._busy = False
         self.warned = False
@@ -46,8 +46,8 @@ class Leaving:
         """Discard the changes and close. Changes of a file are discarded only after a warning."""
         if self._busy:
             return
-        changed = any(edit.changes.any for edit in self._edits)
-        if changed and not self._entry.is_for_next_run and not self.warned:
+        changed = any(edit.changes.pending for edit in self._edits)
+        if changed and not self._mode.is_for_next_run and not self.warned:
             self.warned = True
             self._screen.say("not saved: s saves, esc again discards the changes", warning=True)
             return
@@ -55,7 +55,7 @@ class Leaving:
 
     def leave(self, ending: Ending) -> None:
         """Apply the changes and close. A config that would stop a run stays in the editor."""
-        if self._entry.apply is None:
+        if self._mode.apply is None:
             self.save(then=lambda: self._screen.dismiss(ending))
             return
         for edit in self._edits:
@@ -67,14 +67,14 @@ class Leaving:
             if faults:
                 self._reject(edit, faults[0], "not applied")
                 return
-        self._entry.apply(self._edits)
+        self._mode.apply(self._edits)
         self._screen.dismiss(ending)
 
     def save(self, then: Callable[[], object] | None = None) -> None:
         """Write the changed configs to their files."""
         if self._busy:
             return
-        wanted = [edit for edit in self._edits if edit.changes.any or self._is_new(edit)]
+        wanted = [edit for edit in self._edits if edit.changes.pending or self._is_new(edit)]
         obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
         if obstacle or not wanted:
             self._screen.say(obstacle or "no changes", warning=bool(obstacle))
@@ -85,7 +85,7 @@ class Leaving:
         self._screen.run_worker(self._save(wanted, then), group="save")
 
     def _is_new(self, edit: ConfigEdit) -> bool:
-        return edit.changes.draft.before is None and not self._entry.is_for_next_run
+        return edit.changes.draft.before is None and not self._mode.is_for_next_run
 
     async def _save(self, wanted: Sequence[ConfigEdit], then: Callable[[], object] | None) -> None:
         messages = []

@@ -8,7 +8,7 @@ from textual.content import Content as Text
 from textual.widgets import Static
 
 from workbench.authoring.criteria_change import Content
-from workbench.ui.criteria.entry import ConfigEdit
+from workbench.ui.criteria.editor_mode import ConfigEdit
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.preview import Preview, Previewer
 from workbench.ui.criteria.row_help import about, outlook_of_all

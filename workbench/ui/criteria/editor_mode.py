@@ -25,7 +25,7 @@ class ConfigEdit:
 
 
 @dataclass(frozen=True)
-class Entry:
+class EditorMode:
     """A use of the editor.
 
     `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
