@@ -22,7 +22,7 @@ _MOST = 500
 async def choose_session(ask: Ask, base: Path, folders: Iterable[Path]) -> Path | None:
     """Ask for a session file. Return None if the user left.
 
-    Offered are the files `*.session.json` in these folders, where `adk run --save_session` writes them. The user can
+    The list has the files `*.session.json` in these folders, where `adk run --save_session` writes them. The user can
     also type the path of another file, relative to `base`.
     """
     found = await asyncio.to_thread(_sessions, [base, *folders])

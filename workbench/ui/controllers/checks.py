@@ -115,7 +115,7 @@ class Checks(Controller):
 
 
 async def _in_daemon_thread(work: Callable[[], Findings]) -> Findings:
-    """Check in a daemon thread. A large folder takes seconds, and quitting must not wait for that."""
+    """Run a check in a daemon thread. A large folder takes seconds, and quitting must not wait for that."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Findings] = loop.create_future()
 

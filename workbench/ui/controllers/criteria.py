@@ -22,7 +22,7 @@ _ONCE = "Changes apply to the next run only. s saves them to the file."
 
 
 class Criteria(Controller):
-    """Opens the criteria editor, and reads the folder again after each save."""
+    """The criteria editor and its configs. The folder is read again after each save."""
 
     def __init__(self, view: View, files: Files, run: Run) -> None:
         super().__init__(view)

@@ -24,7 +24,7 @@ _TRIES = 5
 
 
 class Files(Controller):
-    """Reads and writes files in threads. The screen reports an edit only once it is on disk."""
+    """Reading and writing of project files, in threads. The screen reports an edit only once it is on disk."""
 
     def __init__(self, view: View, folder: Folder) -> None:
         super().__init__(view)

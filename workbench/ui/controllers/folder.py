@@ -87,7 +87,7 @@ class Folder(Controller):
         return True
 
     def _read(self, loop: asyncio.AbstractEventLoop | None) -> "Workspace":
-        """Read the folder in a thread. With `loop`, show there what was read so far."""
+        """Read the folder. Runs in a thread. With `loop`, show partial results in that event loop."""
         shown = time.monotonic()
 
         def arrived(workspace: "Workspace") -> None:

@@ -44,7 +44,7 @@ class Comparison:
 
 
 class Staleness(Controller):
-    """Compares all verdicts in a thread, one comparison at a time."""
+    """The marks of stale verdicts. Verdicts are compared in a thread, one comparison at a time."""
 
     def __init__(self, view: View) -> None:
         super().__init__(view)

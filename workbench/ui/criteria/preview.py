@@ -48,9 +48,9 @@ class Preview:
 
 
 class Previewer:
-    """Computes one preview at a time, and then only that of the newest content.
+    """A worker that computes one preview at a time, always of the newest content.
 
-    So a key held down builds no queue. `run` starts a coroutine in the background. `done` gets each preview.
+    A key held down therefore builds no queue. `run` starts a coroutine in the background. `done` gets each preview.
     """
 
     def __init__(self, what_if: WhatIf, run: Callable[[Any], object], done: Callable[[Preview], None]) -> None:
