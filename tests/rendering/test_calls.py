@@ -34,7 +34,7 @@ def lines_of(pieces: Iterable[CallPiece]) -> list[Line]:
     return [line for piece in pieces for line in piece.lines]
 
 
-def test_side_by_side_where_there_is_room(texts: Texts) -> None:
+def test_calls_are_in_two_columns_if_there_is_room(texts: Texts) -> None:
     lines = texts(section([FIND, REFUND], [FIND, ("refund", {"amount": "12.50"})], 100))
     assert lines == [
         " calls         expected: 2                               │ actual: 2",
@@ -45,7 +45,7 @@ def test_side_by_side_where_there_is_room(texts: Texts) -> None:
     ]
 
 
-def test_stacked_where_there_is_none(texts: Texts) -> None:
+def test_calls_are_stacked_in_a_narrow_view(texts: Texts) -> None:
     lines = texts(section([FIND, REFUND], [FIND, ("refund", {"amount": "12.50"})], 46))
     assert lines[:6] == [
         " calls         2 expected, 2 made",
@@ -57,12 +57,12 @@ def test_stacked_where_there_is_none(texts: Texts) -> None:
     ]
 
 
-def test_short_calls_stand_side_by_side_in_less_room(texts: Texts) -> None:
+def test_short_calls_need_less_room_for_two_columns(texts: Texts) -> None:
     lines = texts(section([FIND], [FIND], 70))
     assert lines[1] == ' 1 = same      find_order(id="A-7")       │ find_order(id="A-7")'
 
 
-def test_text_from_right_to_left_is_never_put_in_columns(texts: Texts) -> None:
+def test_right_to_left_text_is_never_in_columns(texts: Texts) -> None:
     call = ("find", {"id": "أ"})
     assert not any("│" in line for line in texts(section([call], [call], 140)))
 
@@ -75,22 +75,22 @@ def test_text_from_right_to_left_is_never_put_in_columns(texts: Texts) -> None:
         ([FIND, REFUND], [REFUND, FIND], "↕ moved"),
     ],
 )
-def test_every_row_says_what_it_is_in_a_word(expected: list[Call], actual: list[Call], row: str, texts: Texts) -> None:
+def test_every_row_names_its_mark(expected: list[Call], actual: list[Call], row: str, texts: Texts) -> None:
     assert any(row in line for line in texts(section(expected, actual, 46)))
 
 
-def test_a_moved_call_says_where_it_was_made(texts: Texts) -> None:
+def test_moved_call_names_both_positions(texts: Texts) -> None:
     lines = texts(section([FIND, REFUND], [REFUND, FIND], 80))
     assert any("made as call" in line for line in lines)
 
 
-def test_no_args_are_not_empty_args(texts: Texts) -> None:
+def test_missing_args_differ_from_empty_args(texts: Texts) -> None:
     lines = texts(section([("log", None)], [("log", {})], 80))
     assert " 1 ≠ differs   log (no arguments given)" in lines[1]
     assert lines[1].endswith("│ log()")
 
 
-def test_differing_arguments_are_marked_on_both_sides() -> None:
+def test_different_arguments_are_marked_on_both_sides() -> None:
     lines = section([REFUND], [("refund", {"amount": "12.50"})], 120)
     marks = [(segment.text, segment.style) for line in lines for segment in line if segment.style.startswith("mark-")]
     assert marks == [("amount=12.5", "mark-missing"), ('amount="12.50"', "mark-extra")]
@@ -101,16 +101,16 @@ def test_invisible_characters_are_named(texts: Texts) -> None:
     assert any("⟨NBSP⟩" in line for line in lines)
 
 
-def test_the_match_type_says_what_others_would_have_scored(texts: Texts) -> None:
+def test_match_type_shows_the_scores_of_the_others(texts: Texts) -> None:
     lines = texts(section([FIND], [FIND, REFUND], 120, match_type="EXACT"))
     assert lines[-1] == " match type    EXACT; others would score IN_ORDER 1.00 · ANY_ORDER 1.00 · names only 0.00"
 
 
-def test_nothing_is_said_of_match_types_where_all_is_well(texts: Texts) -> None:
+def test_match_types_are_hidden_if_all_calls_match(texts: Texts) -> None:
     assert not any("match type" in line for line in texts(section([FIND], [FIND], 120)))
 
 
-def test_without_the_criterion_the_calls_are_aligned_all_the_same(texts: Texts) -> None:
+def test_calls_are_aligned_without_the_criterion_too(texts: Texts) -> None:
     lines = texts(lines_of(call_section([ToolCall("a", {})], [ToolCall("b", {}), ToolCall("a", {})], None, View(46))))
     assert lines == [" calls         1 expected, 2 made", " 1 + extra     b()", " 2 = same      a()"]
 
@@ -118,13 +118,13 @@ def test_without_the_criterion_the_calls_are_aligned_all_the_same(texts: Texts) 
 @pytest.mark.parametrize(
     "rows", ["text", [1], [{"mark": "other"}], [{"mark": "same"}], [{"mark": "same", "actual": 1}]]
 )
-def test_rows_of_another_shape_are_not_believed(rows: object, texts: Texts) -> None:
+def test_malformed_rows_are_ignored(rows: object, texts: Texts) -> None:
     result = MetricResult("tool_trajectory_avg_score", "passed", 1.0, 1.0, "", {"rows": rows})
     lines = texts(lines_of(call_section([ToolCall("a", {})], [ToolCall("a", {})], result, View(46))))
     assert " 1 = same      a()" in lines
 
 
-def test_one_side_alone_is_numbered(texts: Texts) -> None:
+def test_calls_of_only_one_side_are_numbered(texts: Texts) -> None:
     section = call_section(None, [ToolCall("a", {}), ToolCall("b", {"x": 1})], None, View(46))
     assert texts(lines_of(section)) == [
         " calls          1 a()",
@@ -132,12 +132,12 @@ def test_one_side_alone_is_numbered(texts: Texts) -> None:
     ]
 
 
-def test_simple_arguments_go_on_in_the_next_line(texts: Texts) -> None:
+def test_simple_arguments_continue_on_the_next_line(texts: Texts) -> None:
     call = {"name": "refund", "args": {"order_id": "A-7", "amount": 12.5, "currency": "EUR"}}
     assert texts(call_lines(call, 31, View(46))) == ['refund(order_id="A-7",', '  amount=12.5, currency="EUR")']
 
 
-def test_large_arguments_are_shown_around_what_differs(texts: Texts) -> None:
+def test_large_arguments_are_shown_near_differences(texts: Texts) -> None:
     items = [{"sku": f"S-{index}", "quantity": index} for index in range(30)]
     other = [{**item, "quantity": "7"} if item["quantity"] == 7 else item for item in items]
     short = texts(section([("ship", {"items": items})], [("ship", {"items": other})], 120))

@@ -16,7 +16,7 @@ def test_wide_characters_count_twice() -> None:
     assert cut("late_parcel", 10) == "late_parc…"
 
 
-def test_no_room() -> None:
+def test_zero_width_gives_an_empty_text() -> None:
     assert cut("x", 0) == ""
     assert fit("xx", 1) == "…"
 
@@ -25,6 +25,6 @@ SAFE = st.sampled_from([one_line(text) for text in HOSTILE]) | st.text().map(one
 
 
 @given(SAFE, st.integers(0, 90))
-def test_a_fitted_text_has_exactly_the_width(text: str, width: int) -> None:
+def test_fitted_text_has_exactly_the_width(text: str, width: int) -> None:
     assert cell_len(fit(text, width)) == width
     assert cell_len(cut(text, width)) <= width

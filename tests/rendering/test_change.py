@@ -39,13 +39,13 @@ def subject(before: CaseRecord, after: CaseRecord, *files: FileChange, watched: 
     return Subject(after, change=Change(before, files if watched else None))
 
 
-def test_only_where_there_was_another_verdict() -> None:
+def test_pane_applies_only_after_a_changed_verdict() -> None:
     after = record("failed", "no")
     assert not applies(Subject(after), frozenset())
     assert applies(subject(record("passed", "yes"), after), frozenset())
 
 
-def test_before_and_after_and_the_line_that_differs(texts: Texts) -> None:
+def test_before_after_and_the_changed_line_are_shown(texts: Texts) -> None:
     change = FileChange("desk/agent.py", "a\nsay yes\nb\n", "a\nsay no\nb\n")
     lines = texts(build(subject(record("passed", "yes"), record("failed", "no"), change), View(78)).lines)
     text = "\n".join(lines)
@@ -53,7 +53,7 @@ def test_before_and_after_and_the_line_that_differs(texts: Texts) -> None:
         assert part in text, part
 
 
-def test_how_all_executions_came_out_stands_above_the_one_that_is_shown(texts: Texts) -> None:
+def test_rates_of_all_repeats_are_above_the_shown_one(texts: Texts) -> None:
     one = subject(record("passed", "yes"), record("failed", "no"))
     assert "all repeats" not in "".join(texts(build(one, View(60)).lines))
     change = Change(record("passed", "yes"), None, ("5/5 passed", "0/5 passed"))
@@ -65,7 +65,7 @@ def test_how_all_executions_came_out_stands_above_the_one_that_is_shown(texts: T
     ("files", "watched", "said"),
     [((), False, "no watch was running"), ((), True, "varies"), ((FileChange("x.bin", None, None),), True, "x.bin")],
 )
-def test_without_a_difference_it_says_why(
+def test_missing_file_changes_have_a_reason(
     texts: Texts, files: tuple[FileChange, ...], watched: bool, said: str
 ) -> None:
     one = subject(record("passed", "yes"), record("failed", "no"), *files, watched=watched)
@@ -74,7 +74,7 @@ def test_without_a_difference_it_says_why(
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_in_every_place(text: str, width: int) -> None:
+def test_hostile_text_is_safe_in_every_place(text: str, width: int) -> None:
     before = record("passed", text, tool=text[:200])
     after = record("error", text + "!", tool=text[:100], error=text)
     one = subject(before, after, FileChange(text[:300], text, text + "\nmore"), FileChange("b", "", text))
@@ -85,14 +85,14 @@ def test_hostile_text_in_every_place(text: str, width: int) -> None:
         assert width_of(line) <= width, said
 
 
-def test_a_record_of_another_shape_is_told(texts: Texts) -> None:
+def test_malformed_record_is_reported(texts: Texts) -> None:
     after = record("failed", "no")
     after = replace(after, turns=[replace(after.turns[0], actual={"intermediate_data": 5, "final_response": 7})])
     assert texts(build(subject(record("passed", "yes"), after), View(78)).lines)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_case_that_is_known_to_be_flaky_is_said_to_be(texts: Texts, width: int) -> None:
+def test_known_flaky_case_is_named(texts: Texts, width: int) -> None:
     changed = subject(record("passed", "yes"), record("failed", "no"))
     assert changed.change is not None
     known = replace(changed, change=replace(changed.change, flaky="2/3 passed"))

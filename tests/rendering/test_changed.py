@@ -43,7 +43,7 @@ class Runs:
             self.store.apply(CaseFinished(ref, state, None, 0.1))
 
 
-def test_the_first_run_changes_nothing() -> None:
+def test_first_run_changes_nothing() -> None:
     runs = Runs()
     runs.run(a="passed", b="failed")
     assert runs.changed.refs() == []
@@ -61,7 +61,7 @@ def test_regressions_come_first() -> None:
     assert before.state == "passed"
 
 
-def test_a_new_save_forgets_the_changes_of_the_one_before() -> None:
+def test_new_save_replaces_the_changes_of_the_previous_one() -> None:
     runs = Runs()
     runs.run(a="failed", b="passed")
     runs.run(a="passed")
@@ -69,7 +69,7 @@ def test_a_new_save_forgets_the_changes_of_the_one_before() -> None:
     assert runs.changed.refs() == [B]
 
 
-def test_a_further_part_of_a_save_keeps_them() -> None:
+def test_second_run_of_a_save_keeps_its_changes() -> None:
     runs = Runs()
     runs.run(a="failed", b="passed")
     runs.run(a="passed")
@@ -77,7 +77,7 @@ def test_a_further_part_of_a_save_keeps_them() -> None:
     assert runs.changed.refs() == [B, A]
 
 
-def test_a_case_that_runs_has_not_changed_yet() -> None:
+def test_running_case_has_not_changed_yet() -> None:
     runs = Runs()
     runs.run(a="passed")
     runs.changed.before_event(started := RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
@@ -85,7 +85,7 @@ def test_a_case_that_runs_has_not_changed_yet() -> None:
     assert runs.changed.refs() == []
 
 
-def test_a_flaky_case_has_not_changed_at_each_save() -> None:
+def test_flaky_case_does_not_change_at_each_save() -> None:
     runs = Runs()
     runs.repeat("passed", "failed", "passed")
     runs.repeat("failed", "passed", "failed")
@@ -97,7 +97,7 @@ def test_a_flaky_case_has_not_changed_at_each_save() -> None:
     assert runs.changed.rates(runs.store.records[A]) == ("3/3 passed", "0/3 passed")
 
 
-def test_a_case_that_is_known_to_be_flaky_is_said_to_be_and_comes_last() -> None:
+def test_known_flaky_case_is_named_and_comes_last() -> None:
     runs = Runs()
     runs.repeat("passed", "failed", "passed")
     runs.run(b="failed", a="passed")
@@ -111,7 +111,7 @@ def test_a_case_that_is_known_to_be_flaky_is_said_to_be_and_comes_last() -> None
     assert runs.changed.flaky(runs.store.records[A]) == "", "it was repeated since, and came out alike"
 
 
-def test_repeats_that_ended_otherwise_only_together_are_shown_with_one_that_did() -> None:
+def test_repeats_changed_only_together_are_compared_with_one_that_differs() -> None:
     runs = Runs()
     failed: tuple[CaseStatus, ...] = ("failed",) * 9
     passed: tuple[CaseStatus, ...] = ("passed",) * 10
@@ -124,7 +124,7 @@ def test_repeats_that_ended_otherwise_only_together_are_shown_with_one_that_did(
     assert (before.ref.repeat, before.state) == (2, "failed")
 
 
-def test_repeats_of_a_longer_run_before_the_last_one_do_not_count() -> None:
+def test_surplus_repeats_of_an_older_run_do_not_count() -> None:
     runs = Runs()
     runs.repeat("failed", "failed", "failed")
     runs.repeat("passed")
@@ -134,7 +134,7 @@ def test_repeats_of_a_longer_run_before_the_last_one_do_not_count() -> None:
     assert runs.changed.rates(runs.store.records[A]) == ("", "")
 
 
-def test_repeats_are_compared_when_all_have_ended() -> None:
+def test_repeats_are_compared_once_all_have_ended() -> None:
     runs = Runs()
     runs.repeat("passed", "passed")
     runs.repeat("failed", "failed", last=False)
@@ -143,7 +143,7 @@ def test_repeats_are_compared_when_all_have_ended() -> None:
     assert runs.changed.refs() == [A]
 
 
-def test_the_moments_of_both_verdicts() -> None:
+def test_both_verdicts_have_their_moments() -> None:
     runs = Runs()
     runs.run(a="passed")
     runs.changed.moment_of[A] = {AGENT: "1"}
@@ -153,7 +153,7 @@ def test_the_moments_of_both_verdicts() -> None:
     assert runs.changed.moments(B) == (None, None)
 
 
-def test_only_files_that_differ_and_that_the_case_depends_on() -> None:
+def test_only_changed_files_of_the_case_are_listed() -> None:
     texts = {"1": "old", "2": "new", "": ""}
     names = {AGENT: "desk/agent.py", OTHER: "desk/prompt.md"}
     before, after = {AGENT: "1", OTHER: "1", Path("/p/x"): "1"}, {AGENT: "2", OTHER: "1", Path("/p/x"): "2"}
@@ -162,7 +162,7 @@ def test_only_files_that_differ_and_that_the_case_depends_on() -> None:
     assert file_changes(None, after, names, texts.get) is None
 
 
-def test_what_a_superseded_round_changed_stays_listed_against_the_verdict_before_it() -> None:
+def test_changes_of_a_superseded_run_stay_listed_against_the_older_verdict() -> None:
     runs = Runs()
     runs.run(a="error", b="error", c="failed")
     runs.run(a="passed")

@@ -19,7 +19,7 @@ def shown(record: CaseRecord, width: int = 76) -> Document:
     return build(Subject(record), View(width))
 
 
-def test_sentences_stand_in_order_each_with_glyph_and_word(texts: Texts) -> None:
+def test_sentences_are_in_order_with_glyph_and_word(texts: Texts) -> None:
     document = shown(judged_case())
     lines = texts(document.lines)
     firsts = [lines[item.start] for item in document.items]
@@ -32,7 +32,7 @@ def test_sentences_stand_in_order_each_with_glyph_and_word(texts: Texts) -> None
     assert firsts[6] == " ! unlabelled      Goodbye!"
 
 
-def test_every_label_has_a_glyph_a_word_and_a_colour_of_its_own() -> None:
+def test_every_label_has_its_own_glyph_word_and_colour() -> None:
     assert len({face.glyph for face in LABELS.values()}) == len(LABELS) == 6
     assert len({face.word for face in LABELS.values()}) == len(LABELS)
     holding = {LABELS[name].variable for name in ("supported", "not_applicable")}
@@ -46,19 +46,19 @@ def test_texts_are_headed_by_author_and_step(texts: Texts) -> None:
     assert heads[1].endswith("2 of 6 hold · 0.33")
 
 
-def test_both_figures_are_shown_because_they_differ(texts: Texts) -> None:
+def test_score_and_share_are_shown(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
     assert any(line.startswith(" score         0.66  mean over texts, then over turns, as in ADK") for line in lines)
     assert " sentences     0.43  3 of 7 sentences hold" in lines
     assert any("✗ 1 contradictory  ± 1 disputed  ○ 1 unsupported" in line for line in lines)
 
 
-def test_the_cursor_begins_at_the_first_sentence_that_does_not_hold() -> None:
+def test_cursor_starts_at_the_first_sentence_that_does_not_hold() -> None:
     document = shown(judged_case())
     assert document.items[document.opening_item].key == "claim/0/1/1"
 
 
-def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None:
+def test_sentence_has_reason_excerpt_and_source_beside_it(texts: Texts) -> None:
     contradictory = shown(judged_case()).items[2]
     assert contradictory.aside is not None
     told = texts(contradictory.aside(76))
@@ -72,7 +72,7 @@ def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None
     assert not any("supports" in line for line in told)
 
 
-def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> None:
+def test_unsupported_sentence_has_no_source(texts: Texts) -> None:
     unfound = {**SENTENCES[0], "source": None}
     items = shown(record_of(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
     said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
@@ -81,7 +81,7 @@ def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> N
     assert not any(line.startswith("from") for line in apology)
 
 
-def test_a_sentence_points_at_the_result_else_at_the_question_and_at_its_own_event() -> None:
+def test_sentence_links_to_its_source_or_question_and_to_its_event() -> None:
     items = shown(judged_case()).items
     on_the_way, answer = items[0].targets[-1], items[2].targets[-1]
     assert (on_the_way, answer) == (Target("Trace", ("event/0/1",)), Target("Trace", ("event/0/2",)))
@@ -91,14 +91,14 @@ def test_a_sentence_points_at_the_result_else_at_the_question_and_at_its_own_eve
     assert items[3].targets == (question, answer)
 
 
-def test_where_it_is_narrow_the_word_stands_behind_the_sentence(texts: Texts) -> None:
+def test_label_follows_the_sentence_in_a_narrow_view(texts: Texts) -> None:
     document = shown(judged_case(), 44)
     lines = texts(document.lines)
     last = document.items[-1]
     assert lines[last.start] == " ! Goodbye!  unlabelled"
 
 
-def test_a_text_that_could_not_be_read_is_shown_with_the_reason(texts: Texts) -> None:
+def test_unreadable_text_is_shown_with_the_reason(texts: Texts) -> None:
     record = judged_case()
     turn = record.turns[0].metrics[CLAIMS]
     text = {
@@ -114,20 +114,20 @@ def test_a_text_that_could_not_be_read_is_shown_with_the_reason(texts: Texts) ->
     assert "   All is well." in lines
 
 
-def test_a_heuristic_judge_names_itself(texts: Texts) -> None:
+def test_heuristic_judge_is_named(texts: Texts) -> None:
     lines = texts(shown(judged_case(HEURISTIC)).lines)
     assert lines[1].startswith(" judge         ≈ heuristic")
     assert any("rules, not a language model" in line for line in lines)
 
 
-def test_a_scripted_model_says_so_where_the_judge_is_named(texts: Texts) -> None:
+def test_scripted_model_is_named_with_the_judge(texts: Texts) -> None:
     lines = texts(shown(judged_case(), 100).lines)
     assert "answered by gemini-2.5-flash-SCRIPTED" in lines[1]
     assert "at http://127.0.0.1:8123" in lines[1]
 
 
 @pytest.mark.parametrize("status", ["not_evaluated", "not_applicable", "error"])
-def test_without_a_verdict_it_says_why_and_what_would_help(status: str, texts: Texts) -> None:
+def test_missing_verdict_has_a_reason_and_a_hint(status: str, texts: Texts) -> None:
     why = "gemini-2.5-flash needs a key: set GOOGLE_API_KEY in order_desk/.env"
     record = judged_case()
     record.metrics = {CLAIMS: MetricResult(CLAIMS, status, None, 0.8, why)}  # type: ignore[arg-type]
@@ -145,17 +145,17 @@ def test_a_thousand_sentences_are_a_thousand_items() -> None:
     assert text_of(document.lines[document.items[1000].start]).endswith("999: text")
 
 
-def test_what_nobody_judged_is_said(texts: Texts) -> None:
+def test_pane_says_why_nothing_was_judged(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
     assert " ! not in the judge's sentences: Bye." in lines
 
 
-def test_a_sentence_that_the_judge_made_up_is_marked(texts: Texts) -> None:
+def test_sentence_invented_by_the_judge_is_marked(texts: Texts) -> None:
     record = record_of(events([claims(sentences=[{**SENTENCES[0], "added": True}])]))
     assert any("shipped on Monday.  (the judge's own sentence)" in line for line in texts(shown(record, 100).lines))
 
 
-def test_a_passage_that_the_judge_left_out_is_marked_and_adks_figure_stands_below_the_score(texts: Texts) -> None:
+def test_omitted_passage_is_marked_and_adks_score_is_below_ours(texts: Texts) -> None:
     dropped = {**SENTENCES[1], "text": "No refunds.", "origin": "dropped", "counts": True}
     hello = {**SENTENCES[2], "text": "Hello.", "origin": "dropped", "counts": False}
     reworded = {**SENTENCES[0], "text": "It left.", "origin": "reworded", "counts": True}

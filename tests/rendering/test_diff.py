@@ -17,13 +17,13 @@ def build(record: CaseRecord, width: int = 76, *, full: bool = False) -> Documen
     return diff.build(Subject(record), View(width, full))
 
 
-def test_it_opens_at_the_first_turn_that_failed() -> None:
+def test_pane_opens_at_the_first_failed_turn() -> None:
     document = build(late_parcel())
     assert len(document.turns) == 3
     assert document.opening == 1
 
 
-def test_a_turn_says_first_what_speaks_against_it(texts: Texts) -> None:
+def test_turn_shows_failures_first(texts: Texts) -> None:
     document = build(late_parcel())
     lines = texts(document.lines[document.turns[1] : document.turns[2]])
     assert lines[0].startswith("─ turn 2 of 3 ──")
@@ -33,7 +33,7 @@ def test_a_turn_says_first_what_speaks_against_it(texts: Texts) -> None:
     assert " user          Where is my parcel? I want my money back." in lines
 
 
-def test_a_turn_that_passed_is_short(texts: Texts) -> None:
+def test_passed_turn_is_short(texts: Texts) -> None:
     document = build(late_parcel())
     assert texts(document.lines[: document.turns[1]]) == [
         f"─ turn 1 of 3 {53 * '─'} ✓ PASS ─",
@@ -44,7 +44,7 @@ def test_a_turn_that_passed_is_short(texts: Texts) -> None:
     ]
 
 
-def test_a_turn_has_the_verdict_of_its_own_scores() -> None:
+def test_turn_has_the_verdict_of_its_own_scores() -> None:
     record = late_parcel()
     assert record.state == "failed"
     document = build(record)
@@ -52,7 +52,7 @@ def test_a_turn_has_the_verdict_of_its_own_scores() -> None:
     assert [heading.split()[-2] for heading in headings] == ["PASS", "FAIL", "PASS"]
 
 
-def test_an_error_stands_above_all_with_its_cause_first(texts: Texts) -> None:
+def test_error_is_at_the_top_with_its_cause_first(texts: Texts) -> None:
     expected = [turn("hi", [("find_order", {"id": "Z-99"})], "Found."), turn("and now?", (), "Gone.")]
     record = execute(expected, [recorded("hi", [("find_order", {"id": "Z-99"})])], error=RAISED, unfinished=True)
     document = build(record)
@@ -69,20 +69,20 @@ def test_an_error_stands_above_all_with_its_cause_first(texts: Texts) -> None:
     assert "   − missing   Found." in lines
 
 
-def test_the_traceback_unfolds(texts: Texts) -> None:
+def test_traceback_unfolds(texts: Texts) -> None:
     record = execute([turn("hi")], [], error=RAISED)
     assert build(record).folded
     lines = texts(build(record, full=True).lines)
     assert '     File "tools.py", line 31, in find_order' in lines
 
 
-def test_a_turn_more_than_expected_is_shown(texts: Texts) -> None:
+def test_surplus_turn_is_shown(texts: Texts) -> None:
     error = CaseError("turn_count", "2 turns were made, 1 is expected")
     record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello"), recorded("more", (), "Bye")], error=error)
     assert "   + extra     Bye" in texts(build(record).lines)
 
 
-def test_the_note_of_a_model_that_said_nothing(texts: Texts) -> None:
+def test_note_of_a_silent_model_is_shown(texts: Texts) -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi")], note="the model was blocked: SAFETY")
     lines = texts(build(record).lines)
     assert " note          the model was blocked: SAFETY" in lines
@@ -108,7 +108,7 @@ def test_sub_agents_are_aligned_by_author(texts: Texts) -> None:
     ]
 
 
-def test_without_a_reference_what_was_done_is_listed(texts: Texts) -> None:
+def test_actual_calls_are_listed_without_a_reference(texts: Texts) -> None:
     record = execute(None, [recorded("hi", [("find_order", {"id": "A-7"})], "Found.")])
     lines = texts(build(record).lines)
     assert '                1 find_order(id="A-7")'.replace("                1", " calls          1") in lines
@@ -116,7 +116,7 @@ def test_without_a_reference_what_was_done_is_listed(texts: Texts) -> None:
     assert not any("missing" in line or "extra" in line for line in lines)
 
 
-def test_a_criterion_that_could_not_judge_says_why(texts: Texts) -> None:
+def test_criterion_without_a_verdict_has_a_reason(texts: Texts) -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello")])
     why = "safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in order_desk/.env"
     record.metrics = {"safety_v1": MetricResult("safety_v1", "not_evaluated", None, 0.8, why)}
@@ -125,7 +125,7 @@ def test_a_criterion_that_could_not_judge_says_why(texts: Texts) -> None:
     assert lines[1] == f"   {why}"
 
 
-def test_a_running_case_shows_what_has_happened_so_far(texts: Texts) -> None:
+def test_running_case_shows_its_finished_steps(texts: Texts) -> None:
     record = late_parcel(ends=False, unfinished=True)
     del record.turns[2]
     record.turns[1].actual = None
@@ -139,7 +139,7 @@ def test_a_running_case_shows_what_has_happened_so_far(texts: Texts) -> None:
     assert lines[-1].endswith("pending ─")
 
 
-def test_what_is_no_turn_at_all_can_still_be_read(texts: Texts) -> None:
+def test_malformed_turn_is_shown_as_recorded(texts: Texts) -> None:
     record = late_parcel()
     record.turns[0].actual = {"intermediate_data": {"tool_uses": [7]}, "odd": "thing"}
     lines = texts(build(record).lines)
@@ -154,7 +154,7 @@ def test_files_in_a_message_are_named(texts: Texts) -> None:
     assert "               file image/png, 4 characters of base64" in texts(build(record).lines)
 
 
-def test_a_metric_that_crashed_over_the_case_is_shown_above_the_turns(texts: Texts) -> None:
+def test_crashed_metric_of_the_case_is_above_the_turns(texts: Texts) -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello")], criteria=CRITERIA[:1])
     record.metrics["custom"] = MetricResult("custom", "error", None, 0.5, "ZeroDivisionError: division by zero")
     assert texts(build(record).lines)[:2] == [" ! ERROR  custom", "   ZeroDivisionError: division by zero"]

@@ -46,7 +46,7 @@ def evalset(**case: Any) -> dict[str, Any]:
     return {"eval_set_id": "refunds", "name": "Refunds", "eval_cases": [{"eval_id": "one", **conversation, **case}]}
 
 
-def test_a_case_that_has_not_run_shows_what_is_expected_of_it(open_file: Open, texts: Texts) -> None:
+def test_case_without_a_run_shows_its_expected_turns(open_file: Open, texts: Texts) -> None:
     session = {"app_name": "order_desk", "user_id": "ann", "state": {"tier": "gold"}}
     config = {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}}}
     entry = open_file(evalset(session_input=session), config)
@@ -60,7 +60,7 @@ def test_a_case_that_has_not_run_shows_what_is_expected_of_it(open_file: Open, t
     assert " answer        Seen." in lines
 
 
-def test_a_scenario_shows_its_plan_and_rubrics(open_file: Open, texts: Texts) -> None:
+def test_scenario_shows_its_plan_and_rubrics(open_file: Open, texts: Texts) -> None:
     scenario = {"starting_prompt": "Where is it?", "conversation_plan": "Get angry."}
     rubrics = [{"rubric_id": "polite", "rubric_content": {"text_property": "Stays polite."}}]
     entry = open_file(evalset(conversation_scenario=scenario, rubrics=rubrics))
@@ -70,7 +70,7 @@ def test_a_scenario_shows_its_plan_and_rubrics(open_file: Open, texts: Texts) ->
     assert " rubrics       polite: Stays polite." in lines
 
 
-def test_an_evalset_shows_whose_it_is_and_which_criteria_hold(open_file: Open, texts: Texts) -> None:
+def test_evalset_shows_its_agent_and_criteria(open_file: Open, texts: Texts) -> None:
     entry = open_file(evalset())
     lines = texts(diff.build(Subject(None, entry, None), View(76)).lines)
     assert " evalset       Refunds" in lines
@@ -93,14 +93,14 @@ def test_every_fault_of_a_broken_file_is_listed_errors_first(open_file: Open, te
     assert "in the file" in summary(subject, 76)[0].text
 
 
-def test_an_evalset_without_an_agent_says_why(open_file: Open, texts: Texts, tmp_path: Path) -> None:
+def test_evalset_without_an_agent_has_a_reason(open_file: Open, texts: Texts, tmp_path: Path) -> None:
     entry = open_file(evalset())
     lonely = EvalsetEntry(entry.file, entry.relative, entry.document, None, "no agent near it", entry.criteria)
     assert " agent         none: no agent near it" in texts(diff.build(Subject(None, lonely), View(76)).lines)
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if "\ud800" not in text])
-def test_hostile_files(text: str, open_file: Open, texts: Texts) -> None:
+def test_hostile_file_stays_safe(text: str, open_file: Open, texts: Texts) -> None:
     entry = open_file({**evalset(**{text[:50] or "x": text}), "name": text, "description": text})
     for case in (None, entry.document.case(0)):
         for pane in PANES:

@@ -6,7 +6,7 @@ from workbench.events import MetricResult
 from workbench.judge.base import JudgeFault, Reply, reply_record
 from workbench.rendering.document import Subject
 from workbench.rendering.judge_pane import build
-from workbench.rendering.judge_words import cost_words
+from workbench.rendering.judge_texts import cost_words
 from workbench.rendering.lines import joined, text_of
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View
@@ -26,7 +26,7 @@ def test_questions_are_folded_and_replies_are_not(texts: Texts) -> None:
     assert any('"verdict": "invalid"' in line for line in lines)
 
 
-def test_a_question_is_unfolded_word_for_word(texts: Texts) -> None:
+def test_question_unfolds_word_for_word(texts: Texts) -> None:
     document = build(Subject(judged_case()), View(76, opened=frozenset([KEY])))
     lines = texts(document.lines[document.items[0].start : document.items[0].end])
     assert "   ▾ question  352 characters" in lines
@@ -34,14 +34,14 @@ def test_a_question_is_unfolded_word_for_word(texts: Texts) -> None:
     assert '       "verdict": "valid"' in lines
 
 
-def test_what_was_read_from_a_reply_is_said_in_short(texts: Texts) -> None:
+def test_parsed_reply_is_shown_in_short(texts: Texts) -> None:
     lines = [line.strip() for line in texts(build(Subject(judged_case()), View(100)).lines)]
     assert any(line.startswith("reply 1  3 × ✓ yes") for line in lines)
     assert any(line.startswith("reply 1  6 sentences") for line in lines)
     assert any(line.startswith("reply 1  6 × ✓ supported") for line in lines)
 
 
-def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) -> None:
+def test_unreadable_and_missing_replies_are_shown(texts: Texts) -> None:
     lines = [line.strip() for line in texts(build(Subject(judged_case()), View(76)).lines)]
     assert "! unreadable: it is no JSON object" in lines
     assert "I think so." in lines
@@ -50,32 +50,32 @@ def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) ->
     assert any(line.startswith("! quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted") for line in lines)
 
 
-def test_a_reply_with_a_verdict_on_nothing_is_shown_all_the_same() -> None:
+def test_reply_with_an_empty_verdict_is_shown() -> None:
     question = {"replies": [{"sample": 1, "text": "{}", "verdict": {}}]}
     assert any("reply 1" in text_of(line) for line in question_lines(question, True, View(60)))
 
 
-def test_a_fault_is_told_once(texts: Texts) -> None:
+def test_error_is_shown_once(texts: Texts) -> None:
     message = "503 UNAVAILABLE: come back later"
     reply = reply_record(1, Reply(None, JudgeFault("http", message, "503 UNAVAILABLE")), None, message)
     lines = [line.strip() for line in texts(list(question_lines({"replies": [reply]}, False, View(76))))]
     assert [line for line in lines if line.startswith("!")] == ["! http 503 UNAVAILABLE: come back later"]
 
 
-def test_votes_stand_over_each_turn(texts: Texts) -> None:
+def test_votes_are_above_each_turn(texts: Texts) -> None:
     lines = texts(build(Subject(judged_case()), View(76)).lines)
     turn = next(index for index, line in enumerate(lines) if line.startswith("─ turn 1 "))
     assert lines[turn].endswith("✓ valid  ◐ split ─")
     assert lines[turn + 1] == " verdict       3 of 5 votes · ◐ split: 3 valid, 1 invalid, 1 unread"
 
 
-def test_every_criterion_says_who_judged_and_what_that_took(texts: Texts) -> None:
+def test_every_criterion_shows_its_judge_and_cost(texts: Texts) -> None:
     lines = texts(build(Subject(judged_case()), View(120)).lines)
     assert sum(line.startswith(" judge         gemini-2.5-flash · answered by") for line in lines) == 3
     assert " asked         2 questions · 8 replies · 1.6 s · 3,248 → 176 tokens · 19 attempts · 1 cached" in lines
 
 
-def test_the_evaluation_service_is_told_of_too(texts: Texts) -> None:
+def test_evaluation_service_is_shown_too(texts: Texts) -> None:
     record = judged_case()
     fault = {"kind": "quota", "code": "429", "message": "too many"}
     details = {"explanation": "Nothing in it is unsafe.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
@@ -87,6 +87,6 @@ def test_the_evaluation_service_is_told_of_too(texts: Texts) -> None:
     assert " error         quota 429: too many" in lines
 
 
-def test_times_leave_out_what_was_kept_from_before() -> None:
+def test_cached_replies_do_not_count_in_the_time() -> None:
     question = judge_question("rubrics", ["yes", None], HEURISTIC)
     assert text_of(joined(cost_words([question]))) == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"

@@ -44,7 +44,7 @@ def document(rows: Rows) -> Document:
     return made
 
 
-def test_only_what_is_looked_at_is_made_and_only_once() -> None:
+def test_values_are_created_on_first_use_and_only_once() -> None:
     rows = Rows()
     made = document(rows)
     assert (len(made.lines), len(made.items)) == (1004, 1001)
@@ -57,7 +57,7 @@ def test_only_what_is_looked_at_is_made_and_only_once() -> None:
     assert (rows.lines_made, rows.items_made, rows.named) == ([496], [499], [])
 
 
-def test_each_row_is_a_place_by_its_key_and_by_its_names_of_which_the_first_counts() -> None:
+def test_row_is_a_place_by_its_key_and_names() -> None:
     rows = Rows()
     made = document(rows)
     assert made.places["row/10"] == range(11, 12)
@@ -68,7 +68,7 @@ def test_each_row_is_a_place_by_its_key_and_by_its_names_of_which_the_first_coun
     assert rows.named == list(range(1000)), "and not again each time"
 
 
-def test_to_an_item_belongs_what_it_heads() -> None:
+def test_item_includes_the_lines_it_heads() -> None:
     made = document(Rows())
     assert [line[0].text for line in made.whole(11)] == ["part", "part", "below"]
     assert [line[0].text for line in made.whole(10)] == ["line 10"], "this one stands for itself"
@@ -78,7 +78,7 @@ def test_to_an_item_belongs_what_it_heads() -> None:
     assert [line[0].text for line in made.whole(1001)] == ["last"]
 
 
-def test_a_late_list_is_a_list() -> None:
+def test_lazy_list_behaves_like_a_list() -> None:
     made = LazyList([1, 2])
     made.extend([3])
     made.append(4)
@@ -97,7 +97,7 @@ def test_a_late_list_is_a_list() -> None:
     assert list(made) == [1, 2, 3, 4, 0, 100, 200, 5, 0, 1000]
 
 
-def test_it_leads_somewhere() -> None:
+def test_first_place_below_a_line_links_to_the_pane() -> None:
     made = document(Rows())
     found = made.known_from(11, "Trace")
     assert found is not None

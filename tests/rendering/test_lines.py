@@ -34,11 +34,11 @@ def texts(lines: list[Line]) -> list[str]:
     return [text_of(line) for line in lines]
 
 
-def test_lines_break_at_blanks_and_the_blank_goes() -> None:
+def test_lines_break_at_blanks_and_drop_them() -> None:
     assert texts(list(wrap([Segment("one two three")], 7))) == ["one two", "three"]
 
 
-def test_a_word_longer_than_a_line_is_broken_anywhere() -> None:
+def test_word_longer_than_a_line_is_broken_anywhere() -> None:
     assert texts(list(wrap([Segment("abcdefghij")], 4))) == ["abcd", "efgh", "ij"]
 
 
@@ -50,16 +50,16 @@ def test_white_space_within_a_line_and_empty_lines_stay() -> None:
     assert texts(list(wrap([Segment("a   b\n\n  c")], 20))) == ["a   b", "", "  c"]
 
 
-def test_styles_stay_with_their_text_over_a_break() -> None:
+def test_styles_stay_with_their_text_across_a_break() -> None:
     lines = list(wrap([Segment("one ", "x"), Segment("two three", "y")], 7))
     assert lines == [(Segment("one ", "x"), Segment("two", "y")), (Segment("three", "y"),)]
 
 
-def test_what_goes_on_is_indented_further() -> None:
+def test_continuation_is_indented_further() -> None:
     assert texts(list(wrap_indented([Segment("  one two three")], 10))) == ["  one", "    two", "    three"]
 
 
-def test_a_lead_stands_in_the_gutter_or_above() -> None:
+def test_lead_is_in_the_gutter_or_above() -> None:
     body: list[Line] = [(Segment("a"),), (Segment("b"),)]
     assert texts(list(hang([Segment("x")], body, 3))) == ["x  a", "   b"]
     assert texts(list(hang([Segment("long")], body, 3))) == ["long", "   a", "   b"]
@@ -70,18 +70,18 @@ def test_columns_line_up_by_cells() -> None:
     assert texts(lines) == ["荷物   │ 1", "ab     │ 2", "       │ 3"]
 
 
-def test_a_rule_fills_its_width() -> None:
+def test_rule_fills_its_width() -> None:
     line = rule((Segment("turn 1"),), (Segment("PASS"),), 30)
     assert text_of(line) == "─ turn 1 ───────────── PASS ──"[:22] + text_of(line)[22:]
     assert width_of(line) == 30
 
 
-def test_parts_are_joined_with_something_between() -> None:
+def test_parts_are_joined_with_a_separator() -> None:
     assert text_of(joined([(Segment("a"),), (Segment("b"),)], ", ")) == "a, b"
 
 
 @given(TEXTS, st.integers(2, 50))
-def test_no_line_is_wider_than_asked_for(segments: list[Segment], width: int) -> None:
+def test_no_line_is_wider_than_requested(segments: list[Segment], width: int) -> None:
     for line in [*wrap(segments, width), *wrap_indented(segments, max(width, 8))]:
         assert cell_len(text_of(line)) <= max(width, 8)
         assert width_of(line) <= max(width, 8)
@@ -90,26 +90,26 @@ def test_no_line_is_wider_than_asked_for(segments: list[Segment], width: int) ->
 
 
 @given(TEXTS, st.integers(2, 50))
-def test_only_blanks_and_line_breaks_go(segments: list[Segment], width: int) -> None:
+def test_wrapping_drops_only_blanks_and_line_breaks(segments: list[Segment], width: int) -> None:
     whole = "".join(segment.text for segment in segments)
     found = "".join(texts(list(wrap(segments, width))))
     assert found.replace(" ", "") == whole.replace(" ", "").replace("\n", "")
 
 
 @given(TEXTS, st.integers(2, 50))
-def test_a_cut_line_fits(segments: list[Segment], width: int) -> None:
+def test_cut_line_fits(segments: list[Segment], width: int) -> None:
     line = next(wrap(segments, 10_000))
     assert width_of(cut_line(line, width)) <= width
 
 
 @given(TEXTS, TEXTS, st.integers(24, 120))
-def test_a_rule_fits_whatever_it_is_given(left: list[Segment], right: list[Segment], width: int) -> None:
+def test_rule_fits_with_any_content(left: list[Segment], right: list[Segment], width: int) -> None:
     start, end = next(wrap(left, 10_000)), next(wrap(right, 10_000))
     assert width_of(rule(start, end, width)) <= width
 
 
 @pytest.mark.parametrize("width", [24, 60, 100, 101, 200])
-def test_two_columns_and_the_line_between_them_fit(width: int) -> None:
+def test_two_columns_and_their_separator_fit(width: int) -> None:
     column = column_width(width)
     line = next(beside([(Segment("x" * column),)], [(Segment("y" * column),)], column))
     assert width - 1 <= width_of(line) <= width

@@ -201,7 +201,7 @@ def check(lines: Iterator[str], width: int) -> None:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(records(), st.sampled_from(WIDTHS), st.booleans())
-def test_any_record_can_be_shown_at_any_width(record: CaseRecord, width: int, full: bool) -> None:
+def test_any_record_fits_any_width(record: CaseRecord, width: int, full: bool) -> None:
     check(lines_of(Subject(record), width, full=full), width)
 
 
@@ -209,7 +209,7 @@ def test_any_record_can_be_shown_at_any_width(record: CaseRecord, width: int, fu
 @pytest.mark.parametrize(
     ("text", "width"), [(text, width) for text in HOSTILE for width in (30, 120) if width == 120 or len(text) < 1000]
 )
-def test_hostile_text_in_every_place(text: str, width: int) -> None:
+def test_hostile_text_is_safe_in_every_place(text: str, width: int) -> None:
     short = text[:200]
     ref = CaseRef(short, short, short, short)
     expected = [turn(text, [(short, {short: text})], text, [(short, text)])]
@@ -222,7 +222,7 @@ def test_hostile_text_in_every_place(text: str, width: int) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("width", [30, 120])
-def test_hostile_judges_and_simulated_users(text: str, width: int) -> None:
+def test_hostile_judges_and_simulated_users_are_safe(text: str, width: int) -> None:
     some = text[:200]
     for record in (with_text(judged_case(), some), with_text(record_of(scenario_events()), some)):
         for full in (False, True):
@@ -231,14 +231,14 @@ def test_hostile_judges_and_simulated_users(text: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_errors(text: str) -> None:
+def test_hostile_errors_are_safe(text: str) -> None:
     error = CaseError("crashed", text, text, text)
     record = execute([turn("hi")], [], error=error)
     check(lines_of(Subject(record), 46, full=True), 46)
 
 
 @pytest.mark.parametrize("pane", PANES)
-def test_nothing_to_show_is_nothing_shown(pane: Any) -> None:
+def test_empty_subject_shows_nothing(pane: Any) -> None:
     assert len(pane.build(Subject(), View(60)).lines) <= 1
 
 
@@ -251,18 +251,18 @@ def test_everything_is_readable_without_colour() -> None:
     assert words == {"✓ PASS", "✗ FAIL", "! ERROR", "? NOT EVALUATED"}
 
 
-def test_an_error_without_words_still_says_what_kind_it_is() -> None:
+def test_error_without_a_message_shows_its_kind() -> None:
     record = execute([turn("hi")], [], error=CaseError("timeout", ""))
     assert "timed out" in "".join(lines_of(Subject(record), 60, full=False))
 
 
-def test_the_log_of_a_second_attempt_says_so() -> None:
+def test_log_names_the_second_attempt() -> None:
     record = execute([turn("hi")], [], error=RAISED)
     assert "Attempt" not in text_of(log.build(Subject(record), View(80)).lines[0])
     record.attempt = 2
     assert text_of(log.build(Subject(record), View(80)).lines[0]).strip().startswith("Attempt 2")
 
 
-def test_the_error_is_the_first_line_of_the_log() -> None:
+def test_error_is_the_first_line_of_the_log() -> None:
     record = execute([turn("hi")], [], error=RAISED)
     assert text_of(log.build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")

@@ -12,36 +12,36 @@ from workbench.rendering.plain_case import plain_case
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_a_failed_case_reads_like_this() -> None:
+def test_failed_case_matches_its_golden_file() -> None:
     found = "\n".join(plain_case(late_parcel(), 80)) + "\n"
     assert found == (GOLDEN / "late_parcel_80.txt").read_text(encoding="utf-8")
 
 
-def test_in_a_wide_terminal_expected_and_actual_stand_side_by_side() -> None:
+def test_wide_terminal_shows_two_columns() -> None:
     found = "\n".join(plain_case(late_parcel(), 120)) + "\n"
     assert found == (GOLDEN / "late_parcel_120.txt").read_text(encoding="utf-8")
 
 
-def test_an_error_reads_like_this() -> None:
+def test_error_matches_its_golden_file() -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi")], error=RAISED, unfinished=True)
     found = "\n".join(plain_case(record, 60)) + "\n"
     assert found == (GOLDEN / "raised_60.txt").read_text(encoding="utf-8")
 
 
-def test_one_call_is_no_calls() -> None:
+def test_singular_is_used_for_one_call() -> None:
     record = late_parcel()
     record.usage = Usage(model_calls=1, judge_calls=1, judge_calls_cached=1)
     found = "\n".join(plain_case(record, 80))
     assert "s · 1 model call · 1 judge call, 1 from the cache" in found
 
 
-def test_it_needs_no_textual(repository: Path) -> None:
+def test_plain_case_does_not_import_textual(repository: Path) -> None:
     code = "import sys, workbench.rendering.plain_case, workbench.rendering.panes; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_what_judges_said_stands_below_the_scores() -> None:
+def test_judges_results_are_below_the_scores() -> None:
     found = "\n".join(plain_case(judged_case(HEURISTIC), 100))
     _, claims, rest = found.partition("─ hallucinations_v1 ")
     claims, rubrics, rest = rest.partition("─ rubric_based_final_response_quality_v1 ")
@@ -59,7 +59,7 @@ def test_what_judges_said_stands_below_the_scores() -> None:
     assert "quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted" in rest
 
 
-def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen() -> None:
+def test_plain_case_has_no_prompts_and_no_keys() -> None:
     for record in (judged_case(), record_of(scenario_events())):
         found = "\n".join(plain_case(record, 100))
         assert "Compare the answer with the reference" not in found
@@ -67,14 +67,14 @@ def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen()
         assert "enter" not in found
 
 
-def test_a_simulated_conversation_shows_its_plan() -> None:
+def test_simulated_conversation_shows_its_plan() -> None:
     found = "\n".join(plain_case(record_of(scenario_events()), 80))
     assert "Ask for order A-7. If it is late, ask for the money back." in found
     assert "4 of 5 votes" in found
     assert "ended by the user's stop signal" in found
 
 
-def test_a_service_that_did_not_fail_has_no_fault() -> None:
+def test_successful_service_has_no_error() -> None:
     details = {"explanation": "Harmless.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
     record = judged_case()
     record.metrics = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", {})}

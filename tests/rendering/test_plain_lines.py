@@ -33,28 +33,28 @@ from workbench.store import Store
         ),
     ],
 )
-def test_a_line_for_each_status(store: Store, case: CaseRef, line: str) -> None:
+def test_each_status_has_a_line(store: Store, case: CaseRef, line: str) -> None:
     assert case_line(store.records[case]) == line
 
 
-def test_a_kind_is_not_said_twice() -> None:
+def test_error_kind_is_not_repeated() -> None:
     assert error_text(CaseError("cancelled", "cancelled")) == "cancelled"
     assert error_text(CaseError("crashed", "killed by SIGSEGV")) == "crashed: killed by SIGSEGV"
 
 
-def test_a_score_never_seems_to_reach_its_threshold() -> None:
+def test_score_never_appears_to_reach_its_threshold() -> None:
     metric = MetricResult("response_match_score", "failed", 0.7999999999999999, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
     assert case_line(store.records[FAILED]).endswith("response_match_score=0.7999<0.8")
 
 
-def test_a_verdict_without_a_number_is_still_a_word() -> None:
+def test_verdict_without_a_score_is_a_word() -> None:
     metric = MetricResult("m", "failed", None, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
     assert case_line(store.records[FAILED]).endswith(" m=failed")
 
 
-def test_who_judged_and_how_surely_stands_behind_the_score() -> None:
+def test_judge_marks_follow_the_score() -> None:
     assert case_line(judged_case()) == (
         "FAIL order_desk/judged/late_parcel final_response_match_v2=error(split) "
         "rubric_based_final_response_quality_v1=0.5<0.8(split) hallucinations_v1=0.6666<0.8"
@@ -66,7 +66,7 @@ def test_who_judged_and_how_surely_stands_behind_the_score() -> None:
     )
 
 
-def test_what_nobody_was_asked_for_is_marked() -> None:
+def test_cached_verdict_is_marked() -> None:
     reply = reply_record(1, Reply("valid", cached=True), "valid")
     fresh = reply_record(2, Reply("valid"), "valid")
     for replies, mark in (([reply, reply], "(cached)"), ([reply, fresh], "")):
@@ -78,7 +78,7 @@ def test_what_nobody_was_asked_for_is_marked() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.text() | st.sampled_from(HOSTILE))
-def test_foreign_text_stays_on_its_line_and_steers_nothing(text: str) -> None:
+def test_foreign_text_stays_on_its_line_without_control_codes(text: str) -> None:
     case = CaseRef(text, text, text, text)
     metric = MetricResult(text, "error", math.nan, math.inf, text)
     events = case_events(case, "error", [metric], CaseError("agent_raised", text, text, text))
@@ -91,11 +91,11 @@ def test_foreign_text_stays_on_its_line_and_steers_nothing(text: str) -> None:
         assert not leaks(line)
 
 
-def test_a_notice_is_told_by_its_level() -> None:
+def test_notice_starts_with_its_level() -> None:
     assert notice_line(Noticed("info", "no fork here")) == "no fork here"
     assert notice_line(Noticed("warning", "a key is dropped", "Remove it")) == "warning: a key is dropped. Remove it"
 
 
-def test_a_way_out_in_small_letters_follows_a_colon() -> None:
+def test_lower_case_hint_follows_a_colon() -> None:
     assert notice_line(Noticed("warning", "it needs a key", "set KEY")) == "warning: it needs a key: set KEY"
     assert notice_line(Noticed("info", "is it there?", "look")) == "is it there? look"

@@ -15,7 +15,7 @@ def lines_of(store: Store) -> list[str]:
     return [str(line) for line in summary_lines(store)]
 
 
-def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
+def test_each_case_that_did_not_pass_has_a_reason(store: Store) -> None:
     assert lines_of(store) == [
         "",
         "Criteria:",
@@ -54,13 +54,13 @@ def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
     ]
 
 
-def test_a_run_where_all_passed_is_short() -> None:
+def test_summary_of_a_passed_run_is_short() -> None:
     lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)]))
     assert lines[-1] == "1 case in 0.3 s: 1 passed"
     assert not any(line.startswith(("Errors", "Failures")) for line in lines)
 
 
-def test_an_interrupted_run_says_so() -> None:
+def test_interrupted_run_is_named() -> None:
     assert count_text(all_statuses(interrupted=True)).startswith("interrupted, 7 cases in 4.2 s: ")
 
 
@@ -77,14 +77,14 @@ def test_evalsets_with_the_same_criteria_share_a_line() -> None:
     assert lines[3].endswith(" and 2 more")
 
 
-def test_the_code_of_a_model_that_was_blocked_is_told() -> None:
+def test_code_of_a_blocked_model_is_shown() -> None:
     store = feed([started([FAILED])], case_events(FAILED, "failed", [TRAJECTORY_FAILED]), [RunFinished(1.0)])
     store.records[FAILED].turns[0].note = "the model answered with error code SAFETY: \x1b[31mblocked"
     lines = lines_of(store)
     assert lines[lines.index("Failures:") + 3] == "    the model answered with error code SAFETY: ␛[31mblocked"
 
 
-def test_repeats_that_fail_alike_are_told_once() -> None:
+def test_repeats_with_the_same_failure_share_a_reason() -> None:
     refs = [ref("late_parcel", repeat=number) for number in (1, 2, 3)]
     other = MetricResult("response_match_score", "failed", 0.1, 0.8, "nothing matched")
     runs = [case_events(case, "failed", [TRAJECTORY_FAILED]) for case in refs[:2]]
@@ -97,7 +97,7 @@ def test_repeats_that_fail_alike_are_told_once() -> None:
     ]
 
 
-def test_one_cause_of_many_errors_is_told_once() -> None:
+def test_common_cause_of_many_errors_is_shown_once() -> None:
     refs = [ref(f"case_{number}") for number in range(25)]
     store = feed([started(refs)], *(case_events(case, "error", error=CRASH) for case in refs), [RunFinished(1.0)])
     lines = lines_of(store)
@@ -106,13 +106,13 @@ def test_one_cause_of_many_errors_is_told_once() -> None:
     assert "  and 5 more" in lines
 
 
-def test_a_case_that_no_criterion_looked_at_is_explained() -> None:
+def test_case_without_an_applicable_criterion_has_a_reason() -> None:
     silent = MetricResult("response_match_score", "not_applicable", None, 0.8)
     store = feed([started([PASSED])], case_events(PASSED, "not_evaluated", [silent]), [RunFinished(1.0)])
     assert "    no criterion has anything to judge in this case" in lines_of(store)
 
 
-def test_a_crashed_metric_is_named_once() -> None:
+def test_crashed_metric_is_named_once() -> None:
     metric = MetricResult("m", "error", None, 0.8, "division by zero")
     error = CaseError("metric_crashed", "m: division by zero")
     store = feed([started([FAILED])], case_events(FAILED, "error", [metric]))
@@ -120,7 +120,7 @@ def test_a_crashed_metric_is_named_once() -> None:
     assert reasons(store.records[FAILED]) == ["metric_crashed: m: division by zero"]
 
 
-def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
+def test_judge_is_named_with_its_note() -> None:
     heuristic = JudgeIdentity("heuristic", "heuristic", "rules, not a language model")
     gemini = JudgeIdentity("gemini-2.5-flash \x1b[31m", "gemini", base_url="http://127.0.0.1:8123")
     metrics = [
@@ -149,11 +149,11 @@ def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
         (0.0, 0.0001, "0.0 < 0.0001"),
     ],
 )
-def test_a_cut_score_never_contradicts_its_verdict(score: float, threshold: float, text: str) -> None:
+def test_cut_score_never_contradicts_its_verdict(score: float, threshold: float, text: str) -> None:
     assert score_text(MetricResult("m", "failed", score, threshold)) == text
 
 
-def test_scores_of_other_statuses() -> None:
+def test_other_statuses_show_a_word() -> None:
     assert score_text(MetricResult("m", "passed", 1.0, 1.0)) == "1.0 ≥ 1.0"
     assert score_text(MetricResult("m", "informational", 1234.0)) == "1,234"
     assert score_text(MetricResult("m", "not_applicable", None, 0.8)) == "not applicable"
@@ -161,7 +161,7 @@ def test_scores_of_other_statuses() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=count())
-def test_foreign_text_steers_nothing(text: str) -> None:
+def test_foreign_text_has_no_control_codes(text: str) -> None:
     case = CaseRef(text, text, text, text)
     broken = ref(text, repeat=2)
     events = case_events(case, "failed", [MetricResult(text, "failed", 0.0, 1.0, text)])

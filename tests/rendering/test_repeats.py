@@ -48,7 +48,7 @@ def seen(records: list[CaseRecord], width: int = 80, until: float | None = None)
     return [text_of(line).rstrip() for line in build(subject, View(width)).lines]
 
 
-def test_what_it_says_of_a_flaky_case() -> None:
+def test_flaky_case_shows_cause_rate_and_trajectories() -> None:
     lines = seen(flaky(), until=0.5)
     assert lines[0] == " ∿ FLAKY  agent"
     assert " passed        2 of 5; 1 with an agent error" in lines
@@ -61,7 +61,7 @@ def test_what_it_says_of_a_flaky_case() -> None:
     assert [line.split()[:2] for line in lines if "×" in line] == [["2×", "✓"], ["2×", "✗"]]
 
 
-def test_what_it_says_of_others() -> None:
+def test_stable_and_unfinished_cases_show_one_line() -> None:
     assert seen([execution(1, "passed"), execution(2, "passed")])[0] == " ✓ PASS  every time"
     assert seen([execution(1, "failed"), execution(2, "failed")])[0] == " ✗ FAIL  every time"
     assert seen([execution(1, "passed"), execution(2, "queued")])[0] == " 1 of 2 repeats have not finished."
@@ -69,7 +69,7 @@ def test_what_it_says_of_others() -> None:
 
 @pytest.mark.parametrize("width", [24, 48, 76, 134])
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_it_fits_whatever_is_in_it(text: str, width: int) -> None:
+def test_pane_fits_with_any_content(text: str, width: int) -> None:
     subject = Subject(flaky(text)[0], repeats=summarize(flaky(text), 0.9))
     for full in (False, True):
         for line in build(subject, View(width, full=full)).lines:
@@ -78,7 +78,7 @@ def test_it_fits_whatever_is_in_it(text: str, width: int) -> None:
 
 
 @pytest.mark.parametrize(("states", "places"), [("pp", (1.0,)), ("ff", (0.0,)), ("pf", (0.5,))])
-def test_the_rate_stands_in_its_interval(states: str, places: tuple[float, ...]) -> None:
+def test_rate_is_inside_its_interval(states: str, places: tuple[float, ...]) -> None:
     names: dict[str, CaseState] = {"p": "passed", "f": "failed"}
     case = summarize([execution(number, names[state]) for number, state in enumerate(states, 1)])
     drawn = text_of(bar(case, 41))
@@ -87,7 +87,7 @@ def test_the_rate_stands_in_its_interval(states: str, places: tuple[float, ...])
     assert set(drawn) <= set("·━●")
 
 
-def test_the_head_says_flaky_and_which_execution_the_other_panes_show() -> None:
+def test_title_shows_flaky_and_the_repeat_of_other_panes() -> None:
     records = flaky()
     subject = Subject(records[1], repeats=summarize(records))
     assert text_of(verdict(subject)) == "∿ FLAKY"

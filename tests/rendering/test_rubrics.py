@@ -3,7 +3,7 @@
 from tests.rendering.conftest import Texts
 from tests.ui.judged import RUBRICS, events, judged_case, record_of, rubric, rubrics
 from workbench.rendering.document import Document, Subject, Target
-from workbench.rendering.judge_words import vote_words
+from workbench.rendering.judge_texts import vote_words
 from workbench.rendering.lines import joined, text_of
 from workbench.rendering.rows import View
 from workbench.rendering.rubrics import build
@@ -14,7 +14,7 @@ def shown(count: int = 3, width: int = 76, *opened: str) -> Document:
     return build(Subject(record), View(width, opened=frozenset(opened)))
 
 
-def test_verdict_votes_origin_and_reason_on_pass_and_fail_alike(texts: Texts) -> None:
+def test_rubric_shows_verdict_votes_origin_and_reason(texts: Texts) -> None:
     lines = texts(shown(width=90).lines)
     first = lines.index(" ✓ yes     The answer names the day of the delivery (0).")
     assert lines[first + 1] == "           rubric_0 · 3 of 3 votes (up to 5) · from the criteria"
@@ -24,20 +24,20 @@ def test_verdict_votes_origin_and_reason_on_pass_and_fail_alike(texts: Texts) ->
     assert lines[second + 2].strip() == "金額はあるが日付がない。"
 
 
-def test_a_rubric_that_nobody_answered_says_so(texts: Texts) -> None:
+def test_unanswered_rubric_is_named(texts: Texts) -> None:
     lines = texts(shown().lines)
     third = lines.index(" ! unread  The answer names the day of the delivery (2).")
     assert lines[third + 1].strip() == "rubric_2 · 0 of 3 votes (up to 5) · 3 missing · from the turn"
     assert lines[third + 2].strip() == "no reason given"
 
 
-def test_the_cursor_begins_at_the_first_that_is_not_met_and_leads_to_the_question() -> None:
+def test_cursor_starts_at_the_first_unmet_rubric_and_links_to_the_question() -> None:
     document = shown()
     assert document.opening_item == 1
     assert document.items[0].targets == (Target("Judge", (f"question/{RUBRICS}/0/0",)),)
 
 
-def test_a_long_reason_is_cut_until_it_is_asked_for(texts: Texts) -> None:
+def test_long_reason_is_folded(texts: Texts) -> None:
     record = record_of(events([rubrics(1)]))
     long = rubric(0, "yes", yes=3, rationale="It says Friday. " * 40)
     record.turns[0].metrics[RUBRICS].details["rubrics"] = [long]
@@ -55,7 +55,7 @@ def test_thirty_rubrics_are_thirty_items(texts: Texts) -> None:
     assert " rubrics       10 of 30 met, 10 unreadable" in texts(document.lines)
 
 
-def test_what_votes_are_called() -> None:
+def test_votes_are_described() -> None:
     def told(verdict: str, asked: int, **votes: int) -> str:
         return text_of(joined(vote_words({"votes": votes, "asked": asked, "of": 5}, verdict)))
 
@@ -68,7 +68,7 @@ def test_what_votes_are_called() -> None:
     assert vote_words({}, "yes") == []
 
 
-def test_without_rubric_criteria_there_is_nothing() -> None:
+def test_case_without_rubric_criteria_has_no_pane() -> None:
     record = judged_case()
     del record.metrics[RUBRICS]
     for turn in record.turns:
@@ -76,7 +76,7 @@ def test_without_rubric_criteria_there_is_nothing() -> None:
     assert not build(Subject(record), View(60)).items
 
 
-def test_rubrics_that_nobody_asked_about_are_named(texts: Texts) -> None:
+def test_unused_rubrics_are_named(texts: Texts) -> None:
     record = record_of(events([rubrics(1)]))
     record.metrics[RUBRICS].details["unused"] = ["tone", 3]
     lines = texts(build(Subject(record), View(90)).lines)

@@ -18,7 +18,7 @@ def lines_of(record: CaseRecord, texts: Texts, width: int = 76) -> list[str]:
     return texts(build(Subject(record), View(width)).lines)
 
 
-def test_the_setting_stands_above_where_it_is_narrow(texts: Texts) -> None:
+def test_setting_is_above_in_a_narrow_view(texts: Texts) -> None:
     lines = lines_of(record_of(scenario_events()), texts)
     plan, turn = lines.index(" plan"), next(i for i, line in enumerate(lines) if line.startswith("─ turn 1 "))
     assert plan < lines.index(" starts with") < lines.index(" persona") < turn
@@ -27,7 +27,7 @@ def test_the_setting_stands_above_where_it_is_narrow(texts: Texts) -> None:
     assert any("· short: Writes one sentence." in line for line in lines)
 
 
-def test_the_setting_stands_beside_each_message_where_there_is_room(texts: Texts) -> None:
+def test_setting_is_beside_each_message_in_a_wide_view(texts: Texts) -> None:
     document = build(Subject(record_of(scenario_events())), View(100, aside=True))
     assert " plan" not in texts(document.lines)
     for item in document.items:
@@ -45,7 +45,7 @@ def test_each_message_has_its_verdict(texts: Texts) -> None:
     assert "        it did not ask for the money back" in lines
 
 
-def test_the_cursor_begins_at_the_first_bad_message_and_leads_to_the_judge() -> None:
+def test_cursor_starts_at_the_first_invalid_message_and_links_to_the_judge() -> None:
     document = build(Subject(record_of(scenario_events())), View(76))
     item = document.items[document.opening_item]
     assert item.key == "simulated/1"
@@ -53,7 +53,7 @@ def test_the_cursor_begins_at_the_first_bad_message_and_leads_to_the_judge() -> 
     assert item.targets == (Target("Judge", (f"question/{USER}/1/0",)),)
 
 
-def test_the_question_is_unfolded(texts: Texts) -> None:
+def test_question_unfolds(texts: Texts) -> None:
     document = build(Subject(record_of(scenario_events())), View(76, opened=frozenset(["simulated/1"])))
     item = document.items[1]
     lines = texts(document.lines[item.start : item.end])
@@ -69,13 +69,13 @@ def test_the_question_is_unfolded(texts: Texts) -> None:
         ("error", " ended by      the judge of the simulated user is out of quota"),
     ],
 )
-def test_how_it_ended_is_said(ended: str, told: str, texts: Texts) -> None:
+def test_end_of_the_conversation_is_named(ended: str, told: str, texts: Texts) -> None:
     lines = lines_of(record_of(scenario_events(ended=ended)), texts)
     assert told in lines
     assert (" end judged    ✓ valid · 3 of 3 votes (up to 5)" in lines) is (ended != "error")
 
 
-def test_a_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
+def test_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
     happened = list(scenario_events(ends=False))
     seen = []
     for count in (3, 4, 6, 7):
@@ -86,18 +86,18 @@ def test_a_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
     assert seen == [(0, False), (1, True), (1, False), (2, True)]
 
 
-def test_it_is_there_before_the_first_message(texts: Texts) -> None:
+def test_pane_exists_before_the_first_message(texts: Texts) -> None:
     record = CaseRecord(PlannedCase(CaseRef("a", "b", "c", "d"), None, ""))
     assert lines_of(record, texts)[-1] == " The conversation has not started."
 
 
-def test_only_a_simulated_case_has_the_pane() -> None:
+def test_only_simulated_cases_have_the_pane() -> None:
     titles = [pane.title for pane in panes_of(Subject(record_of(scenario_events())))]
     assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log", "Trace"]
     assert record_of(scenario_events()).ref == REF
 
 
-def test_a_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
+def test_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
     record = record_of(scenario_events())
     last = record.turns[1].metrics[USER]
     details = {**last.details, "votes": {"valid": 3, "invalid": 0, "unread": 0}, "split": False}
@@ -108,7 +108,7 @@ def test_a_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
     assert f"        {reason}" in lines
 
 
-def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
+def test_question_without_a_message_is_shown(texts: Texts) -> None:
     record = record_of(scenario_events())
     asked = next(event for event in record.simulated if event.question and not event.ended)
     failed = replace(asked, turn=len(record.turns))
@@ -124,7 +124,7 @@ def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
     assert any("You are the user." in line for line in texts(opened.lines[last.start : last.end]))
 
 
-def test_a_long_setting_is_unfolded_by_itself(texts: Texts) -> None:
+def test_long_setting_unfolds_separately(texts: Texts) -> None:
     record = record_of(scenario_events())
     assert record.scenario is not None
     record.scenario = {**record.scenario, "conversation_plan": "Ask again. " * 100}
@@ -137,6 +137,6 @@ def test_a_long_setting_is_unfolded_by_itself(texts: Texts) -> None:
     assert len(whole.lines) > len(brief.lines) + 5
 
 
-def test_who_speaks_for_the_user_is_named_with_what_answered(texts: Texts) -> None:
+def test_model_of_the_simulated_user_is_named(texts: Texts) -> None:
     lines = lines_of(record_of(scenario_events()), texts, 120)
     assert any("▸ question · gemini-2.5-flash · answered by gemini-2.5-flash-SCRIPTED" in line for line in lines)

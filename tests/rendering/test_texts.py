@@ -10,7 +10,7 @@ Texts = Callable[[Iterable[Line]], list[str]]
 NARROW, WIDE = View(60), View(120)
 
 
-def test_the_two_texts_with_their_marks(texts: Texts) -> None:
+def test_both_texts_have_their_marks(texts: Texts) -> None:
     lines = texts(compared("It takes three days.", "It takes five days.", NARROW))
     assert lines == [
         "   ≠ expected  It takes −{three} days.",
@@ -18,35 +18,35 @@ def test_the_two_texts_with_their_marks(texts: Texts) -> None:
     ]
 
 
-def test_the_same_text_is_shown_once(texts: Texts) -> None:
+def test_equal_text_is_shown_once(texts: Texts) -> None:
     assert texts(compared("Done.", "Done.", WIDE)) == ["   = same      Done."]
 
 
-def test_side_by_side_in_a_wide_pane(texts: Texts) -> None:
+def test_wide_pane_shows_texts_in_two_columns(texts: Texts) -> None:
     lines = texts(compared("It takes three days.", "It takes five days.", WIDE))
     assert lines[0].startswith("   ≠ differs   It takes −{three} days.")
     assert lines[0].endswith("│ It takes +{five} days.")
 
 
-def test_a_missing_text_is_not_an_empty_one(texts: Texts) -> None:
+def test_missing_text_differs_from_an_empty_one(texts: Texts) -> None:
     assert texts(compared("Hello", None, NARROW)) == ["   − missing   Hello"]
     assert texts(compared(None, "Hello", NARROW)) == ["   + extra     Hello"]
     assert texts(compared("Hello", "", NARROW)) == ["   ≠ expected  −{Hello}", "     actual    nothing"]
 
 
-def test_spaces_that_nobody_sees_are_shown(texts: Texts) -> None:
+def test_invisible_spaces_are_shown(texts: Texts) -> None:
     lines = texts(compared("a b", "a\u00a0b", NARROW))
     assert lines == ["   ≠ expected  a−{␠}b", "     actual    a+{⟨NBSP⟩}b"]
 
 
-def test_what_the_score_does_not_count_is_marked_and_said(texts: Texts) -> None:
+def test_uncounted_differences_are_marked_and_explained(texts: Texts) -> None:
     marks = [["a", "same"], [" ", "space"], ["b", "same"]], [["A", "same"], [" ", "space"], ["b", "same"]]
     lines = texts(compared("a b", "A b", NARROW, marks))
     assert lines[:2] == ["   ≠ expected  −{a} b", "     actual    +{A} b"]
     assert "the score ignores" in " ".join(" ".join(lines[2:]).split())
 
 
-def test_a_long_text_is_cut_and_says_by_how_much(texts: Texts) -> None:
+def test_long_text_is_cut_with_a_line_count(texts: Texts) -> None:
     text = "\n".join(f"line {number}" for number in range(5000))
     lines = texts(text_lines(text, 40, NARROW))
     assert len(lines) < 40
@@ -54,7 +54,7 @@ def test_a_long_text_is_cut_and_says_by_how_much(texts: Texts) -> None:
     assert len(text_lines(text, 40, View(60, full=True))) == 5000
 
 
-def test_of_a_long_text_what_differs_is_shown_wherever_it_is(texts: Texts) -> None:
+def test_differences_in_a_long_text_are_shown_anywhere(texts: Texts) -> None:
     lines = [f"Line {number} is fine." for number in range(5000)]
     other = [line if number != 2500 else "Line 2500 is broken." for number, line in enumerate(lines)]
     found = texts(compared("\n".join(lines), "\n".join(other), NARROW))
@@ -64,7 +64,7 @@ def test_of_a_long_text_what_differs_is_shown_wherever_it_is(texts: Texts) -> No
     assert any("lines unchanged" in line for line in found)
 
 
-def test_a_line_of_100_kb_is_cut_around_what_differs(texts: Texts) -> None:
+def test_line_of_100_kb_is_cut_around_differences(texts: Texts) -> None:
     start, end = "lorem ipsum " * 7000, "dolor sit " * 1000
     found = texts(compared(f"{start}one {end}", f"{start}two {end}", WIDE))
     assert len(found) < 25
@@ -72,12 +72,12 @@ def test_a_line_of_100_kb_is_cut_around_what_differs(texts: Texts) -> None:
     assert any("characters unchanged" in line for line in found)
 
 
-def test_a_flood_on_one_side_is_cut(texts: Texts) -> None:
+def test_huge_text_on_one_side_is_cut(texts: Texts) -> None:
     found = texts(compared("fine", "fine " + "noise " * 20_000, NARROW))
     assert len(found) < 40
     assert any("more" in line for line in found)
 
 
-def test_a_difference_beyond_what_is_compared_is_said(texts: Texts) -> None:
+def test_difference_beyond_the_limit_is_reported(texts: Texts) -> None:
     found = texts(compared("x" * 100_000 + "a", "x" * 100_000 + "b", WIDE))
     assert "the first 100,000 characters are equal; later ones differ" in found[-1]

@@ -19,19 +19,19 @@ def subject(ref: CaseRef = LONG) -> Subject:
     return Subject(CaseRecord(PlannedCase(ref, None, "")))
 
 
-def test_the_title_names_agent_evalset_case_and_repeat() -> None:
+def test_title_names_agent_evalset_case_and_repeat() -> None:
     assert title(subject(), 100) == "a_rather_long_agent › an_evalset_with_a_name › the_case_itself #2"
 
 
 @pytest.mark.parametrize("width", range(1, 70))
-def test_the_case_is_the_last_to_be_cut(width: int) -> None:
+def test_case_name_is_cut_last(width: int) -> None:
     found = title(subject(), width)
     assert cell_len(found) <= width
     if width >= 18:
         assert "the_case_itself #2" in found
 
 
-def test_a_file_that_cannot_be_read_is_named_by_its_path() -> None:
+def test_unreadable_file_is_named_by_its_path() -> None:
     assert title(subject(CaseRef("desk", "desk/broken.evalset.json", "", "")), 80) == "desk › desk/broken.evalset.json"
 
 
@@ -40,7 +40,7 @@ def result(name: str, score: float | None, threshold: float = 0.8) -> MetricResu
     return MetricResult(name, status, score, threshold)  # type: ignore[arg-type]
 
 
-def test_the_worst_verdict_comes_first_and_what_does_not_fit_is_counted() -> None:
+def test_worst_verdict_comes_first_and_hidden_ones_are_counted() -> None:
     results = [result("one_score", 1.0), result("two_score", 0.5), result("three_score", None)]
     assert text_of(chips(results, 100)) == "! three_score error   ✗ two_score 0.50 < 0.80   ✓ one_score 1.00 ≥ 0.80"
     assert text_of(chips(results, 60)) == "! three error   ✗ two 0.50 < 0.80   ✓ one 1.00 ≥ 0.80"
@@ -59,14 +59,14 @@ def test_the_worst_verdict_comes_first_and_what_does_not_fit_is_counted() -> Non
         (None, 0.8, ""),
     ],
 )
-def test_a_score_never_looks_equal_to_a_threshold_it_misses(score: float | None, threshold: float, text: str) -> None:
+def test_score_never_looks_equal_to_a_missed_threshold(score: float | None, threshold: float, text: str) -> None:
     assert score_text(MetricResult("m", "failed", score, threshold)) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(3.0, "3"), (1200.0, "1,200"), (1.23456, "1.2345"), (0.5, "0.5"), (1e300, "1e+300")]
 )
-def test_figures(value: float, text: str) -> None:
+def test_amounts_have_readable_digits(value: float, text: str) -> None:
     assert amount(value) == text
 
 
@@ -74,14 +74,14 @@ def test_figures(value: float, text: str) -> None:
     ("state", "words"),
     [("queued", "waiting to run"), ("running", "running, no scores yet"), ("passed", "nothing was scored")],
 )
-def test_without_scores_the_summary_says_why(state: str, words: str) -> None:
+def test_summary_without_scores_has_a_reason(state: str, words: str) -> None:
     found = subject()
     assert found.record is not None
     found.record.state = state  # type: ignore[assignment]
     assert text_of(summary(found, 60)) == words
 
 
-def test_an_error_says_its_kind() -> None:
+def test_summary_of_an_error_names_its_kind() -> None:
     found = subject()
     assert found.record is not None
     found.record.error = CaseError("timeout", "no answer within 300 s")

@@ -86,7 +86,7 @@ def lines(document: Document) -> list[str]:
     return [text_of(line).rstrip() for line in document.lines]
 
 
-def test_a_row_has_its_place_its_cost_its_time_and_its_bar() -> None:
+def test_row_has_name_cost_time_and_bar() -> None:
     assert lines(shown()) == [
         "─ turn 1  荷物はどこですか ──────────────────────── 2 model calls · 1.00 s ─",
         "  ◆ desk                                   1.2k→34  1.00 s ────────────────",
@@ -101,7 +101,7 @@ def test_a_row_has_its_place_its_cost_its_time_and_its_bar() -> None:
     assert "EUR" not in priced[1], "half a bill is no bill"
 
 
-def test_a_call_that_was_not_made_again_has_no_time() -> None:
+def test_replayed_call_has_no_time() -> None:
     made = record()
     told = json.dumps([{**span, "recalled": True} if span["id"] == 6 else span for span in SPANS])
     made.turns[0].spans = SpansRecorded(made.ref, 0, told, {})
@@ -111,18 +111,18 @@ def test_a_call_that_was_not_made_again_has_no_time() -> None:
     assert all(width_of(line) <= 76 for line in build(Subject(made), View(76)).lines)
 
 
-def test_in_little_room_the_names_and_times_stay() -> None:
+def test_narrow_row_keeps_name_and_time() -> None:
     narrow = lines(shown(width=30))
     assert all(width_of(line) <= 30 for line in shown(width=30).lines)
     assert any("find_ord" in line and "500 ms" in line for line in narrow)
 
 
-def test_it_opens_at_the_innermost_error() -> None:
+def test_trace_opens_at_the_innermost_error() -> None:
     document = shown()
     assert document.items[document.opening_item].key == "span/0/5"
 
 
-def test_a_row_opens_event_request_response_and_graph() -> None:
+def test_open_row_has_event_request_response_and_graph() -> None:
     text = "\n".join(lines(shown("span/0/3")))
     assert "▸ Event  1 of 3 in the conversation" in text
     assert "▸ Request  1 content, instruction, tools" in text
@@ -138,7 +138,7 @@ def test_a_row_opens_event_request_response_and_graph() -> None:
     assert "ValueError: no" in inside
 
 
-def test_the_messages_that_a_row_belongs_to_are_lit() -> None:
+def test_messages_of_a_row_are_highlighted() -> None:
     read = read_trace(record().turns, None, None)
     found = {}
     for node in read.turns[0].trace.root.walk():
@@ -149,7 +149,7 @@ def test_the_messages_that_a_row_belongs_to_are_lit() -> None:
     assert found == {1: [0], 2: [1, 2, 3], 3: [1], 4: [2], 5: [2], 6: [3]}
 
 
-def test_of_a_long_turn_what_is_lit_is_among_the_first_lines() -> None:
+def test_highlighted_messages_of_a_long_turn_are_among_the_first_lines() -> None:
     event = {"author": "desk", "content": {"parts": [{"text": "yes"}]}}
     long = Turn({"parts": [{"text": "go"}]}, acted=[event] * 30)
     for number in range(30):
@@ -157,7 +157,7 @@ def test_of_a_long_turn_what_is_lit_is_among_the_first_lines() -> None:
         assert any(line.startswith("▶") for line in told[:4])
 
 
-def test_of_a_long_trace_only_what_is_in_sight_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_visible_rows_of_a_long_trace_are_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     def counted(*args: Any, **told: Any) -> Any:
@@ -180,7 +180,7 @@ def test_of_a_long_trace_only_what_is_in_sight_is_laid_out(monkeypatch: pytest.M
     assert made == [1999]
 
 
-def test_turns_that_are_over_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     case = record()
     read: list[int] = []
 
@@ -202,7 +202,7 @@ def test_turns_that_are_over_are_read_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert read == [0, 1, 1, 1, 1]
 
 
-def test_of_a_huge_value_the_beginning_is_laid_out_and_all_of_it_copied() -> None:
+def test_huge_value_shows_its_beginning_and_is_copied_in_full() -> None:
     value = [{"name": f"row {number}"} for number in range(100_000)]
     told = [text_of(line) for line in data_lines(value, 4, View(76))]
     assert len(told) == BRIEF + 1
@@ -212,7 +212,7 @@ def test_of_a_huge_value_the_beginning_is_laid_out_and_all_of_it_copied() -> Non
     assert len(list(data_lines(value[:2000], 4, View(76, full=True)))) == 6002
 
 
-def test_very_deep_spans_are_no_trouble() -> None:
+def test_very_deep_spans_are_shown() -> None:
     case = record()
     deep = [{**SPANS[4], "id": number, "parent": number - 1} for number in range(2, 5000)]
     case.turns[0].spans = SpansRecorded(case.ref, 0, json.dumps([SPANS[0], *deep]), {})
@@ -221,7 +221,7 @@ def test_very_deep_spans_are_no_trouble() -> None:
     assert document.items[-1].key == "span/0/4999"
 
 
-def test_the_row_and_the_call_in_the_diff_lead_to_each_other() -> None:
+def test_row_and_call_in_the_diff_link_to_each_other() -> None:
     case = record()
     there = diff.build(Subject(case), View(76))
     here = build(Subject(case), View(76))
@@ -235,7 +235,7 @@ def test_the_row_and_the_call_in_the_diff_lead_to_each_other() -> None:
     assert "find_order" in text_of(there.lines[there.places[place].start])
 
 
-def test_a_case_that_was_not_watched_has_a_tree_without_times_and_a_diff_without_a_cursor() -> None:
+def test_case_without_spans_has_a_tree_without_times_and_a_diff_without_cursor() -> None:
     case = record(watched=False)
     told = [text_of(line) for line in build(Subject(case), View(76)).lines]
     assert any("recorded without times" in line for line in told)
@@ -245,7 +245,7 @@ def test_a_case_that_was_not_watched_has_a_tree_without_times_and_a_diff_without
     assert list(trace_lines(case, 80)) == []
 
 
-def test_durations_are_easy_to_read() -> None:
+def test_durations_have_readable_units() -> None:
     assert [duration(seconds) for seconds in (0.0, 0.0004, 0.0123, 0.9996, 9.994, 12.34, 123.0)] == [
         *("0.0 ms", "0.4 ms", "12 ms", "1.00 s", "9.99 s", "12.3 s", "2 m 03 s"),
     ]
@@ -255,6 +255,6 @@ def test_durations_are_easy_to_read() -> None:
     ("seconds", "shown"),
     [(1.234, "1.23 s"), (60.0, "1m 00s"), (5_999.0, "99m 59s"), (6_000.0, "1h 40m"), (3.6e6, "1000h")],
 )
-def test_a_duration_fits_its_column(seconds: float, shown: str) -> None:
+def test_duration_fits_its_column(seconds: float, shown: str) -> None:
     assert in_column(seconds) == shown
     assert len(shown) <= 7

@@ -14,7 +14,7 @@ from workbench.exporting.run_context import RunContext
 from workbench.exporting.style import STYLE
 from workbench.prices import Prices, money
 from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
-from workbench.rendering.charts.figures import dearest, longest, scores, slowest
+from workbench.rendering.charts.figures import most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.explain import other_criteria, reasons, score_text
 from workbench.rendering.lines import Line
@@ -61,7 +61,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     yield from rates_chart(context.trend)
     yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
     yield from _expensive(records, prices)
-    yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
+    yield from bars("Most tokens", most_tokens(records), lambda amount: f"{amount:,.0f}")
     yield "</div>\n"
     # Cases that need attention come first.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
@@ -100,7 +100,7 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
 def _expensive(records: list[CaseRecord], prices: Prices | None) -> Iterator[str]:
     """Yield the most expensive cases, and a note about unknown costs."""
     found = costs(records, prices)
-    shares = dearest(records, found) if found is not None else []
+    shares = most_expensive(records, found) if found is not None else []
     note = NO_PRICES if found is None else not_known(found)
     if found is not None:
         yield from bars("Most expensive", shares, lambda amount: money(amount, found.currency), note)

@@ -9,8 +9,8 @@ from workbench.rendering.changed import FileChange
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, HEURISTIC
 from workbench.rendering.json_text import compact
-from workbench.rendering.judge_words import mark
-from workbench.rendering.judged import is_heuristic, said
+from workbench.rendering.judge_texts import mark
+from workbench.rendering.judged import is_heuristic, message_text
 from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, hang_text, heading, safe
 from workbench.rendering.rows import View, remark
 from workbench.scores import cut_score
@@ -40,7 +40,7 @@ def build(subject: Subject, view: View) -> Document:
     then, now = change.rates
     if then:
         differs = then != now
-        document.add(both(view, "all repeats", [Segment(then)], [Segment(now)], differs=differs))
+        document.add(before_and_after(view, "all repeats", [Segment(then)], [Segment(now)], differs=differs))
         document.gap()
     add_before_and_after(document, change.before, record, view)
     document.gap()
@@ -50,20 +50,20 @@ def build(subject: Subject, view: View) -> Document:
 
 def add_before_and_after(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
     """Add a comparison of two executions of a case: their verdicts, and turn by turn the agent's actions."""
-    document.add(both(view, "", _state(before), _state(after), differs=before.state != after.state))
+    document.add(before_and_after(view, "", _state(before), _state(after), differs=before.state != after.state))
     document.gap()
     names = dict.fromkeys([*before.metrics, *after.metrics])
     told = [name for name in names if not _only_informs(name, before, after)]
     for name in told:
         one, other = _score(before, name), _score(after, name)
-        document.add(both(view, name, one, other, differs=one != other))
+        document.add(before_and_after(view, name, one, other, differs=one != other))
     for number in range(max(len(before.turns), len(after.turns))):
         document.begin_turn([heading(f"turn {number + 1}", view.width)])
         turns = [record.turns[number] if number < len(record.turns) else None for record in (before, after)]
         for word in ("calls", "results", "answer"):
             one, other = (_answer(turn) if word == "answer" else _steps(turn, wanted=word) for turn in turns)
             if word != "results" or one != other:
-                document.add(both(view, word, one, other, differs=one != other))
+                document.add(before_and_after(view, word, one, other, differs=one != other))
     figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in told]
     if figures:
         document.gap()
@@ -80,7 +80,9 @@ def _figure(record: CaseRecord, name: str) -> str:
     return "none" if result is None or result.score is None else cut_score(result.score)
 
 
-def both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
+def before_and_after(
+    view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool
+) -> Iterator[Line]:
     """Yield a value before and after: in two columns if there is room, else in sequence. Equal values appear once."""
     if word:
         yield (Segment(f" {word}", "label"),)
@@ -129,7 +131,7 @@ def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
 
 
 def _answer(turn: Turn | None) -> list[Segment]:
-    text = said((turn.actual or {}).get("final_response") if turn else None)
+    text = message_text((turn.actual or {}).get("final_response") if turn else None)
     return [safe(text)] if text else [Segment("nothing", "muted")]
 
 

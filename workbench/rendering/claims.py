@@ -9,7 +9,7 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
-from workbench.rendering.judge_words import judged_results
+from workbench.rendering.judge_texts import judged_results
 from workbench.rendering.judged import number, question_key, results, shown_in
 from workbench.rendering.lines import (
     BLANK,

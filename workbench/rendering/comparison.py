@@ -10,7 +10,7 @@ from workbench import counting
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, Comparison
 from workbench.history.summary import Row, Summary
-from workbench.rendering.change import add_before_and_after, both, difference_lines
+from workbench.rendering.change import add_before_and_after, before_and_after, difference_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
@@ -147,4 +147,4 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
         yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
     else:
         same = [Segment("unchanged", "muted")]
-        yield from both(view, "", same, same, differs=False)
+        yield from before_and_after(view, "", same, same, differs=False)

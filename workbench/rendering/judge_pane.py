@@ -9,7 +9,7 @@ from workbench.json_values import mapping, string
 from workbench.metrics.registry import descriptions
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import SPLIT, VERDICTS
-from workbench.rendering.judge_words import (
+from workbench.rendering.judge_texts import (
     cost_words,
     judged_results,
     leading_vote,
@@ -17,7 +17,7 @@ from workbench.rendering.judge_words import (
     verdict_mark,
     vote_words,
 )
-from workbench.rendering.judged import Asked, all_asked, judge_of, reply_verdicts, results, votes_differ
+from workbench.rendering.judged import JudgeQuestion, judge_of, judge_questions, reply_verdicts, results, votes_differ
 from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, heading, joined, safe
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, under
@@ -38,23 +38,23 @@ _ABOUT = {
 def build(subject: Subject, view: View) -> Document:
     """Return the whole pane, criterion by criterion, turn by turn."""
     document = Document()
-    for record, result in judged_results(document, subject.record, _was_asked, view):
+    for record, result in judged_results(document, subject.record, _is_relevant, view):
         document.add(_account(record, result, view))
-        for turn, asked in groupby(all_asked(record, result.name), key=lambda item: item.turn):
+        for turn, asked in groupby(judge_questions(record, result.name), key=lambda item: item.turn):
             _add_turn(document, subject, result, turn, list(asked), view)
         document.add(_service(record, result, view))
     return document
 
 
 def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    asked = [item.question for item in all_asked(record, result.name)]
+    asked = [item.question for item in judge_questions(record, result.name)]
     if asked:
         many = counted(len(asked), "question")
         yield from under(label("asked"), flow([(Segment(many, "muted"),), *cost_words(asked)], view.room))
 
 
 def _add_turn(
-    document: Document, subject: Subject, result: MetricResult, turn: int | None, asked: list[Asked], view: View
+    document: Document, subject: Subject, result: MetricResult, turn: int | None, asked: list[JudgeQuestion], view: View
 ) -> None:
     assert subject.record is not None
     details = result.details if turn is None else subject.record.turns[turn].metrics[result.name].details
@@ -75,7 +75,7 @@ def _add_turn(
         document.add_item(item.key, lines, opens=True)
 
 
-def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
+def _question_head(item: JudgeQuestion, view: View, mine: Line) -> Iterator[Line]:
     """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
     kind = string(item.question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
@@ -101,12 +101,12 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
             yield from part("error", [safe(told, "status-error")], view)
 
 
-def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
+def _is_relevant(record: CaseRecord, result: MetricResult) -> bool:
     """Whether this criterion asks a judge or a service."""
     info = descriptions().get(result.name)
     if info is not None and (info.needs_judge or info.needs_service):
         return True
-    if judge_of(result) or any(True for _ in all_asked(record, result.name)):
+    if judge_of(result) or any(True for _ in judge_questions(record, result.name)):
         return True
     return any(string(turn.details.get("explanation")) for _, _, turn in results(record, result.name))
 
@@ -117,4 +117,4 @@ def applies(subject: Subject, criteria: frozenset[str]) -> bool:
     rows = descriptions()
     if any(name in rows and (rows[name].needs_judge or rows[name].needs_service) for name in criteria):
         return True
-    return record is not None and any(_was_asked(record, result) for result in record.metrics.values())
+    return record is not None and any(_is_relevant(record, result) for result in record.metrics.values())

@@ -35,7 +35,7 @@ def shown_in(criteria: Iterable[str], where: "Shown") -> str:
     return next((name for name in criteria if is_shown_in(name, where)), "")
 
 
-class Asked(NamedTuple):
+class JudgeQuestion(NamedTuple):
     """A question to a judge: its criterion, turn (None: the whole case) and index."""
 
     criterion: str
@@ -54,7 +54,7 @@ def question_key(criterion: str, turn: int | None, number: int) -> str:
     return f"question/{criterion}/{'case' if turn is None else turn}/{number}"
 
 
-def said(content: Any) -> str:
+def message_text(content: Any) -> str:
     """Return the texts of a message's parts, one per line."""
     return "\n".join(filter(None, (string(part.get("text")) for part in parts_of(content))))
 
@@ -87,15 +87,15 @@ def results(record: CaseRecord, criterion: str) -> Iterator[tuple[int, Turn, Met
             yield index, turn, result
 
 
-def all_asked(record: CaseRecord, criterion: str) -> Iterator[Asked]:
+def judge_questions(record: CaseRecord, criterion: str) -> Iterator[JudgeQuestion]:
     """Yield every question of a criterion, turn by turn, then those about the whole case."""
     for index, _, result in results(record, criterion):
         for place, question in enumerate(questions(result.details)):
-            yield Asked(criterion, index, place, question)
+            yield JudgeQuestion(criterion, index, place, question)
     whole = record.metrics.get(criterion)
     if whole is not None:
         for place, question in enumerate(questions(whole.details)):
-            yield Asked(criterion, None, place, question)
+            yield JudgeQuestion(criterion, None, place, question)
 
 
 def judge_of(result: MetricResult) -> dict[str, Any]:

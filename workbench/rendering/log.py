@@ -8,7 +8,7 @@ from workbench.json_values import parts_of
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import compact
-from workbench.rendering.judged import said
+from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, heading, safe, wrap
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import events_of
@@ -84,7 +84,7 @@ class _Step(NamedTuple):
 
 def _steps(turn: Turn) -> Iterator[_Step]:
     """Yield all steps of the turn in order, as far as they can be read."""
-    yield _Step("user", "", safe(said(turn.user)), (("user", ""),))
+    yield _Step("user", "", safe(message_text(turn.user)), (("user", ""),))
     last = ""
     for number, event in enumerate(events_of(turn)):
         if isinstance(event, dict):
@@ -92,7 +92,7 @@ def _steps(turn: Turn) -> Iterator[_Step]:
                 last = step.body.text
                 yield step._replace(names=(("event", f"/{number}"), *step.names))
     if turn.actual is not None:
-        answer = plain(said(turn.actual.get("final_response")))
+        answer = plain(message_text(turn.actual.get("final_response")))
         if not answer or answer != last:
             yield _Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
 

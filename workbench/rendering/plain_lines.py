@@ -5,7 +5,7 @@ All text is safe for a terminal: foreign text has gone through `workbench.text`.
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
 from workbench.rendering.faces import COUNTED, FACES
-from workbench.rendering.judged import all_asked, case_is_split, is_cached, is_heuristic
+from workbench.rendering.judged import case_is_split, is_cached, is_heuristic, judge_questions
 from workbench.scores import compared
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -51,7 +51,7 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
     found = {
         "heuristic": is_heuristic(result),
         "split": case_is_split(record, result.name),
-        "cached": is_cached(asked.question for asked in all_asked(record, result.name)),
+        "cached": is_cached(asked.question for asked in judge_questions(record, result.name)),
     }
     return [word for word, holds in found.items() if holds]
 

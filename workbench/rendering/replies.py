@@ -9,7 +9,7 @@ from workbench.counting import counted
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.faces import LABELS
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.judge_words import mark, reply_cost, verdict_mark
+from workbench.rendering.judge_texts import mark, reply_cost, verdict_mark
 from workbench.rendering.judged import count, verdict_of
 from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, hang, hang_text, safe, shortened, wrap
 from workbench.rendering.rows import View

@@ -6,7 +6,7 @@ from typing import Any
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
-from workbench.rendering.judge_words import judged_results, verdict_mark, vote_words
+from workbench.rendering.judge_texts import judged_results, verdict_mark, vote_words
 from workbench.rendering.judged import count, is_shown_in, number, question_key, questions, replies, results, shown_in
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe, shortened, wrap
 from workbench.rendering.rows import View, part

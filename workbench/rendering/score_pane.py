@@ -12,7 +12,7 @@ from workbench.rendering.calls import match_type_words
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, OTHER_CRITERIA, Status
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.judge_words import (
+from workbench.rendering.judge_texts import (
     criterion_tags,
     leading_vote,
     mark,
@@ -21,7 +21,7 @@ from workbench.rendering.judge_words import (
     vote_words,
     who,
 )
-from workbench.rendering.judged import all_asked, judge_of, versions
+from workbench.rendering.judged import judge_of, judge_questions, versions
 from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import GUTTER, View, label, part, remark, under
@@ -100,7 +100,7 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
     judge = judge_of(result)
     if not judge:
         return
-    asked = (item.question for item in all_asked(record, result.name))
+    asked = (item.question for item in judge_questions(record, result.name))
     yield from flow(who(judge, versions(asked)), width)
     if note := string(judge.get("note")):
         yield from wrap([safe(note, "muted")], width)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from workbench.events import MetricResult
 from workbench.rendering.cells import cut
 from workbench.rendering.faces import FACES
-from workbench.rendering.judge_words import turn_tags
+from workbench.rendering.judge_texts import turn_tags
 from workbench.rendering.judged import is_shown_in
 from workbench.rendering.lines import (
     Line,

@@ -8,8 +8,8 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Aside, Document, Subject, Target
 from workbench.rendering.faces import FACES, SPLIT
-from workbench.rendering.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
-from workbench.rendering.judged import count, is_split, question_key, said, shown_in, versions
+from workbench.rendering.judge_texts import cost_words, criterion_head, mark, verdict_mark, vote_words, who
+from workbench.rendering.judged import count, is_split, message_text, question_key, shown_in, versions
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, joined, safe, shortened, wrap
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, remark, under
@@ -158,7 +158,7 @@ def _message(
     opened: bool,
     view: View,
 ) -> Iterator[Line]:
-    text = said(turn.user)
+    text = message_text(turn.user)
     yield from hang(
         [Segment(" user", "label")],
         text_lines(text, max(view.width - 9, 10), view, "user"),
@@ -186,7 +186,7 @@ def _answer(turn: Turn, view: View) -> Iterator[Line]:
     if actual is None:
         yield from hang([Segment(" agent", "label")], [(Segment("…", "muted"),)], 8)
         return
-    text = said(mapping(actual).get("final_response"))
+    text = message_text(mapping(actual).get("final_response"))
     yield from hang([Segment(" agent", "label")], text_lines(text, max(view.width - 9, 10), view), 8)
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 from workbench.counting import counted
 from workbench.rendering.lines import Line, Segment, fold, safe, wrap
 from workbench.rendering.rows import View, mark_lead, pair, under
-from workbench.rendering.words import LIMIT, Piece, compare, differs, from_marks
+from workbench.rendering.text_diff import LIMIT, Piece, compare, differs, from_marks
 from workbench.text import DEFAULT_LIMIT, plain, visible
 
 BRIEF_LINES = 24

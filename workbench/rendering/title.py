@@ -7,7 +7,7 @@ from workbench.rendering.cells import cell_len, cut
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
 from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA, STALE
-from workbench.rendering.judge_words import mark, tags
+from workbench.rendering.judge_texts import mark, tags
 from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
 from workbench.rendering.scores import chips
 from workbench.rendering.staleness import stale_mark

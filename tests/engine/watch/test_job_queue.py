@@ -135,7 +135,7 @@ def test_money_limit_with_and_without_known_prices(estimate: Estimate, limit: Li
 
 def test_cost_as_text() -> None:
     assert Estimate(7, 35, "about $0.06").words(40) == "7 of 40 stale, about 35 calls, about $0.06"
-    assert Estimate(7, 1, "cost unknown").words(40) == "7 of 40 stale, about 1 call, cost not known"
+    assert Estimate(7, 1, "cost unknown").words(40) == "7 of 40 stale, about 1 call, cost unknown"
     assert Estimate(1000, 0).words(2000) == "1,000 of 2,000 stale"
 
 

@@ -12,8 +12,8 @@ from workbench.history.pass_rates import RunRate, Trend
 from workbench.prices import Price, Prices
 from workbench.rendering.cells import cell_len
 from workbench.rendering.charts.costs import costs
-from workbench.rendering.charts.figures import BINS, dearest, longest, scores, slowest
-from workbench.rendering.charts.lines import picture_lines
+from workbench.rendering.charts.figures import BINS, most_expensive, most_tokens, scores, slowest
+from workbench.rendering.charts.lines import chart_lines
 from workbench.rendering.lines import text_of
 from workbench.store import CaseRecord, Turn
 
@@ -40,7 +40,7 @@ def test_scores_are_counted_in_their_bins() -> None:
 def test_slowest_cases_come_first_and_cases_without_duration_are_left_out() -> None:
     records = [record("a", seconds=2), record("b", seconds=3, tokens=5), record("c", seconds=0, tokens=99)]
     assert [share.record.ref.eval_id for share in slowest(records)] == ["b", "a"]
-    assert [share.amount for share in longest(records)[:2]] == [100.0, 11.0]
+    assert [share.amount for share in most_tokens(records)[:2]] == [100.0, 11.0]
 
 
 def test_only_the_slowest_execution_of_a_case_is_shown() -> None:
@@ -77,14 +77,14 @@ def test_cost_is_shown_if_all_prices_are_known_else_what_is_missing() -> None:
     assert found is not None
     assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"cheap": 0.002, "dear": 0.01}
     assert (found.unknown, found.missing) == (4, ("judge", "m", "the agent's model", "x"))
-    assert [share.record.ref.eval_id for share in dearest(records, found)] == ["dear", "cheap"]
-    told = "\n".join(text_of(line) for line in picture_lines(records, Trend(), 76, found))
+    assert [share.record.ref.eval_id for share in most_expensive(records, found)] == ["dear", "cheap"]
+    told = "\n".join(text_of(line) for line in chart_lines(records, Trend(), 76, found))
     assert "talk › dear    0.010 EUR  ━━" in told
     assert "unknown for 4: no price or token count for judge, m, the agent's" in told
 
 
 def test_page_without_prices_says_how_to_add_them() -> None:
-    assert "[prices]" in "\n".join(text_of(line) for line in picture_lines([record("a")], Trend(), 76))
+    assert "[prices]" in "\n".join(text_of(line) for line in chart_lines([record("a")], Trend(), 76))
 
 
 @pytest.mark.parametrize("width", [24, 56, 76, 126])
@@ -94,14 +94,14 @@ def test_every_line_fits(width: int, name: str) -> None:
     records[0].metrics[name] = MetricResult(name, "failed", 0.3, 0.5)
     trend = Trend(tuple(RunRate(name, "", number % 4, 3) for number in range(70)), 5, 2)
     found = costs([paid(name, name)], Prices({"m": Price(1.0, 1.0)}))
-    for line in picture_lines(records, trend, width, found):
+    for line in chart_lines(records, trend, width, found):
         assert cell_len(text_of(line)) <= width
         assert "\x1b" not in text_of(line)
 
 
 def test_each_run_is_a_column_and_the_last_is_described() -> None:
     trend = Trend((RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)), 4)
-    told = [text_of(line) for line in picture_lines([], trend, 80)]
+    told = [text_of(line) for line in chart_lines([], trend, 80)]
     (bottom,) = [line for line in told if line.startswith("  0 %")]
     assert bottom.split()[2:] == ["▁", "█"]
     assert any("2 runs of the same 4 cases  now 75 % (3 of 4)  best 75 %" in line for line in told)
@@ -118,7 +118,7 @@ def test_each_run_is_a_column_and_the_last_is_described() -> None:
     ],
 )
 def test_trend_says_over_which_cases_or_that_nothing_is_comparable(trend: Trend, said: str) -> None:
-    told = " ".join(" ".join(text_of(line).split()) for line in picture_lines([], trend, 80))
+    told = " ".join(" ".join(text_of(line).split()) for line in chart_lines([], trend, 80))
     assert said in told
 
 
@@ -132,13 +132,13 @@ def test_repeats_of_a_case_share_one_vote_in_the_scores() -> None:
 def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
     one = record("a", 0.8)
     one.metrics = {"match": MetricResult("match", "failed", 0.8, 0.8000001)}
-    told = " ".join(text_of(line) for line in picture_lines([one], Trend(), 100))
+    told = " ".join(text_of(line) for line in chart_lines([one], Trend(), 100))
     assert "mean 0.80  ≥ 0.8000001" in told
     (found,) = scores([one])
     assert "mean 0.8, threshold 0.8000001" in distribution(found)
 
 
 def test_charts_without_a_run_say_so() -> None:
-    told = " ".join(text_of(line) for line in picture_lines([], None, 80))
+    told = " ".join(text_of(line) for line in chart_lines([], None, 80))
     assert "no scores yet" in told
     assert "loading" in told

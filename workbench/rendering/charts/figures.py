@@ -65,12 +65,12 @@ def slowest(records: Iterable[CaseRecord]) -> list[Share]:
     return _largest((record, record.duration_seconds) for record in records)
 
 
-def dearest(records: Iterable[CaseRecord], costs: Costs) -> list[Share]:
+def most_expensive(records: Iterable[CaseRecord], costs: Costs) -> list[Share]:
     """Return the most expensive cases with a known cost, each with its most expensive execution."""
     return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
 
 
-def longest(records: Iterable[CaseRecord]) -> list[Share]:
+def most_tokens(records: Iterable[CaseRecord]) -> list[Share]:
     """Return the cases with the most tokens, each with its largest execution.
 
     The tokens are those of the agent, the simulated user and the judges, in and out.

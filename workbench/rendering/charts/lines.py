@@ -6,7 +6,7 @@ from workbench.history.pass_rates import Trend
 from workbench.prices import money
 from workbench.rendering.cells import cell_len, fit
 from workbench.rendering.charts.costs import NO_PRICES, Costs, not_known
-from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share, dearest, longest, scores, slowest
+from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share, most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.trend import tenths, trend_words
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, heading, wrap
 from workbench.scores import compared, cut_score
@@ -20,7 +20,7 @@ _NAME = 38
 _LEAST_BAR = 8
 
 
-def picture_lines(
+def chart_lines(
     records: Sequence[CaseRecord], trend: Trend | None, width: int, costs: Costs | None = None
 ) -> Iterator[Line]:
     """Yield the whole page in `width` cells.
@@ -51,7 +51,7 @@ def picture_lines(
         yield from _expensive(records, costs, width, reading=trend is None)
     yield BLANK
     yield from _heading("most tokens", "agent, simulated user and judges", width)
-    yield from _bars(longest(records), lambda amount: f"{amount:,.0f}", width)
+    yield from _bars(most_tokens(records), lambda amount: f"{amount:,.0f}", width)
 
 
 def _heading(name: str, hint: str, width: int) -> Iterator[Line]:
@@ -147,7 +147,7 @@ def _expensive(records: Sequence[CaseRecord], costs: Costs | None, width: int, *
     elif costs is None:
         yield from _nothing(NO_PRICES, width)
     else:
-        found = dearest(records, costs)
+        found = most_expensive(records, costs)
         if found or not costs.unknown:
             yield from _bars(found, lambda amount: money(amount, costs.currency), width, none="no costs")
         if told := not_known(costs):

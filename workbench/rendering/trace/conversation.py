@@ -9,7 +9,7 @@ from workbench.json_values import mapping, parts_of, string
 from workbench.model.invocation import recorded_events
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.json_text import beginning
-from workbench.rendering.judged import said
+from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, fold
 from workbench.store import Turn
 from workbench.text import one_line
@@ -54,8 +54,8 @@ def events_of(turn: Turn) -> list[Any]:
 
 def messages(turn: Turn) -> list[Message]:
     """Return the messages of the turn, in order."""
-    found = [Message(-1, "user", said(turn.user))]
-    final = said(mapping(turn.actual).get("final_response"))
+    found = [Message(-1, "user", message_text(turn.user))]
+    final = message_text(mapping(turn.actual).get("final_response"))
     for number, event in enumerate(events_of(turn)):
         event = mapping(event)
         told: list[Any] = parts_of(event.get("content"))

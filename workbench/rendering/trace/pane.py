@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.counting import counted
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
-from workbench.rendering.judged import said
+from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import conversation_lines, own_events
@@ -149,7 +149,7 @@ def _heading(read: TraceRead, number: int, width: int) -> Line:
         end.append(money(total.cost, read.prices.currency))
     if trace.timed and trace.root.seconds is not None:
         end.append(duration(trace.root.seconds))
-    asked = one_line(said(turn.turn.user), limit=200)
+    asked = one_line(message_text(turn.turn.user), limit=200)
     title = (Segment(f"turn {number + 1}  ", "heading"), Segment(asked, "user"))
     ending = " · ".join(end) if width >= 50 else end[-1] if end else ""
     return rule(title, (Segment(ending, "muted"),) if ending else (), width)

@@ -13,7 +13,7 @@ from workbench.json_values import mapping, objects, string
 from workbench.rendering.cells import cut
 from workbench.rendering.document import Aside, Document, Item
 from workbench.rendering.json_text import beginning, pretty
-from workbench.rendering.judged import said
+from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
 from workbench.rendering.rows import View
 from workbench.rendering.trace.conversation import part_words
@@ -186,7 +186,7 @@ def _add_model_request(document: Document, read: TraceRead, node: Node, key: str
         return
     if "system" in request:
         system = read.piece(request["system"])
-        text = system if isinstance(system, str) else said(system) or system
+        text = system if isinstance(system, str) else message_text(system) or system
         if _add(document, f"{key}/system", "instruction", brief(text), view, indent=INNER):
             document.add(data_lines(text, INNER + 2, view))
     add_contents(document, read, key, digests, view)

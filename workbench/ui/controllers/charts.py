@@ -85,9 +85,9 @@ class Charts(Controller):
 
 
 def _lines(records: Sequence[CaseRecord], trend: "Trend | None", costs: "Costs | None", width: int) -> list[Line]:
-    from workbench.rendering.charts.lines import picture_lines
+    from workbench.rendering.charts.lines import chart_lines
 
-    return list(picture_lines(records, trend, width, costs))
+    return list(chart_lines(records, trend, width, costs))
 
 
 def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | None":

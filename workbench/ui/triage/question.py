@@ -9,8 +9,8 @@ from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, choi
 from workbench.authoring.triage.judged import deciding_criterion, judged_case, judged_criterion, judged_label
 from workbench.json_values import objects, string
 from workbench.rendering.faces import FACES, LABELS, VERDICTS
-from workbench.rendering.judge_words import leading_vote
-from workbench.rendering.judged import all_asked, results, shown_in
+from workbench.rendering.judge_texts import leading_vote
+from workbench.rendering.judged import judge_questions, results, shown_in
 from workbench.rendering.status import score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -136,7 +136,7 @@ def _of_rubric(record: CaseRecord, rest: str) -> Iterator[Question]:
 def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
     """Yield the question about a judge's verdict on a turn, if it is a single word and not several labels at once."""
     for criterion in record.metrics:
-        for exchange in all_asked(record, criterion):
+        for exchange in judge_questions(record, criterion):
             if exchange.key != item:
                 continue
             whole = (

@@ -9,13 +9,13 @@ from workbench.json_values import mapping, string
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES, HEURISTIC, SPLIT, VERDICTS, Face
 from workbench.rendering.judged import (
-    all_asked,
     case_is_split,
     count,
     is_cached,
     is_heuristic,
     is_split,
     judge_of,
+    judge_questions,
     number,
     replies,
     versions,
@@ -61,7 +61,7 @@ def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
     """Return the same for one criterion, and whether all replies came from the cache."""
-    cached = is_cached(asked.question for asked in all_asked(record, criterion))
+    cached = is_cached(asked.question for asked in judge_questions(record, criterion))
     return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
 
 
@@ -88,7 +88,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     """
     judge = judge_of(result)
     if judge:
-        told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
+        told = who(judge, versions(asked.question for asked in judge_questions(record, result.name)))
         yield from under(label("judge"), flow([*told, *_more_tags(record, result.name)], view.room))
         if note := string(judge.get("note")):
             yield from part("", [safe(note, "muted")], view)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.rendering.words import Piece, compare, differs, from_marks
+from workbench.rendering.text_diff import Piece, compare, differs, from_marks
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", " ", "  ", "\n", ",", "日", "本", "é"]), max_size=30).map("".join)
 
@@ -27,31 +27,31 @@ def marked(pieces: tuple[Piece, ...]) -> str:
         ("same", "same", "same", "same"),
     ],
 )
-def test_what_stands_on_one_side_only_is_marked(expected: str, actual: str, left: str, right: str) -> None:
+def test_words_on_only_one_side_are_marked(expected: str, actual: str, left: str, right: str) -> None:
     assert tuple(map(marked, compare(expected, actual))) == (left, right)
 
 
 @given(WORDS, WORDS)
-def test_the_pieces_give_both_texts_back_and_differ_exactly_if_the_texts_do(expected: str, actual: str) -> None:
+def test_pieces_restore_both_texts_and_differ_only_if_the_texts_do(expected: str, actual: str) -> None:
     left, right = compare(expected, actual)
     assert ("".join(text for text, _ in left), "".join(text for text, _ in right)) == (expected, actual)
     assert (differs(left) or differs(right)) == (expected != actual)
 
 
 @given(WORDS, WORDS)
-def test_what_is_the_same_is_the_same_on_both_sides(expected: str, actual: str) -> None:
+def test_equal_pieces_are_equal_on_both_sides(expected: str, actual: str) -> None:
     left, right = compare(expected, actual)
     one, other = ("".join("".join(text.split()) for text, kind in side if kind == "same") for side in (left, right))
     assert one == other
 
 
-def test_a_metrics_own_marks_win_and_neighbours_are_one() -> None:
+def test_marks_of_a_metric_win_and_neighbours_are_joined() -> None:
     marks = [["on", "missing"], [" ", "space"], ["its", "missing"], [" ", "space"], ["way", "same"], [".", "space"]]
     assert from_marks(marks, "on its way.", "missing") == (("on its", "missing"), (" way.", "same"))
 
 
 @pytest.mark.parametrize("marks", [None, "text", [["a"]], [["a", "same", 1]], [[1, "same"]], [["other", "same"]], [1]])
-def test_marks_that_are_not_those_of_the_text_are_refused(marks: object) -> None:
+def test_marks_of_another_text_are_refused(marks: object) -> None:
     assert from_marks(marks, "a", "missing") is None
 
 
@@ -60,7 +60,7 @@ def test_paragraphs_are_not_joined_into_one_mark() -> None:
     assert left == (("one", "missing"), ("\n\n", "same"), ("two", "missing"))
 
 
-def test_long_texts_are_compared_in_no_time() -> None:
+def test_long_texts_are_compared_quickly() -> None:
     expected = "lorem ipsum dolor " * 5000
     left, right = compare(expected, expected.replace("dolor", "color", 3))
     assert differs(left)
