@@ -138,7 +138,7 @@ def test_missing_verdict_has_a_reason_and_a_hint(status: str, texts: Texts) -> N
     assert " ".join(why.split()) in " ".join(" ".join(texts(document.lines)).split())
 
 
-def test_a_thousand_sentences_are_a_thousand_items() -> None:
+def test_thousand_sentences_are_thousand_items() -> None:
     many = [{**SENTENCES[number % 6], "text": f"{number}: text"} for number in range(1000)]
     document = shown(record_of(events([claims(sentences=many)])))
     assert len(document.items) == 1001
