@@ -197,9 +197,9 @@ async def test_file_deleted_or_broken_during_the_edit_is_reported(
         file.unlink() if what == "deleted" else file.write_bytes(b"{")
         await pilot.press("!", "ctrl+o")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
-        assert "on disk" in screen.text
+        await screen.until(pilot, lambda: "on disk" in screen.text)
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "it is still here" in screen.text)
+        await screen.until(pilot, lambda: "your edit is still here" in screen.text)
         assert not file.exists() or file.read_bytes() == b"{"
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
