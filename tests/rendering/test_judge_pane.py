@@ -72,7 +72,7 @@ def test_votes_are_above_each_turn(texts: Texts) -> None:
 def test_every_criterion_shows_its_judge_and_cost(texts: Texts) -> None:
     lines = texts(build(Subject(judged_case()), View(120)).lines)
     assert sum(line.startswith(" judge         gemini-2.5-flash · answered by") for line in lines) == 3
-    assert " asked         2 questions · 8 replies · 1.6 s · 3,248 → 176 tokens · 19 attempts · 1 cached" in lines
+    assert " cost          2 questions · 8 replies · 1.6 s · 3,248 → 176 tokens · 19 attempts · 1 cached" in lines
 
 
 def test_evaluation_service_is_shown_too(texts: Texts) -> None:

@@ -261,7 +261,7 @@ def match_type_words(scored: MetricResult) -> Line:
     if used and scored.details.get("ignore_args") is True:
         rule = (*rule, Segment(", arguments ignored", "muted"))
     reached = scored.score if scored.score is not None else 0.0
-    told = [
+    scores = [
         (
             Segment(f"{one_line(str(name))} ", "muted"),
             Segment(cut_score(value, 2, 2), "strong" if value > reached else ""),
@@ -269,5 +269,5 @@ def match_type_words(scored: MetricResult) -> Line:
         for name, value in (others.items() if isinstance(others, dict) else ())
         if name != used and isinstance(value, int | float)
     ]
-    between: Line = (Segment("; others would score ", "muted"),) if rule and told else ()
-    return (*rule, *between, *joined(told))
+    between: Line = (Segment("; others would score ", "muted"),) if rule and scores else ()
+    return (*rule, *between, *joined(scores))

@@ -53,8 +53,8 @@ def add_before_and_after(document: Document, before: CaseRecord, after: CaseReco
     document.add(before_and_after(view, "", _state(before), _state(after), differs=before.state != after.state))
     document.gap()
     names = dict.fromkeys([*before.metrics, *after.metrics])
-    told = [name for name in names if not _only_informs(name, before, after)]
-    for name in told:
+    deciding = [name for name in names if not _only_informs(name, before, after)]
+    for name in deciding:
         one, other = _score(before, name), _score(after, name)
         document.add(before_and_after(view, name, one, other, differs=one != other))
     for number in range(max(len(before.turns), len(after.turns))):
@@ -64,7 +64,7 @@ def add_before_and_after(document: Document, before: CaseRecord, after: CaseReco
             one, other = (_answer(turn) if word == "answer" else _steps(turn, wanted=word) for turn in turns)
             if word != "results" or one != other:
                 document.add(before_and_after(view, word, one, other, differs=one != other))
-    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in told]
+    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in deciding]
     if figures:
         document.gap()
         document.add(hang_text([Segment(" ")], [safe("   ".join(figures), "muted")], view.width, 1))
@@ -103,10 +103,10 @@ def before_and_after(
 
 def _state(record: CaseRecord) -> list[Segment]:
     face = FACES[record.state]
-    told = [Segment(f"{face.glyph} {face.word}", face.variable)]
+    segments = [Segment(f"{face.glyph} {face.word}", face.variable)]
     if record.error is not None:
-        told.append(safe(f"  {record.error.message}"[:1000], face.variable))
-    return told
+        segments.append(safe(f"  {record.error.message}"[:1000], face.variable))
+    return segments
 
 
 def _score(record: CaseRecord, name: str) -> list[Segment]:
@@ -116,8 +116,8 @@ def _score(record: CaseRecord, name: str) -> list[Segment]:
     face = FACES[result.status]
     score = "" if result.score is None else f" {cut_score(result.score)}"
     threshold = "" if result.threshold is None else f" (threshold {cut_score(result.threshold)})"
-    told = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
-    return [*told, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else told
+    segments = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
+    return [*segments, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else segments
 
 
 def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
@@ -126,8 +126,8 @@ def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
     except (AttributeError, TypeError, LookupError):
         return [Segment("unknown format", "muted")]
     found = [call or result for call, result in steps if (result is None) == (wanted == "calls")]
-    told = "\n".join(f"{name} {compact(value)}" for name, value in found)
-    return [safe(told)] if told else [Segment("none", "muted")]
+    text = "\n".join(f"{name} {compact(value)}" for name, value in found)
+    return [safe(text)] if text else [Segment("none", "muted")]
 
 
 def _answer(turn: Turn | None) -> list[Segment]:

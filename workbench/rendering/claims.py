@@ -77,11 +77,11 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
             "score", [Segment(cut_score(result.score, 2, 2), "strong"), Segment(f"  {meaning}", "muted")], view
         )
     if adk_score is not None and differs:
-        told = [
+        segments = [
             Segment(cut_score(adk_score, 2, 2), "strong"),
             Segment("  without passages that the judge left out", "muted"),
         ]
-        yield from part("ADK's figure", told, view)
+        yield from part("ADK's figure", segments, view)
     if labels:
         holding = sum(label in HOLDS for label in labels)
         share = number(result.details.get("share"))
@@ -110,21 +110,21 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
     texts = objects(result.details.get("texts"))
     if not texts:
         document.add(part("", [Segment(plain(result.reason) or "nothing to judge", "muted")], view))
-    asked = 0
+    question = 0
     for place, text in enumerate(texts):
         if place:
             document.add([BLANK])
         document.add(_text_head(text, view))
         # Each text takes one question about its sentences, and a second one about their support if there are any.
         sentences = objects(text.get("sentences"))
-        asked += 2 if sentences else 1
-        said = _said_in(subject, index, text)
+        question += 2 if sentences else 1
+        event = _event_of(subject, index, text)
         for number_, item in enumerate(sentences):
             document.add_item(
                 f"claim/{index}/{place}/{number_}",
                 _sentence(item, column, view.width, _overridden(subject, result.name, index, item)),
-                targets=(*_targets(item, result.name, index, asked - 1), *said),
-                aside=partial(_aside, item, index, bool(said)),
+                targets=(*_targets(item, result.name, index, question - 1), *event),
+                aside=partial(_aside, item, index, bool(event)),
             )
         document.add(_left_out(text, view))
 
@@ -143,10 +143,10 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     sentences = _counted(text)
     holding = sum(string(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
-    told = [f"{holding} of {len(sentences)} hold"] if sentences else []
+    figures = [f"{holding} of {len(sentences)} hold"] if sentences else []
     if score is not None:
-        told.append(cut_score(score, 2, 2))
-    end = (Segment(" · ".join(told), "muted"),) if told else ()
+        figures.append(cut_score(score, 2, 2))
+    end = (Segment(" · ".join(figures), "muted"),) if figures else ()
     left: Line = (Segment(" "), Segment(author, "name"), Segment(f"  {when}", "label"))
     size = sum(len(segment.text) for segment in end)
     yield (
@@ -169,8 +169,8 @@ def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
     """Yield the passages that older runs did not judge, because they were in none of the judge's sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
-        told = [Segment("not in the judge's sentences: ", "status-error"), safe(string(passage))]
-        yield from hang_text([Segment(" ! ", "status-error")], told, view.width, 3)
+        segments = [Segment("not in the judge's sentences: ", "status-error"), safe(string(passage))]
+        yield from hang_text([Segment(" ! ", "status-error")], segments, view.width, 3)
 
 
 def face_of(item: dict[str, Any]) -> Face:
@@ -211,7 +211,7 @@ def _mark(item: dict[str, Any]) -> str:
     return "the judge's own sentence" if item.get("added") is True else ""
 
 
-def _targets(item: dict[str, Any], criterion: str, turn: int, asked: int) -> tuple[Target, ...]:
+def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tuple[Target, ...]:
     """Return the places with the sentence's evidence: in the log if it is from this turn, else in the question."""
     source = mapping(item.get("source"))
     places: list[str] = []
@@ -221,11 +221,11 @@ def _targets(item: dict[str, Any], criterion: str, turn: int, asked: int) -> tup
         places.append(f"event/{turn}/{source['event']}")
     if source.get("kind") == "user":
         places.append(f"user/{turn}")
-    question = Target("Judge", (question_key(criterion, turn, asked), question_key(criterion, turn, 0)))
+    question = Target("Judge", (question_key(criterion, turn, number), question_key(criterion, turn, 0)))
     return (Target("Log", tuple(places)), question) if places else (question,)
 
 
-def _said_in(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
+def _event_of(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
     """Return the trace row of the event that has the text."""
     record, step = subject.record, text.get("step")
     if record is None or turn >= len(record.turns):
@@ -234,25 +234,25 @@ def _said_in(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target,
     return (Target("Trace", (f"event/{turn}/{event}",)),) if event >= 0 else ()
 
 
-def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[Line]:
+def _aside(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:
     """Yield the reason for a label: the judge's words, both excerpts and their places, and the sentence's event."""
     face = face_of(item)
-    told = [
+    sections = [
         ("why", "", string(item.get("rationale"))),
         ("supports", "evidence-for", string(item.get("supporting"))),
         ("contradicts", "evidence-against", string(item.get("contradicting"))),
     ]
     yield (Segment(f"{face.glyph} {face.word}", face.variable),)
-    for name, style, text in told:
+    for name, style, text in sections:
         if text.strip():
             yield from labelled(name, [safe(text.strip(), style)], width)
-    if not any(text.strip() for _, _, text in told):
+    if not any(text.strip() for _, _, text in sections):
         yield (Segment("the judge gave no reason", "muted"),)
-    if mapping(item.get("source")) or any(text.strip() for _, style, text in told if style):
+    if mapping(item.get("source")) or any(text.strip() for _, style, text in sections if style):
         yield from labelled("from", _origin(item, turn), width)
     else:
         yield (_TO_QUESTION,)
-    if said:
+    if has_event:
         yield (_TO_EVENT,)
 
 

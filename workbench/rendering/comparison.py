@@ -36,8 +36,8 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"
-        told = [Segment(f"{name}  ", "strong"), *_run(run)]
-        document.add(hang_text([Segment(f" {sign}", style)], told, view.width - 1, 3))
+        segments = [Segment(f"{name}  ", "strong"), *_run(run)]
+        document.add(hang_text([Segment(f" {sign}", style)], segments, view.width - 1, 3))
     document.gap()
     document.add(hang([Segment(" ")], flow(_counts(found), max(view.width - 1, 10), "   "), 1))
     document.gap()
@@ -58,8 +58,8 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
 def _listed(rows: Sequence[Row]) -> str:
     """Return the ids of cases, each once with its number of executions."""
     times = Counter((tuple(row["ref"][:3]), str(row["ref"][3])) for row in rows)
-    told = [f"{name} × {many}" if many > 1 else name for (_, name), many in times.items()]
-    return ", ".join(told[:_NAMED]) + (" …" if len(told) > _NAMED else "")
+    names = [f"{name} × {many}" if many > 1 else name for (_, name), many in times.items()]
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
 
 
 def one_case(
@@ -104,8 +104,8 @@ def _label(case: ChangedCase) -> Line:
 
 
 def _run(run: Summary) -> Iterator[Segment]:
-    told = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
-    yield Segment(", ".join(told) or "no cases")
+    counts = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
+    yield Segment(", ".join(counts) or "no cases")
     if commit := commit_words(run.git.get("commit"), run.git.get("dirty")):
         yield Segment(f"  commit {commit}", "muted")
 

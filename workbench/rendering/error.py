@@ -54,7 +54,7 @@ def _traceback(error: CaseError, width: int, unfolded: bool) -> Iterator[Line]:
         yield from hang_text([], [safe(text, "muted")], width, 3)
         return
     last = text.rsplit("\n", 1)[1]
-    told = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
+    in_message = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
     words = f"traceback, {counted(count, 'line')}"
-    words += "" if told else f", ending in {plain(last.strip())}"
+    words += "" if in_message else f", ending in {plain(last.strip())}"
     yield from hang_text([Segment(" ▸ ", "fold")], [Segment(words, "muted")], width, 3)

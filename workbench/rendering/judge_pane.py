@@ -40,21 +40,21 @@ def build(subject: Subject, view: View) -> Document:
     document = Document()
     for record, result in judged_results(document, subject.record, _is_relevant, view):
         document.add(_account(record, result, view))
-        for turn, asked in groupby(judge_questions(record, result.name), key=lambda item: item.turn):
-            _add_turn(document, subject, result, turn, list(asked), view)
+        for turn, items in groupby(judge_questions(record, result.name), key=lambda item: item.turn):
+            _add_turn(document, subject, result, turn, list(items), view)
         document.add(_service(record, result, view))
     return document
 
 
 def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    asked = [item.question for item in judge_questions(record, result.name)]
-    if asked:
-        many = counted(len(asked), "question")
-        yield from under(label("asked"), flow([(Segment(many, "muted"),), *cost_words(asked)], view.room))
+    questions = [item.question for item in judge_questions(record, result.name)]
+    if questions:
+        many = counted(len(questions), "question")
+        yield from under(label("cost"), flow([(Segment(many, "muted"),), *cost_words(questions)], view.room))
 
 
 def _add_turn(
-    document: Document, subject: Subject, result: MetricResult, turn: int | None, asked: list[JudgeQuestion], view: View
+    document: Document, subject: Subject, result: MetricResult, turn: int | None, items: list[JudgeQuestion], view: View
 ) -> None:
     assert subject.record is not None
     details = result.details if turn is None else subject.record.turns[turn].metrics[result.name].details
@@ -65,7 +65,7 @@ def _add_turn(
     title = "whole case" if turn is None else f"turn {turn + 1}"
     document.begin_turn([heading(title, view.width, ending)])
     document.add(under(label("verdict"), flow(vote_words(details, leading), view.room)))
-    for place, item in enumerate(asked):
+    for place, item in enumerate(items):
         if place:
             document.add([BLANK])
         opened = view.is_open(item.key)
@@ -79,11 +79,11 @@ def _question_head(item: JudgeQuestion, view: View, mine: Line) -> Iterator[Line
     """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
     kind = string(item.question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
-    told: list[Line] = [(Segment(about, "strong"),)]
+    head: list[Line] = [(Segment(about, "strong"),)]
     for verdict, many in reply_verdicts(item.question).items():
         if verdict in VERDICTS:
-            told.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
-    yield from hang([], flow([*told, *cost_words([item.question]), mine[:1]], max(view.width - 1, 10)), 1)
+            head.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
+    yield from hang([], flow([*head, *cost_words([item.question]), mine[:1]], max(view.width - 1, 10)), 1)
 
 
 def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
@@ -97,8 +97,8 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
         if explanation:
             yield from part("service", [safe(explanation)], view)
         if fault:
-            told = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
-            yield from part("error", [safe(told, "status-error")], view)
+            message = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
+            yield from part("error", [safe(message, "status-error")], view)
 
 
 def _is_relevant(record: CaseRecord, result: MetricResult) -> bool:

@@ -61,7 +61,7 @@ def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
     """Return the same for one criterion, and whether all replies came from the cache."""
-    cached = is_cached(asked.question for asked in judge_questions(record, criterion))
+    cached = is_cached(item.question for item in judge_questions(record, criterion))
     return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
 
 
@@ -88,8 +88,8 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     """
     judge = judge_of(result)
     if judge:
-        told = who(judge, versions(asked.question for asked in judge_questions(record, result.name)))
-        yield from under(label("judge"), flow([*told, *_more_tags(record, result.name)], view.room))
+        names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
+        yield from under(label("judge"), flow([*names, *_more_tags(record, result.name)], view.room))
         if note := string(judge.get("note")):
             yield from part("", [safe(note, "muted")], view)
     if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
@@ -114,17 +114,17 @@ def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
     """Return `3 of 3 votes (up to 5)` or `4 of 5 votes`. If votes disagree or are unreadable, all follow."""
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
-    told: list[Line] = []
+    lines: list[Line] = []
     if asked and votes:
         limit = f" (up to {of})" if asked < of else ""
-        told.append((Segment(f"{votes.get(verdict, 0)} of {counted(asked, 'vote')}{limit}", "muted"),))
+        lines.append((Segment(f"{votes.get(verdict, 0)} of {counted(asked, 'vote')}{limit}", "muted"),))
     ordered = sorted(votes.items(), key=lambda vote: -vote[1])
     every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in ordered)
     if votes_differ(item):
-        told.append((mark(SPLIT), Segment(f": {every}", SPLIT.variable)))
+        lines.append((mark(SPLIT), Segment(f": {every}", SPLIT.variable)))
     elif len(votes) > 1 or (votes and verdict not in votes):
-        told.append((Segment(every, "status-error"),))
-    return told
+        lines.append((Segment(every, "status-error"),))
+    return lines
 
 
 def leading_vote(item: dict[str, Any]) -> str:
@@ -133,41 +133,41 @@ def leading_vote(item: dict[str, Any]) -> str:
     return str(max(votes, key=lambda name: count(votes[name]))) if votes else ""
 
 
-def cost_words(asked: Iterable[dict[str, Any]]) -> list[Line]:
+def cost_words(questions: Iterable[dict[str, Any]]) -> list[Line]:
     """Return the cost of some questions: `3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`."""
-    found = replies(asked)
-    told = [counted(len(found), "reply", "replies"), *reply_cost(found)]
-    return [(Segment(text, "muted"),) for text in told]
+    found = replies(questions)
+    texts = [counted(len(found), "reply", "replies"), *reply_cost(found)]
+    return [(Segment(text, "muted"),) for text in texts]
 
 
 def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     """Return the time, tokens (in → out), attempts and cached count of some replies."""
-    told: list[str] = []
+    texts: list[str] = []
     fresh = [reply for reply in found if reply.get("cached") is not True]
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
     if seconds >= _SHORT:
-        told.append(f"{seconds:.1f} s")
-    told += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
+        texts.append(f"{seconds:.1f} s")
+    texts += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
     if attempts > len(fresh):
-        told.append(counted(attempts, "attempt"))
+        texts.append(counted(attempts, "attempt"))
     cached = len(found) - len(fresh)
     if cached:
-        told.append("cached" if cached == len(found) else f"{cached} cached")
-    return told
+        texts.append("cached" if cached == len(found) else f"{cached} cached")
+    return texts
 
 
 def tally_words(tally: dict[str, Any]) -> list[Line]:
     """Return the cost of a criterion as counted by the engine: `5 calls`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`."""
     if not tally:
         return []
-    told = [counted(count(tally.get("calls")), "call")]
+    texts = [counted(count(tally.get("calls")), "call")]
     if cached := count(tally.get("cached")):
-        told.append(f"{cached:,} cached")
+        texts.append(f"{cached:,} cached")
     if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
-        told.append(f"{seconds:.1f} s")
-    told += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
-    return [(Segment(text, "muted"),) for text in told]
+        texts.append(f"{seconds:.1f} s")
+    texts += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
+    return [(Segment(text, "muted"),) for text in texts]
 
 
 def token_words(into: int, out: int) -> list[str]:

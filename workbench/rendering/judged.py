@@ -74,9 +74,9 @@ def questions(details: dict[str, Any]) -> list[dict[str, Any]]:
     return objects(details.get("questions")) + objects(mapping(details.get("stop")).get("questions"))
 
 
-def replies(asked: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def replies(questions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return all replies to some questions."""
-    return [reply for question in asked for reply in objects(question.get("replies"))]
+    return [reply for question in questions for reply in objects(question.get("replies"))]
 
 
 def results(record: CaseRecord, criterion: str) -> Iterator[tuple[int, Turn, MetricResult]]:
@@ -134,15 +134,15 @@ def case_is_split(record: CaseRecord, criterion: str) -> bool:
     return any(map(is_split, found if whole is None else [whole, *found]))
 
 
-def is_cached(asked: Iterable[dict[str, Any]]) -> bool:
+def is_cached(questions: Iterable[dict[str, Any]]) -> bool:
     """Whether there are replies, and all of them came from the cache."""
-    found = replies(asked)
+    found = replies(questions)
     return bool(found) and all(reply.get("cached") is True for reply in found)
 
 
-def versions(asked: Iterable[dict[str, Any]]) -> list[str]:
+def versions(questions: Iterable[dict[str, Any]]) -> list[str]:
     """Return the models that answered according to the service, in order of appearance."""
-    return list(dict.fromkeys(found for reply in replies(asked) if (found := string(reply.get("model_version")))))
+    return list(dict.fromkeys(found for reply in replies(questions) if (found := string(reply.get("model_version")))))
 
 
 def verdict_of(reply: dict[str, Any]) -> str:

@@ -74,8 +74,8 @@ def _with_asides(document: Document, view: View) -> Document:
         whole.add(document.lines[end : item.end])
         end = item.end
         if item.aside is not None:
-            told = list(item.aside(max(view.width - _ASIDE, 20)))
-            whole.add(hang([], told[1:], _ASIDE))  # The first line repeats the label.
+            details = list(item.aside(max(view.width - _ASIDE, 20)))
+            whole.add(hang([], details[1:], _ASIDE))  # The first line repeats the label.
     whole.add(document.lines[end:])
     return whole
 

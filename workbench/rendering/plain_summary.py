@@ -99,10 +99,10 @@ def _repeats(store: Store) -> Iterator[SummaryLine]:
         flaky = sum(case.flaky for case in cases)
         yield SummaryLine("")
         yield SummaryLine(f"Repeats: {flaky} of {len(cases)} flaky", style="bold")
-    for names, told, is_flaky in repeat_lines(cases):
+    for names, result, is_flaky in repeat_lines(cases):
         for name in names:
             yield SummaryLine(name, 2, "bold")
-        yield SummaryLine(told, 4, "yellow" if is_flaky else "")
+        yield SummaryLine(result, 4, "yellow" if is_flaky else "")
 
 
 def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
@@ -153,10 +153,10 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
 
 def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
     """Yield the agents that were matched with their evalsets only by location."""
-    told = matched_by_location(records)
-    if told:
+    sentences = matched_by_location(records)
+    if sentences:
         yield SummaryLine("Agents:", style="bold")
-    for sentence in told:
+    for sentence in sentences:
         yield SummaryLine(sentence, 2)
 
 
@@ -167,9 +167,9 @@ def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
         for result in record.scores.values():
             judge = judge_of(result)
             if judge:
-                told = [one_line(string(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
-                who = f"{told[0]} at {told[1]}" if told[1] else told[0]
-                names = criteria.setdefault(f"{who}: {told[2]}" if told[2] else who, [])
+                fields = [one_line(string(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
+                who = f"{fields[0]} at {fields[1]}" if fields[1] else fields[0]
+                names = criteria.setdefault(f"{who}: {fields[2]}" if fields[2] else who, [])
                 if result.name not in names:
                     names.append(result.name)
     if criteria:

@@ -52,9 +52,9 @@ def _criterion(criterion: Criterion) -> Iterator[Segment]:
 
 def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
     names = {"user_id": "user", "session_id": "session", "app_name": "app"}
-    told = [Segment(f"{word} {one_line(str(session[key]))}  ") for key, word in names.items() if session.get(key)]
-    if told:
-        yield from wrap(told, view.room)
+    parts = [Segment(f"{word} {one_line(str(session[key]))}  ") for key, word in names.items() if session.get(key)]
+    if parts:
+        yield from wrap(parts, view.room)
     if session.get("state"):
         lead = Segment("state ", "muted")
         lines = list(wrap([lead, safe(compact(session["state"]))], view.room))

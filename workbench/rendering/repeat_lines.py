@@ -23,11 +23,11 @@ def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str,
     groups: dict[str, list[CaseRepeats]] = {}
     for case in sorted(cases, key=by_need):
         groups.setdefault(sentence(case), []).append(case)
-    for told, found in groups.items():
+    for result, found in groups.items():
         names = [label(case.ref) for case in found[:_NAMED]]
         if len(found) > _NAMED:
             names.append(f"and {len(found) - _NAMED} more")
-        yield names, told, found[0].flaky
+        yield names, result, found[0].flaky
 
 
 def by_need(case: CaseRepeats) -> tuple[bool, float]:

@@ -61,9 +61,9 @@ def _verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
         yield from remark("No repeat has a verdict that counts.", view)
         return
     if case.kind == "stable":
-        told = "every time" if case.rate.total > 1 else "once: too few to call it stable"
+        times = "every time" if case.rate.total > 1 else "once: too few to call it stable"
         face = badge("passed" if case.rate.passed else "failed")
-        yield cut_line((Segment(" "), *face, Segment(f"  {told}")), view.width)
+        yield cut_line((Segment(" "), *face, Segment(f"  {times}")), view.width)
         return
     mark = Segment(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
     yield cut_line((mark, Segment(f"  {CAUSES[case.kind]}", "strong")), view.width)
@@ -72,14 +72,14 @@ def _verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
 
 def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     rate = case.rate
-    told = f"{rate.passed} of {rate.total}"
+    text = f"{rate.passed} of {rate.total}"
     if case.without_verdict:
-        told += f"; {case.without_verdict} more without a verdict"
+        text += f"; {case.without_verdict} more without a verdict"
     if case.cancelled:
-        told += f"; {case.cancelled} cancelled"
+        text += f"; {case.cancelled} cancelled"
     if case.broke:
-        told += f"; {case.broke} with an agent error"
-    yield from part("passed", [Segment(told)], view)
+        text += f"; {case.broke} with an agent error"
+    yield from part("passed", [Segment(text)], view)
     if not rate.total:
         return
     of_all = Segment(percent(rate.rate or 0.0), "strong")
@@ -137,14 +137,14 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
     face = FLAKY if criterion.cause is not None else FACES["failed" if criterion.failed else "passed"]
     if not total:
         face = FACES["not_evaluated"]
-    told = [
+    segments = [
         Segment(f"{face.glyph} ", face.variable),
         Segment(one_line(criterion.name, limit=80), "strong"),
         Segment(f"  {criterion.passed} of {total} passed" if total else "  no verdict", "muted"),
     ]
     if criterion.cause is not None:
-        told.append(Segment(f"  {CAUSES[criterion.cause]}", FLAKY.variable))
-    yield from hang_text([Segment(" ")], told, view.width, 1)
+        segments.append(Segment(f"  {CAUSES[criterion.cause]}", FLAKY.variable))
+    yield from hang_text([Segment(" ")], segments, view.width, 1)
     if criterion.spread:
         words = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
         yield from hang_text([Segment("   ")], [Segment(words, "status-not-evaluated")], view.width, 3)
@@ -174,11 +174,11 @@ def _calls(path: Path, view: View) -> Iterator[Line]:
         if len(path.calls) > 1:
             yield (Segment(f"turn {number}", "label"),)
         for name, arguments in calls:
-            told = [Segment(one_line(name, limit=60), "name")]
+            segments = [Segment(one_line(name, limit=60), "name")]
             if arguments != "{}":
                 limit = 2000 if view.full else _ARGUMENTS
-                told.append(Segment(f" {one_line(arguments, limit=limit)}", "muted"))
-            yield from wrap(told, view.room)
+                segments.append(Segment(f" {one_line(arguments, limit=limit)}", "muted"))
+            yield from wrap(segments, view.room)
         if not calls:
             yield (Segment("no tool call", "muted"),)
 

@@ -43,8 +43,8 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
         yield from hang_text([Segment("   ! ", "status-error")], _fault(fault), view.width, _BODY)
     unread = string(reply.get("unread"))
     if unread and unread != string(fault.get("message")):
-        told = [Segment("unreadable: ", "status-error"), safe(unread)]
-        yield from hang_text([Segment("   ! ", "status-error")], told, view.width, _BODY)
+        segments = [Segment("unreadable: ", "status-error"), safe(unread)]
+        yield from hang_text([Segment("   ! ", "status-error")], segments, view.width, _BODY)
     text = reply.get("text")
     if isinstance(text, str):
         yield from hang([], _raw(text, opened, room), _BODY)
@@ -57,8 +57,8 @@ def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
     yield (Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), *first)
     yield from more
     version = one_line(string(reply.get("model_version")), limit=200)
-    for told in [version, *reply_cost([reply])]:
-        yield (Segment(told, "muted"),)
+    for text in [version, *reply_cost([reply])]:
+        yield (Segment(text, "muted"),)
 
 
 def _answer(reply: dict[str, Any]) -> Iterator[Line]:

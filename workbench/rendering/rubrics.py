@@ -60,10 +60,10 @@ def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
 def _unused(result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the rubrics of the case that no criterion used."""
     names = result.details.get("unused")
-    told = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    if told:
+    unused = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    if unused:
         why = "no criterion uses them, because they have no type"
-        yield from part("not used", [Segment(f"{', '.join(told)}: ", "status-not-evaluated"), Segment(why)], view)
+        yield from part("not used", [Segment(f"{', '.join(unused)}: ", "status-not-evaluated"), Segment(why)], view)
 
 
 def _add_turn(
@@ -99,8 +99,8 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     votes = vote_words(rubric, verdict)
     origin = _ORIGINS.get(string(rubric.get("origin")), "")
     named: list[Line] = [(Segment(name, "label"),)] if name != one_line(text, limit=100) else []
-    told = [*named, *votes, (Segment(origin, "muted"),)]
-    yield from hang([], flow(told, room), _GUTTER)
+    parts = [*named, *votes, (Segment(origin, "muted"),)]
+    yield from hang([], flow(parts, room), _GUTTER)
     reason = string(rubric.get("rationale")).strip()
     lines = list(wrap([Segment(plain(reason) or "no reason given", "muted")], room))
     yield from hang([], lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
@@ -116,12 +116,12 @@ def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict
 def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
     for sample, vote in given:
         word = string(vote.get("verdict")) or "missing"
-        told = [
+        segments = [
             Segment(f"vote {sample}  ", "label"),
             verdict_mark(word),
             Segment(f"  {plain(string(vote.get('rationale')).strip())}"),
         ]
-        yield from hang_text([], told, view.width, _GUTTER)
+        yield from hang_text([], segments, view.width, _GUTTER)
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:

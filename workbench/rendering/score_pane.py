@@ -36,16 +36,16 @@ WORDS_SHOWN = 12
 _INDENT = 3
 _TURN = 12
 # Details that the diff shows, or that this pane shows in other words.
-_CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
-_WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
-_JUDGED_TOLD = {
+_CALL_KEYS = {"rows", "match_type", "ignore_args", "other_match_types"}
+_WORD_KEYS = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
+_JUDGED_KEYS = {
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
     "rubrics", "unused", "texts", "share", "adk_score", "of_sentences",
     "explanation", "seconds", "attempts", "cached",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
 """Details that the panes of judged criteria show."""
-_TOLD = _CALLS_TOLD | _WORDS_TOLD | _JUDGED_TOLD | {"turns", "lowest_turn"}
+_SHOWN_ELSEWHERE = _CALL_KEYS | _WORD_KEYS | _JUDGED_KEYS | {"turns", "lowest_turn"}
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -66,7 +66,7 @@ def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Li
         for result in record.metrics.values():
             if result.status != "informational":
                 yield from _criterion(result, record, view, explained)
-                yield from earlier_lines(result.name, subject.earlier, view)
+                yield from past_run_lines(result.name, subject.earlier, view)
                 yield BLANK
         if not record.metrics:
             yield from remark(_no_scores(record), view)
@@ -85,8 +85,8 @@ def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: 
     name = result.name
     turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
     several = len(turns) > 1
-    told_by_turns = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
-    yield from verdict_head(result, view, reason=not told_by_turns, marks=criterion_tags(record, name))
+    turns_have_reasons = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
+    yield from verdict_head(result, view, reason=not turns_have_reasons, marks=criterion_tags(record, name))
     yield from hang([], _judged(result, record, view.width - _INDENT), _INDENT)
     yield from hang([], _about(result, View(view.width - _INDENT, view.full), explained), _INDENT)
     gutter = _TURN if several else _INDENT
@@ -151,8 +151,9 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         words = details.get(key)
         if isinstance(words, list) and words and (view.full or key != "matched"):
             yield from wrap(_words(key, words, style, view), view.width)
-    told = {*_TOLD, "error"} if details.get("error") is None else _TOLD  # A service that did not fail.
-    rest = {key: value for key, value in details.items() if key not in told and value not in ([], {})}
+    # A service without an error has an empty entry for it.
+    shown = {*_SHOWN_ELSEWHERE, "error"} if details.get("error") is None else _SHOWN_ELSEWHERE
+    rest = {key: value for key, value in details.items() if key not in shown and value not in ([], {})}
     if rest:
         yield from _rest(rest, view)
 
@@ -168,8 +169,8 @@ def _words(key: str, words: list[Any], style: str, view: View) -> Iterator[Segme
 def _rest(rest: dict[str, Any], view: View) -> Iterator[Line]:
     simple = {key: value for key, value in rest.items() if not isinstance(value, dict | list)}
     if simple:
-        told = [(Segment(f"{_name(key)} ", "muted"), Segment(_simple(value))) for key, value in simple.items()]
-        yield from wrap(joined(told), view.width)
+        pairs = [(Segment(f"{_name(key)} ", "muted"), Segment(_simple(value))) for key, value in simple.items()]
+        yield from wrap(joined(pairs), view.width)
     deep = {key: value for key, value in rest.items() if key not in simple}
     if deep and view.full:
         yield from pretty_lines(deep, view.width)
@@ -215,15 +216,15 @@ def _figure_words(result: MetricResult, view: View) -> Iterator[Segment]:
 
 def _cost(record: CaseRecord) -> str:
     usage = record.usage
-    told = [f"{record.duration_seconds:.1f} s"]
+    amounts = [f"{record.duration_seconds:.1f} s"]
     if usage.model_calls:
-        told.append(counted(usage.model_calls, "model call"))
+        amounts.append(counted(usage.model_calls, "model call"))
     if usage.input_tokens or usage.output_tokens:
-        told.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
+        amounts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if usage.judge_calls:
         asked = counted(usage.judge_calls, "judge call")
-        told.append(f"{asked}, {usage.judge_calls_cached:,} from the cache")
-    return " · ".join(told)
+        amounts.append(f"{asked}, {usage.judge_calls_cached:,} from the cache")
+    return " · ".join(amounts)
 
 
 def _source(subject: Subject, view: View) -> Iterator[Line]:
@@ -245,7 +246,7 @@ _LEAST = 2
 """The least number of runs for this line. Fewer add nothing to the verdict."""
 
 
-def earlier_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
+def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
     """Yield one line, or two if space is short, or nothing while only one run has judged the case.
 
     The oldest run is on the left.
@@ -258,9 +259,9 @@ def earlier_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator
     bars = tuple(Segment(_bar(score, low, high), FACES[status].variable) for score, status in judged)
     marks = tuple(Segment(FACES[status].glyph, FACES[status].variable) for _, status in judged)
     passed = sum(status == "passed" for _, status in judged)
-    told = (Segment(f"passed {passed} of {len(judged)}", "muted"),)
+    summary = (Segment(f"passed {passed} of {len(judged)}", "muted"),)
     lead = [Segment("   runs", "label")]
-    yield from hang(lead, flow([bars, marks, told], max(view.width - GUTTER, 10), "  "), GUTTER)
+    yield from hang(lead, flow([bars, marks, summary], max(view.width - GUTTER, 10), "  "), GUTTER)
 
 
 def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:

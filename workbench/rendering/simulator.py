@@ -82,11 +82,11 @@ def _setting_part(value: Any, width: int) -> Iterator[Line]:
         name = one_line(string(value.get("id")), limit=100)
         yield from wrap([Segment(f"{name}  ", "name"), safe(string(value.get("description")))], room)
         for behaviour in objects(value.get("behaviors")):
-            told = [
+            segments = [
                 Segment(f"· {one_line(string(behaviour.get('name')), limit=100)}: ", "label"),
                 safe(string(behaviour.get("description"))),
             ]
-            yield from wrap(told, room)
+            yield from wrap(segments, room)
 
 
 def _conversation(document: Document, subject: Subject, view: View) -> None:
@@ -177,8 +177,8 @@ def _asked(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]
         yield from question_lines(question, True, view)
     else:
         speaker = who(mapping(question.get("judge")), versions([question]))
-        told: list[Line] = [(Segment("▸ question", "fold"),), *speaker, *cost_words([question])]
-        yield from hang([], flow(told, max(view.width - 9, 10)), 8)
+        parts: list[Line] = [(Segment("▸ question", "fold"),), *speaker, *cost_words([question])]
+        yield from hang([], flow(parts, max(view.width - 9, 10)), 8)
 
 
 def _answer(turn: Turn, view: View) -> Iterator[Line]:
@@ -195,9 +195,9 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
     end = next((event for event in record.simulated if event.ended), None)
     document.gap()
     if end is not None:
-        glyph, told = _ENDS[end.ended]
+        glyph, text = _ENDS[end.ended]
         key = "simulated/end"
-        lines = [*hang_text([Segment(f" {glyph} ", "label")], [Segment(told, "strong")], view.width, 3)]
+        lines = [*hang_text([Segment(f" {glyph} ", "label")], [Segment(text, "strong")], view.width, 3)]
         if end.question:
             lines += _asked(mapping(end.question), view.is_open(key), view)
         document.add_item(key, lines, opens=bool(end.question), aside=setting)
@@ -213,8 +213,8 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
     stop = mapping(whole.details.get("stop")) if whole is not None else {}
     if stop:
         verdict = string(stop.get("verdict"))
-        told_votes = flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room)
-        document.add(under(label("end judged"), told_votes))
+        votes = flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room)
+        document.add(under(label("end judged"), votes))
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:

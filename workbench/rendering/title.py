@@ -90,8 +90,8 @@ def summary(subject: Subject, width: int) -> Line:
         return _not_run(subject, width)
     changed = [(mark(OTHER_CRITERIA),)] if record.planned.criteria_changed else []
     if record.error is not None:
-        said = triage_chip(subject)
-        marks = joined([*([said] if said else []), *changed], "  ")
+        triage = triage_chip(subject)
+        marks = joined([*([triage] if triage else []), *changed], "  ")
         gap = (Segment("   "),) if marks else ()
         face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
         why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
@@ -100,8 +100,8 @@ def summary(subject: Subject, width: int) -> Line:
         return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
-        said = triage_chip(subject)
-        marks = joined([*([said] if said else []), *changed, *tags(record, record.metrics)], "  ")
+        triage = triage_chip(subject)
+        marks = joined([*([triage] if triage else []), *changed, *tags(record, record.metrics)], "  ")
         room = width - width_of(marks) - 3
         return (*chips(judged, room), Segment("   "), *marks) if marks and room >= 20 else chips(judged, width)
     words = {"queued": "waiting to run", "running": "running, no scores yet"}

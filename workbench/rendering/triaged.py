@@ -19,8 +19,8 @@ _STYLE = TRIAGED.variable
 
 def triage_chip(subject: Subject) -> Line:
     """Return `⚑ judge wrong`, the last triage of the case, or () without any."""
-    said = [entry for entry in subject.triage if entry.triage]
-    found = [entry for entry in said if _standing(entry, subject) == "now"] or said
+    entries = [entry for entry in subject.triage if entry.triage]
+    found = [entry for entry in entries if _standing(entry, subject) == "now"] or entries
     if not found:
         return ()
     entry = max(found, key=lambda entry: entry.at)
@@ -30,8 +30,8 @@ def triage_chip(subject: Subject) -> Line:
 
 def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
     """Yield all triage of the case and its criteria, the newest first."""
-    said = sorted((entry for entry in subject.triage if entry.triage), key=lambda entry: entry.at, reverse=True)
-    for entry in said:
+    entries = sorted((entry for entry in subject.triage if entry.triage), key=lambda entry: entry.at, reverse=True)
+    for entry in entries:
         standing = _standing(entry, subject)
         face = TRIAGED if standing == "now" else TRIAGED_EARLIER
         words = [Segment(f"{face.glyph} {_label(entry)}", _STYLE)]
@@ -44,7 +44,7 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
         if entry.note:
             words.append(Segment(f"\n{plain(entry.note)}"))
         yield from part("triage", words, view)
-    if said:
+    if entries:
         yield BLANK
 
 

@@ -65,15 +65,15 @@ def not_known(found: Costs) -> str:
 
 def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | None]]:
     """Yield each paid model and its cost, None if unknown."""
-    told = 0
+    traced_calls = 0
     for number, turn in enumerate(record.turns):
         root = read_turn(number, turn.spans, events_of(turn)).root
         found = totals(root, prices)
         for node in root.walk():
             if node.kind == "model":
-                told += 1
+                traced_calls += 1
                 yield node.name or _AGENT, found[node.number].cost
-    if not told and record.usage.model_calls:
+    if not traced_calls and record.usage.model_calls:
         yield _AGENT, None  # A report has the number of tokens, but not the model.
     for result in record.metrics.values():
         yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)

@@ -63,17 +63,17 @@ def _nothing(words: str, width: int) -> Iterator[Line]:
     yield from wrap([Segment(words, "muted")], width)
 
 
-def _told(one: Scores) -> str:
-    told = f"  {tenths(one.passed)} of {one.cases:,} pass  mean "
+def _result_text(one: Scores) -> str:
+    text = f"  {tenths(one.passed)} of {one.cases:,} pass  mean "
     if one.threshold is None:
-        return told + cut_score(one.mean, 2, 2)
+        return text + cut_score(one.mean, 2, 2)
     mean, wanted = compared(one.mean, one.threshold, 2, 2)
-    return f"{told}{mean}  ≥ {wanted}"
+    return f"{text}{mean}  ≥ {wanted}"
 
 
 def _taken(one: Scores) -> int:
     """Return the width of a chart and its text, without the name."""
-    return BINS + 3 + len(_told(one))
+    return BINS + 3 + len(_result_text(one))
 
 
 def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
@@ -92,18 +92,18 @@ def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
         drawn.append(Segment(_EIGHTHS[0 if not count else max(1, round(count / most * 8))], style))
     if cut is None or cut == BINS:
         drawn.append(Segment("┊" if cut == BINS else " ", "label"))
-    told, taken = _told(one), _taken(one)
+    text, taken = _result_text(one), _taken(one)
     frame: Line = (Segment("│", "rule"), *drawn, Segment("│", "rule"))
     name = one_line(one.name, limit=200)
     if beside:
-        yield (Segment(fit(name, min(width - taken, _NAME)), "name"), *frame, Segment(told))
+        yield (Segment(fit(name, min(width - taken, _NAME)), "name"), *frame, Segment(text))
         return
     yield cut_line((Segment(name, "name"),), width)
     if taken < width:
-        yield (Segment(" "), *frame, Segment(told))
+        yield (Segment(" "), *frame, Segment(text))
     else:
         yield cut_line((Segment(" "), *frame), width)
-        yield from hang([], wrap([Segment(told.strip())], max(width - 2, 8)), 2)
+        yield from hang([], wrap([Segment(text.strip())], max(width - 2, 8)), 2)
 
 
 def _columns(trend: Trend, width: int) -> Iterator[Line]:
@@ -120,10 +120,10 @@ def _columns(trend: Trend, width: int) -> Iterator[Line]:
             style = "status-passed" if one.passed == one.total else "status-failed" if not one.passed else "label"
             row.append(Segment(_EIGHTHS[eighths] + " " * (step - 1), style))
         yield tuple(row)
-    told = trend_words(trend)
+    text = trend_words(trend)
     if len(shown) < len(trend.rates):
-        told += f"  only the newest {len(shown):,} shown"
-    yield from wrap([Segment(" " * _AXIS), Segment(told)], width)
+        text += f"  only the newest {len(shown):,} shown"
+    yield from wrap([Segment(" " * _AXIS), Segment(text)], width)
 
 
 def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int, none: str = "no data") -> Iterator[Line]:
@@ -150,8 +150,8 @@ def _expensive(records: Sequence[CaseRecord], costs: Costs | None, width: int, *
         found = most_expensive(records, costs)
         if found or not costs.unknown:
             yield from _bars(found, lambda amount: money(amount, costs.currency), width, none="no costs")
-        if told := not_known(costs):
-            yield from _nothing(told, width)
+        if note := not_known(costs):
+            yield from _nothing(note, width)
 
 
 def _across(cells: float) -> str:

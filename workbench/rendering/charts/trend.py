@@ -17,8 +17,8 @@ def trend_words(trend: Trend) -> str:
         return f"nothing to compare: no two runs of the same cases{few}"
     last, best = trend.rates[-1], max(one.rate for one in trend.rates)
     same = f"{trend.cases:,} of {cases}" if trend.cases < trend.wanted else f"the same {cases.removeprefix('1 ')}"
-    told = f"{counted(len(trend.rates), 'run')} of {same}  now {rate_words(last)}  best {percent(best)}"
-    return f"{told}  {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else told
+    text = f"{counted(len(trend.rates), 'run')} of {same}  now {rate_words(last)}  best {percent(best)}"
+    return f"{text}  {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else text
 
 
 def rate_words(one: RunRate) -> str:

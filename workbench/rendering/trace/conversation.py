@@ -26,13 +26,13 @@ _READ = 4 * _LONGEST
 class Message:
     """A message of the turn.
 
-    `event` is the index of its recorded event, -1 for the user's. `by` is its author, and `told` its text or part of
+    `event` is the index of its recorded event, -1 for the user's. `by` is its author, and `content` its text or part of
     the event. The text is made on first use, because most messages are never visible.
     """
 
     event: int
     by: object
-    told: object
+    content: object
 
     @cached_property
     def author(self) -> str:
@@ -42,7 +42,8 @@ class Message:
     @cached_property
     def text(self) -> str:
         """The message on one line."""
-        return one_line(self.told if isinstance(self.told, str) else part_words(mapping(self.told)), limit=_LONGEST)
+        text = self.content if isinstance(self.content, str) else part_words(mapping(self.content))
+        return one_line(text, limit=_LONGEST)
 
 
 def events_of(turn: Turn) -> list[Any]:
@@ -58,11 +59,11 @@ def messages(turn: Turn) -> list[Message]:
     final = message_text(mapping(turn.actual).get("final_response"))
     for number, event in enumerate(events_of(turn)):
         event = mapping(event)
-        told: list[Any] = parts_of(event.get("content"))
-        if not told and final and not turn.acted:
-            told, final = [final], ""  # The event of the answer is recorded without it.
+        contents: list[Any] = parts_of(event.get("content"))
+        if not contents and final and not turn.acted:
+            contents, final = [final], ""  # The event of the answer is recorded without it.
         author = event.get("author")
-        found += [Message(number, author, part) for part in told]
+        found += [Message(number, author, part) for part in contents]
     return found
 
 

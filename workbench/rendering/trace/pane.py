@@ -197,8 +197,8 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
         seconds = node.seconds
         yield "time", Segment(f"{'never ended' if seconds is None else duration(seconds)}, {began}")
     if total.calls:
-        told = f"{total.read:,} in, {total.written:,} out" if total.read or total.written else "not reported"
-        yield "tokens", Segment(told if node.kind == "model" else f"{told}, in {counted(total.calls, 'model call')}")
+        usage = f"{total.read:,} in, {total.written:,} out" if total.read or total.written else "not reported"
+        yield "tokens", Segment(usage if node.kind == "model" else f"{usage}, in {counted(total.calls, 'model call')}")
     if total.calls and read.prices:
         cost = "unknown: no price or no token counts" if total.cost is None else money(total.cost, read.prices.currency)
         yield "cost", Segment(cost, "" if total.cost is not None else "muted")

@@ -65,11 +65,11 @@ def row_line(
     line: list[Segment] = [Segment(f" {mark}", "evidence-for" if node.events else "")]
     line += _name(node, branches, columns.name, opened=opened)
     if columns.tokens:
-        told = f"{_short(total.read)}→{_short(total.written)}" if total.read or total.written else ""
-        line.append(Segment(f"{told:>{columns.tokens - 1}} ", "muted"))
+        tokens = f"{_short(total.read)}→{_short(total.written)}" if total.read or total.written else ""
+        line.append(Segment(f"{tokens:>{columns.tokens - 1}} ", "muted"))
     if columns.cost:
-        told = money(total.cost, currency) if total.calls and total.cost is not None else ""
-        line.append(Segment(f"{told:>{columns.cost - 1}} ", "muted"))
+        cost = money(total.cost, currency) if total.calls and total.cost is not None else ""
+        line.append(Segment(f"{cost:>{columns.cost - 1}} ", "muted"))
     if columns.time:
         line.append(Segment(f"{_seconds(node):>{columns.time - 1}} ", "status-error" if node.error else ""))
     if columns.bar:

@@ -59,8 +59,8 @@ class _Contents:
         content = self.read.piece(self.digests[number])
         role = "?" if isinstance(content, Lost) else one_line(string(mapping(content).get("role")), limit=20) or "?"
         opened = self.view.is_open(self.keys[number])
-        told = content_words(content)
-        return part_line(f"{number + 1} {role}", told, self.view.width, indent=INNER, opened=opened)
+        summary = content_words(content)
+        return part_line(f"{number + 1} {role}", summary, self.view.width, indent=INNER, opened=opened)
 
     def item(self, number: int, start: int) -> Item:
         return Item(self.keys[number], start, start + 1, opens=True, aside=self.aside, heads=True)
@@ -69,10 +69,10 @@ class _Contents:
         return ()
 
 
-def part_line(name: str, told: str, width: int, *, indent: int, opened: bool) -> Line:
+def part_line(name: str, summary: str, width: int, *, indent: int, opened: bool) -> Line:
     """Return the line of an item that unfolds, below a row."""
     lead = f"{' ' * indent}{'▾' if opened else '▸'} "
-    line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {told}" if told else "", "muted"))
+    line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {summary}" if summary else "", "muted"))
     return cut_line(line, width)
 
 
@@ -111,23 +111,23 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
     _add_graph(document, read, node, f"{key}/graph", view)
 
 
-def _add(document: Document, key: str, name: str, told: str, view: View, *, indent: int = _INDENT) -> bool:
+def _add(document: Document, key: str, name: str, summary: str, view: View, *, indent: int = _INDENT) -> bool:
     """Add the line of a section, and return whether it is unfolded. It has the same details beside it as its row."""
     opened = view.is_open(key)
     aside = document.items[-1].aside if document.items else None
-    line = part_line(name, told, view.width, indent=indent, opened=opened)
+    line = part_line(name, summary, view.width, indent=indent, opened=opened)
     document.add_item(key, [line], opens=True, aside=aside, heads=True)
     return opened
 
 
-def _add_plain(document: Document, name: str, told: str, view: View) -> None:
+def _add_plain(document: Document, name: str, summary: str, view: View) -> None:
     """Add a section without content, with the reason."""
-    _add_words(document, name, Segment(told, "muted"), view)
+    _add_words(document, name, Segment(summary, "muted"), view)
 
 
-def _add_words(document: Document, name: str, told: Segment, view: View) -> None:
+def _add_words(document: Document, name: str, summary: Segment, view: View) -> None:
     gutter = _INDENT + 4 + len(name)
-    lines = hang_text([Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], [told], view.width, gutter)
+    lines = hang_text([Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], [summary], view.width, gutter)
     document.add(cut_line(line, view.width) for line in lines)
 
 
@@ -176,13 +176,13 @@ def _add_request(document: Document, read: TraceRead, node: Node, key: str, view
 def _add_model_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     request = request_of(node)
     digests = read.contents(node)
-    told = [counted(len(digests), "content")]
-    told += [
+    summary = [counted(len(digests), "content")]
+    summary += [
         name
         for field, name in (("system", "instruction"), ("tools", "tools"), ("config", "options"))
         if field in request
     ]
-    if not _add(document, key, "Request", ", ".join(told), view):
+    if not _add(document, key, "Request", ", ".join(summary), view):
         return
     if "system" in request:
         system = read.piece(request["system"])
@@ -209,8 +209,8 @@ def _add_response(document: Document, read: TraceRead, node: Node, key: str, vie
         _add_words(document, "Error", safe(node.error, "status-error"), view)
     if "answer" in node.facts or "response" in node.facts:
         answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
-        told = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
-        if _add(document, key, "Response", told, view):
+        summary = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
+        if _add(document, key, "Response", summary, view):
             document.add(data_lines(answer, INNER, view))
     elif node.kind in ("agent", "turn"):
         _add_plain(document, "Response", "it called no model itself", view)
@@ -226,8 +226,8 @@ def _is_model_answer(answer: Any) -> bool:
 
 
 def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    told = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
-    if _add(document, key, "Graph", told, view):
+    summary = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
+    if _add(document, key, "Graph", summary, view):
         document.add(hang([], graph_lines(read, node, view.width - INNER), INNER))
 
 
@@ -273,8 +273,8 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
     elif isinstance(value, str):
         lines = list(wrap([safe(value)], width))
     elif (begins := _cut_off(value)) is not None:
-        told = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
-        lines = [(Segment(told, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]
+        note = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
+        lines = [(Segment(note, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]
     else:
         text = pretty(value) if view.full else _first_lines(pretty(value), _COUNTED)
         lines = [_with_key(line) for line in wrap_indented(text, width)]
