@@ -187,7 +187,7 @@ def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
 
 
 def _aside(rows: Sequence[dict[str, Any]], view: View) -> bool:
-    """Whether the rows are in two columns, because the view or the shortness of each call leaves room for it."""
+    """Return whether the rows are in two columns, because the view or the shortness of each call leaves room for it."""
     if view.stacked:
         return False
     texts = [compact(row.get(side)) for row in rows for side in ("expected", "actual")]

@@ -23,7 +23,7 @@ _LONGEST = 200_000
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether the case had another verdict before."""
+    """Return whether the case had another verdict before."""
     return subject.change is not None and subject.record is not None
 
 

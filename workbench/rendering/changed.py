@@ -125,7 +125,7 @@ class ChangedVerdicts:
         return sorted(found, key=lambda ref: (ref in self._flaky, not self.is_regression(ref)))
 
     def is_regression(self, ref: CaseRef) -> bool:
-        """Whether the case is worse than before: it passes less often, or its worst execution is worse."""
+        """Return whether the case is worse than before: it passes less often, or its worst execution is worse."""
         before, now = self._before[_first(ref)], self._finished(_first(ref))
         then, today = rate_of(before).rate, rate_of(now).rate
         if then is not None and today is not None and then != today:

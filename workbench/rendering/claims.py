@@ -276,6 +276,6 @@ def _first_problem(texts: list[dict[str, Any]]) -> int:
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has this pane."""
+    """Return whether a case has this pane."""
     record = subject.record
     return bool(shown_in(criteria, "claims") or (record is not None and shown_in(record.metrics, "claims")))

@@ -57,7 +57,7 @@ def step(key: str) -> str:
 
 
 def is_marked(path: str, marked: Set[str]) -> bool:
-    """Whether a difference is at `path` or inside it."""
+    """Return whether a difference is at `path` or inside it."""
     return any(other == path or other.startswith((path + ".", path + "[")) for other in marked)
 
 

@@ -102,7 +102,7 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
 
 
 def _is_relevant(record: CaseRecord, result: MetricResult) -> bool:
-    """Whether this criterion asks a judge or a service."""
+    """Return whether this criterion asks a judge or a service."""
     info = descriptions().get(result.name)
     if info is not None and (info.needs_judge or info.needs_service):
         return True
@@ -112,7 +112,7 @@ def _is_relevant(record: CaseRecord, result: MetricResult) -> bool:
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has this pane."""
+    """Return whether a case has this pane."""
     record = subject.record
     rows = descriptions()
     if any(name in rows and (rows[name].needs_judge or rows[name].needs_service) for name in criteria):

@@ -22,7 +22,7 @@ _NO_VOTES = frozenset({"unread", "missing", "unclear"})
 
 @cache
 def is_shown_in(criterion: str, where: "Shown") -> bool:
-    """Whether the description of a criterion says that its details are shown there."""
+    """Return whether the description of a criterion says that its details are shown there."""
     # Imported late, so that a usage error need not wait for the descriptions.
     from workbench.metrics.registry import descriptions
 
@@ -106,12 +106,12 @@ def judge_of(result: MetricResult) -> dict[str, Any]:
 
 
 def is_heuristic(result: MetricResult) -> bool:
-    """Whether rules judged, and not a language model."""
+    """Return whether rules judged, and not a language model."""
     return judged_by(result.details) == "rules"
 
 
 def is_split(result: MetricResult) -> bool:
-    """Whether the votes for this result disagree: those of its turn, of one of its rubrics, or of the end."""
+    """Return whether the votes for this result disagree: those of its turn, of one of its rubrics, or of the end."""
     details = result.details
     return details.get("split") is True or any(
         map(votes_differ, [*objects(details.get("rubrics")), mapping(details.get("stop"))])
@@ -119,7 +119,7 @@ def is_split(result: MetricResult) -> bool:
 
 
 def votes_differ(item: dict[str, Any]) -> bool:
-    """Whether more than one verdict has votes in `item["votes"]`.
+    """Return whether more than one verdict has votes in `item["votes"]`.
 
     Unreadable and undecided replies are not votes.
     """
@@ -128,14 +128,14 @@ def votes_differ(item: dict[str, Any]) -> bool:
 
 
 def case_is_split(record: CaseRecord, criterion: str) -> bool:
-    """Whether a criterion's votes disagree anywhere in the case."""
+    """Return whether a criterion's votes disagree anywhere in the case."""
     whole = record.metrics.get(criterion)
     found = [result for _, _, result in results(record, criterion)]
     return any(map(is_split, found if whole is None else [whole, *found]))
 
 
 def is_cached(questions: Iterable[dict[str, Any]]) -> bool:
-    """Whether there are replies, and all of them came from the cache."""
+    """Return whether there are replies, and all of them came from the cache."""
     found = replies(questions)
     return bool(found) and all(reply.get("cached") is True for reply in found)
 

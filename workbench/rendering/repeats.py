@@ -27,7 +27,7 @@ _WHY = {
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether the subject is a case that ran more than once, and not one of its repeats."""
+    """Return whether the subject is a case that ran more than once, and not one of its repeats."""
     return subject.repeats is not None
 
 

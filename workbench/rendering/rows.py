@@ -33,7 +33,7 @@ class View:
     within: str = ""
 
     def is_open(self, key: str) -> bool:
-        """Whether the item is shown in full."""
+        """Return whether the item is shown in full."""
         if key in self.opened:
             return True
         inside, around = f"{key}/".startswith(f"{self.within}/"), self.within.startswith(f"{key}/")
@@ -45,7 +45,7 @@ class View:
         return max(self.width, MIN_WIDTH) - GUTTER
 
     def side_by_side(self, *texts: str) -> bool:
-        """Whether two texts go side by side: there is room, and no terminal would swap them."""
+        """Return whether two texts go side by side: there is room, and no terminal would swap them."""
         return self.width >= SIDE_BY_SIDE and not self.stacked and not any(map(_RIGHT_TO_LEFT.search, texts))
 
     @property

@@ -125,7 +125,7 @@ def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has this pane."""
+    """Return whether a case has this pane."""
     record = subject.record
     if shown_in(criteria, "rubrics"):
         return True

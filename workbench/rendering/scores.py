@@ -93,7 +93,7 @@ def _reason(result: MetricResult, view: View) -> Iterator[Line]:
 
 
 def _is_explained_below(criterion: str) -> bool:
-    """Whether the turn itself shows the reason in detail, so that its beginning is enough here."""
+    """Return whether the turn itself shows the reason in detail, so that its beginning is enough here."""
     return is_shown_in(criterion, "calls") or is_shown_in(criterion, "words")
 
 

@@ -218,5 +218,5 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Whether a case has this pane."""
+    """Return whether a case has this pane."""
     return bool(scenario_of(subject)) or (subject.record is not None and bool(subject.record.simulated))

@@ -69,7 +69,7 @@ def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
 
 
 def differs(pieces: Iterable[Piece]) -> bool:
-    """Whether any piece is on one side only."""
+    """Return whether any piece is on one side only."""
     return any(kind != "same" for _, kind in pieces)
 
 

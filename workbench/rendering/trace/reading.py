@@ -46,7 +46,7 @@ class TurnRead:
     """The recorded spans and the resulting invocation at the time of reading."""
 
     def holds(self, turn: Turn) -> bool:
-        """Whether reading the turn again would give the same result."""
+        """Return whether reading the turn again would give the same result."""
         spans, actual = self.source
         return spans is not None and turn.spans is spans and turn.actual is actual
 
