@@ -89,13 +89,13 @@ def test_keys_have_a_textual_name_and_a_label() -> None:
     assert key_label("escape") == "esc"
 
 
-def test_a_user_moves_an_action_to_another_key() -> None:
+def test_action_can_be_moved_to_another_key() -> None:
     keys = keymap({"run": ["R"]})
     assert keys.keys["run"] == ("R",)
     assert keys.faults == ()
 
 
-def test_key_of_two_actions_goes_to_the_users_choice() -> None:
+def test_users_key_replaces_a_default_key() -> None:
     keys = keymap({"run": ["n"]})
     assert keys.keys["run"] == ("n",)
     assert keys.keys["next_problem"] == ()
@@ -115,7 +115,7 @@ def test_fault_in_a_keymap_is_reported_and_the_default_stays() -> None:
     assert len(keys.faults) == 3
 
 
-def test_an_action_can_be_left_without_keys() -> None:
+def test_action_can_have_no_keys() -> None:
     assert keymap({"repeat": []}).keys["repeat"] == ()
 
 

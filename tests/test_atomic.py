@@ -28,7 +28,7 @@ def test_new_file_has_default_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "report.json").stat().st_mode) == 0o644
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
+def test_link_is_followed(tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_bytes(b"old")
     link.symlink_to(real)
@@ -37,7 +37,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert real.read_bytes() == b"new"
 
 
-def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+def test_pipe_is_written_to(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []
@@ -53,7 +53,7 @@ def test_missing_folder_raises(tmp_path: Path) -> None:
         replace_content(tmp_path / "missing" / "report.json", b"")
 
 
-def test_the_mode_of_the_old_file_stays(tmp_path: Path) -> None:
+def test_mode_of_the_old_file_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_bytes(b"old")
     file.chmod(0o640)
@@ -67,7 +67,7 @@ def test_new_file_can_be_readable_by_its_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser gives files away")
-def test_the_owner_of_the_old_file_stays(tmp_path: Path) -> None:
+def test_owner_of_the_old_file_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_bytes(b"old")
     os.chown(file, 1234, 2345)

@@ -37,7 +37,7 @@ def test_values_of_the_file_are_read(file: Path) -> None:
     assert settings.keys == {"run": ("R",), "sort": ("s", "S")}
 
 
-def test_wrong_value_is_a_fault_and_other_values_count(file: Path) -> None:
+def test_wrong_value_is_a_fault_and_other_values_apply(file: Path) -> None:
     write(file, 'theme = 3\nmouse = "no"\nthem = "x"\n[keys]\nrun = 3\nsort = "S"\n')
     settings = read_settings(file)
     assert (settings.theme, settings.mouse, settings.keys) == (None, True, {"sort": ("S",)})
@@ -63,7 +63,7 @@ def test_prices_are_read_with_their_faults(file: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["theme = ", "\x1b[31m = 1"])
-def test_a_broken_file_is_one_fault_without_control_characters(file: Path, text: str) -> None:
+def test_broken_file_is_one_fault_without_control_characters(file: Path, text: str) -> None:
     write(file, text)
     (fault,) = read_settings(file).faults
     assert "config.toml" in fault
@@ -81,7 +81,7 @@ def test_remembering_a_theme_creates_the_file(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == 'theme = "paper"\n'
 
 
-def test_remembering_a_theme_changes_one_line_and_nothing_else(file: Path) -> None:
+def test_remembering_a_theme_changes_only_one_line(file: Path) -> None:
     before = '# mine\r\nmouse = true\n  theme   =  "old"  # note\r\n\n[keys]\ntheme = "T"\n'
     write(file, before).write_bytes(before.encode())
     file.chmod(0o640)

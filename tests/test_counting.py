@@ -23,7 +23,7 @@ _NO_COUNTS = {"model", "criterion.name", "agent"}
 """Names before a verb that ends as a plural does."""
 
 
-def test_one_is_singular_and_the_rest_is_plural() -> None:
+def test_only_one_is_singular() -> None:
     assert [counted(number, "case") for number in (0, 1, 2, 1234)] == ["0 cases", "1 case", "2 cases", "1,234 cases"]
     assert [counted(number, "reply", "replies") for number in (1, 2)] == ["1 reply", "2 replies"]
 
@@ -32,7 +32,7 @@ def test_one_is_singular_and_the_rest_is_plural() -> None:
     ("value", "shown"),
     [(1, "1.00"), (0.8, "0.80"), (0.375, "0.375"), (0.123456789, "0.123456789"), (0.1 + 0.2, "0.30000000000000004")],
 )
-def test_a_threshold_is_never_rounded(value: float, shown: str) -> None:
+def test_threshold_is_never_rounded(value: float, shown: str) -> None:
     assert threshold(value) == shown
 
 
@@ -72,7 +72,7 @@ def test_every_count_goes_through_the_helper() -> None:
     assert found == []
 
 
-def test_no_plural_is_built_by_hand() -> None:
+def test_plurals_are_never_built_by_hand() -> None:
     found = [
         f"{path}:{number}: {line.strip()}"
         for path in _sources()

@@ -26,7 +26,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     for name, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
         if not name.startswith("http"):
             target = (page.parent / name).resolve() if name else page
@@ -34,7 +34,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert not anchor or anchor in _anchors(target), f"{name}#{anchor}"
 
 
-def test_the_index_has_every_page_once_in_four_groups() -> None:
+def test_index_lists_every_page_once_in_four_groups() -> None:
     text = (_ROOT / "docs/README.md").read_text(encoding="utf-8")
     pages = {page.name for page in _ROOT.glob("docs/*.md")} - {"README.md"}
     groups = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
@@ -43,7 +43,7 @@ def test_the_index_has_every_page_once_in_four_groups() -> None:
     assert linked == Counter(pages), "add a page to its group in docs/README.md"
 
 
-def test_the_readme_has_six_links_and_six_reasons() -> None:
+def test_readme_has_six_links_and_six_reasons() -> None:
     text = (_ROOT / "README.md").read_text(encoding="utf-8")
     sections = {part.splitlines()[0]: part for part in text.split("\n## ")[1:]}
     for title in ("What you get only here", "Read on"):
@@ -55,7 +55,7 @@ def test_every_kind_of_error_is_explained() -> None:
     assert [kind for kind in get_args(ErrorKind) if f"`{kind}`" not in page] == []
 
 
-def test_every_option_of_run_stands_in_its_page() -> None:
+def test_every_option_of_run_is_documented() -> None:
     from workbench.cli.run_command import run_command
 
     page = (_ROOT / "docs/command-line.md").read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def test_every_option_of_run_stands_in_its_page() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(_ROOT.glob("docs/*.md")), ids=lambda page: page.name)
-def test_a_page_opens_with_what_the_reader_can_do(page: Path) -> None:
+def test_page_opens_with_what_the_reader_can_do(page: Path) -> None:
     heading, _, opening = page.read_text(encoding="utf-8").partition("\n\n")
     assert heading.startswith("# ")
     assert opening.startswith(("You can", "After this tour you can", "After reading this page you", "Find the page"))

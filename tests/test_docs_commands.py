@@ -135,7 +135,7 @@ _PREPARATIONS: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
-def test_each_command_of_a_page_runs(page: Path, project: Path) -> None:
+def test_each_documented_command_runs(page: Path, project: Path) -> None:
     prepare = _PREPARATIONS.get(page.name)
     folder = prepare(project) if prepare else project
     for block in _BLOCKS[page]:

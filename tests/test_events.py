@@ -61,7 +61,7 @@ def test_labels_distinguish_repeats() -> None:
     assert CaseRef("desk", "f", "refunds", "late", 2).label == "desk/refunds/late#2"
 
 
-def test_a_finished_case_keeps_its_error() -> None:
+def test_finished_case_keeps_its_error() -> None:
     event = CaseFinished(CaseRef("a", "b", "c", "d"), "error", CaseError("timeout", "no answer"), 3.0, Usage(2))
     assert event_json.from_json(event_json.to_json(event)) == event
 

@@ -7,7 +7,7 @@ from tests.habits import faults, markdown_faults, subject_faults
 
 
 @pytest.mark.parametrize("subject", ["Keep the exit code", "Pass each turn once", "Process two files"])
-def test_an_imperative_subject_is_accepted(subject: str) -> None:
+def test_imperative_subject_is_accepted(subject: str) -> None:
     assert list(subject_faults(subject)) == []
 
 
@@ -22,11 +22,11 @@ def test_an_imperative_subject_is_accepted(subject: str) -> None:
         ("Keeping the exit code", "“Keeping” is not an imperative verb"),
     ],
 )
-def test_a_subject_in_another_form_is_named(subject: str, fault: str) -> None:
+def test_subject_in_another_form_is_named(subject: str, fault: str) -> None:
     assert list(subject_faults(subject)) == [fault]
 
 
-def test_a_second_line_must_be_blank() -> None:
+def test_second_line_must_be_blank() -> None:
     assert list(subject_faults("Keep the exit code", "because")) == ["no blank line after the subject"]
 
 
@@ -66,14 +66,14 @@ def test_without_a_base_the_newest_commit_is_checked(repository: Path) -> None:
     assert list(faults(repository)) == []
 
 
-def test_a_branch_is_checked_from_where_it_left_origin(repository: Path) -> None:
+def test_branch_is_checked_from_its_start(repository: Path) -> None:
     git(repository, "update-ref", "refs/remotes/origin/main", "HEAD")
     commit(repository, "bad")
     commit(repository, "Add a file")
     assert [line.rpartition(": ")[2] for line in faults(repository)] == ["bad"]
 
 
-def test_a_tracked_page_is_checked_and_an_untracked_one_is_not(repository: Path) -> None:
+def test_only_tracked_pages_are_checked(repository: Path) -> None:
     (repository / "wide.md").write_text("x" * 101)
     git(repository, "add", "wide.md")
     (repository / "other.md").write_text("x" * 101)

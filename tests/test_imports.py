@@ -80,7 +80,7 @@ USAGE_ERRORS = [
 ]
 
 
-def test_usage_errors_load_nothing_of_a_run(repository: Path) -> None:
+def test_usage_errors_load_no_run_modules(repository: Path) -> None:
     """One after the other in one interpreter, so that the test is quick; the first that loads something is named."""
     code = (
         "import contextlib, io, sys\nfrom workbench.__main__ import main\n"
@@ -96,7 +96,7 @@ def test_usage_errors_load_nothing_of_a_run(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["."]], ids=["alone", "with a folder"])
-def test_a_folder_is_opened_without_reading_options(words: list[str], repository: Path) -> None:
+def test_folder_is_opened_without_reading_options(words: list[str], repository: Path) -> None:
     code = (
         "import contextlib, os, sys\nfrom workbench.__main__ import main\nfrom workbench.ui import app\n"
         "os.environ['TERM'] = 'xterm'\n"
@@ -109,11 +109,11 @@ def test_a_folder_is_opened_without_reading_options(words: list[str], repository
     assert not names & (HEAVY | SCREEN | LATER | {"click"})
 
 
-def test_package_import_loads_nothing_else(repository: Path) -> None:
+def test_package_import_loads_no_other_modules(repository: Path) -> None:
     assert loaded("import workbench", repository) == {"workbench"}
 
 
-def test_a_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path) -> None:
+def test_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "agent.py").write_text("def root_agent(message, session):\n    return message\n", encoding="utf-8")
     turn = '{"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "hi"}]}}'
@@ -159,7 +159,7 @@ def test_rendering_text_needs_no_screen(repository: Path) -> None:
     assert not loaded("import workbench.rendering.plain_case", repository) & (HEAVY | SCREEN)
 
 
-def test_the_worker_needs_only_the_standard_library(repository: Path) -> None:
+def test_worker_needs_only_the_standard_library(repository: Path) -> None:
     """It runs in the agent's interpreter, which may have nothing of ours. Its modules for ADK's agents are loaded only
     where an agent is one."""
     code = (

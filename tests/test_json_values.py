@@ -14,14 +14,14 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_value_of_the_wanted_kind_is_returned_as_it_is_and_others_are_empty(value: object) -> None:
+def test_value_of_the_wanted_kind_is_returned_and_others_become_empty(value: object) -> None:
     assert mapping(value) == (value if isinstance(value, dict) else {})
     assert string(value) == (value if isinstance(value, str) else "")
     assert objects([value]) == ([value] if isinstance(value, dict) else [])
 
 
 @given(JSON)
-def test_no_shape_raises(value: object) -> None:
+def test_values_of_any_shape_are_accepted(value: object) -> None:
     assert all(isinstance(item, dict) for item in (*objects(value), *parts_of(value)))
     assert isinstance(case_id(value), str)
 
@@ -30,10 +30,10 @@ def test_no_shape_raises(value: object) -> None:
     ("case", "name"),
     [({"evalId": "a"}, "a"), ({"eval_id": "b"}, "b"), ({"eval_id": 5}, ""), ({}, ""), ([{"eval_id": "c"}], "")],
 )
-def test_id_of_a_case_in_both_spellings(case: object, name: str) -> None:
+def test_case_id_is_found_in_both_spellings(case: object, name: str) -> None:
     assert case_id(case) == name
 
 
-def test_parts_that_are_no_objects_are_left_out() -> None:
+def test_parts_that_are_not_objects_are_left_out() -> None:
     assert parts_of({"parts": [{"text": "a"}, "b", None]}) == [{"text": "a"}]
     assert parts_of({"parts": {"text": "a"}}) == []

@@ -90,7 +90,9 @@ def test_listing_imports_no_plugin(made: Plugins) -> None:
         ("THING = Thing('another')", "has the name 'another'"),
     ],
 )
-def test_broken_plugin_is_named_with_its_package_and_costs_only_itself(made: Plugins, source: str, said: str) -> None:
+def test_broken_plugin_is_named_with_its_package_and_affects_nothing_else(
+    made: Plugins, source: str, said: str
+) -> None:
     made.add("bad", source, "bad-plugin")
     made.add("good", "THING = Thing('good')")
     point = made.point()
@@ -138,7 +140,7 @@ def test_slow_plugin_is_skipped(made: Plugins, monkeypatch: pytest.MonkeyPatch) 
     assert list(point) == ["good"]
 
 
-def test_names_are_unique_and_ours_win() -> None:
+def test_names_are_unique_and_built_in_ones_win() -> None:
     group = "agent_workbench.exporters"
     found = listing(
         [("z", group, "pdf", "z:A"), ("b", group, "html", "b:A"), ("a", group, "pdf", "a:A")],
@@ -151,7 +153,7 @@ def test_names_are_unique_and_ours_win() -> None:
     ]
 
 
-def test_damaged_metadata_of_a_package_costs_only_that_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_metadata_affects_only_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = {
         "good": b"[agent_workbench.exporters]\nx = good:X\n",
         "garbage": b"[agent_workbench.exporters]\n= =\n[[[\nnothing",

@@ -34,7 +34,7 @@ def test_interval_contains_its_rate_and_narrows_with_repeats(counts: tuple[int, 
     assert rate.flaky == (0 < passed < total)
 
 
-def test_no_repeats_give_no_rate() -> None:
+def test_rate_is_unknown_without_repeats() -> None:
     rate = pass_rate(0, 0)
     assert (rate.rate, rate.low, rate.high, rate.flaky) == (None, 0.0, 1.0, False)
     assert sure(rate, 0.5) is None
@@ -101,7 +101,7 @@ def test_more_repeats_of_the_same_kind_stay_sure(counts: tuple[int, int], thresh
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.9])
-def test_testing_after_each_repeat_is_rarely_wrong(threshold: float) -> None:
+def test_checking_after_each_repeat_is_rarely_wrong(threshold: float) -> None:
     """Exactly: how likely it is that one of 50 looks ends on the wrong side of a true rate at the threshold."""
     for true, wrong in ((threshold, "below"), (threshold - 1e-9, "above")):
         still_open, ended = {0: 1.0}, 0.0
@@ -117,7 +117,7 @@ def test_testing_after_each_repeat_is_rarely_wrong(threshold: float) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "fewest"), [(0.5, 7), (0.8, 21), (0.9, 44), (0.95, 90), (1.0, None)])
-def test_fewest_passes_that_prove_a_rate(threshold: float, fewest: int | None) -> None:
+def test_fewest_passes_that_prove_a_rate_are_found(threshold: float, fewest: int | None) -> None:
     assert fewest_for_sure(threshold) == fewest
     if fewest is not None:
         assert sure(pass_rate(fewest, fewest), threshold) == "above"

@@ -115,8 +115,8 @@ class MetricResult:
 class PlannedCase:
     """A case of the plan, as the front ends need it.
 
-    `criteria_source` says in words which criteria apply and why. `config_file` is relative to the root, or None for the
-    default criteria.
+    `criteria_source` is a text about which criteria apply and why. `config_file` is relative to the root, or None for
+    the default criteria.
     """
 
     case: CaseRef

@@ -2,7 +2,7 @@
 
 An extension is named by an entry point of the group `agent_workbench.POINT`. The workbench's own extensions are in
 `OWN`, in the same form, so that they also work without package metadata. Listing reads the metadata of installed
-packages and imports none. A plugin that cannot be used is named with its package and costs only itself.
+packages and imports none. A plugin that cannot be used is named with its package and affects nothing else.
 """
 
 import contextlib
@@ -328,7 +328,7 @@ class _GuardedImport(threading.Thread):
         self.printed = ""
 
     def wait(self) -> None:
-        """Import it, and set what was `found` or the `failure` in words."""
+        """Import it, and set `found` to the result or `failure` to a text."""
         before = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = (cast(TextIO, _Stream(stream, self)) for stream in before)
         self.start()

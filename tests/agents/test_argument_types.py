@@ -39,7 +39,7 @@ def test_uncertain_annotations_have_no_type(annotation: str) -> None:
     assert _allows(annotation, "anything") is None
 
 
-def test_allowed_values_are_shown_in_words() -> None:
+def test_allowed_values_are_shown_as_text() -> None:
     found = argument_type(ast.parse("int | None", mode="eval").body)
     assert found is not None
     assert found.shown == "integer or null"

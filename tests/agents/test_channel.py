@@ -41,7 +41,7 @@ class Heard:
                 self.changed.clear()
 
 
-async def test_frames_come_in_order_whatever_their_size() -> None:
+async def test_frames_of_any_size_arrive_in_order() -> None:
     heard = Heard()
     sent = [{"n": number, "text": "x" * (1_000_000 if number % 5 == 0 else number)} for number in range(20)]
 
@@ -58,7 +58,7 @@ async def test_frames_come_in_order_whatever_their_size() -> None:
     assert heard.ended == [""]
 
 
-async def test_frame_may_come_byte_by_byte() -> None:
+async def test_frame_may_arrive_byte_by_byte() -> None:
     heard = Heard()
     for byte in encode({"a": "\ud800é"}):
         heard.other.send(bytes([byte]))
@@ -153,7 +153,7 @@ async def test_drain_processes_what_has_arrived() -> None:
     assert heard.ended == [""]
 
 
-async def test_printed_lines_come_together_and_complete() -> None:
+async def test_printed_lines_arrive_together_and_complete() -> None:
     reading, writing = os.pipe()
     texts: list[str] = []
     pipe = OutputPipe(reading, texts.append, lambda count: None)
@@ -166,7 +166,7 @@ async def test_printed_lines_come_together_and_complete() -> None:
     assert all(text.endswith("\n") for text in texts[:-1])
 
 
-async def test_line_without_end_is_not_cut_within_a_word() -> None:
+async def test_unfinished_line_is_not_cut_within_a_word() -> None:
     reading, writing = os.pipe()
     texts: list[str] = []
     pipe = OutputPipe(reading, texts.append, lambda count: None)

@@ -62,7 +62,7 @@ def test_given_config_wins(tree: Tree) -> None:
     assert choice.reason == f"given: {project / 'other.json'}"
 
 
-def test_config_without_criteria_gives_the_defaults_and_keeps_the_rest(tree: Tree) -> None:
+def test_config_without_criteria_uses_default_criteria_and_keeps_other_settings(tree: Tree) -> None:
     simulator = {"user_simulator_config": {"type": "llm_backed", "model": "m"}}
     project = tree({"test_config.json": json.dumps(simulator)})
     choice = CriteriaChooser(project, None).choose(project / "x.evalset.json")
@@ -79,14 +79,14 @@ def test_empty_criteria_mean_none(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"criteria": {"response_match_score": null}}'])
-def test_broken_config_is_chosen_and_broken(tree: Tree, text: str) -> None:
+def test_broken_config_is_chosen_and_reported(tree: Tree, text: str) -> None:
     project = tree({"test_config.json": _CONFIG, "d/test_config.json": text})
     choice = CriteriaChooser(project, None).choose(project / "d" / "x.evalset.json")
     assert choice.config.broken
     assert choice.config.path == project / "d" / "test_config.json"
 
 
-def test_given_config_that_is_missing_is_broken(tree: Tree) -> None:
+def test_missing_given_config_is_an_error(tree: Tree) -> None:
     project = tree({})
     assert CriteriaChooser(project, project / "gone.json").choose(project / "x.evalset.json").config.broken
 

@@ -63,7 +63,7 @@ def _attribute(folder: Path, **files: str) -> str | None:
         ("", None),
     ],
 )
-def test_names_that_define_an_agent(tmp_path: Path, source: str, attribute: str | None) -> None:
+def test_known_names_define_an_agent(tmp_path: Path, source: str, attribute: str | None) -> None:
     assert _attribute(tmp_path, agent=source) == attribute
 
 
@@ -97,7 +97,7 @@ def test_app_imported_from_the_own_package_by_its_full_name(tmp_path: Path) -> N
     assert _attribute(package, init="from desk.main import app") == "app"
 
 
-def test_yaml_counts_after_python(tmp_path: Path) -> None:
+def test_python_definition_comes_before_yaml(tmp_path: Path) -> None:
     assert _attribute(tmp_path, yaml="name: x") == ""
     assert _attribute(tmp_path, yaml="name: x", agent="tools = []") == ""
     assert _attribute(tmp_path, yaml="name: x", agent="root_agent = make()") == "root_agent"
@@ -120,7 +120,7 @@ def test_broken_python_is_named_with_its_line(tmp_path: Path) -> None:
         "from .a import x, root_agent",
     ],
 )
-def test_what_this_python_cannot_parse_may_still_run_in_a_newer_one(tmp_path: Path, line: str) -> None:
+def test_syntax_of_a_newer_python_does_not_hide_the_agent(tmp_path: Path, line: str) -> None:
     (tmp_path / "agent.py").write_text(f"{line}\nthis is not (valid\n")
     definition, unreadable = find_definition(tmp_path, {"agent.py"})
     assert definition is not None

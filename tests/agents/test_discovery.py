@@ -24,7 +24,7 @@ def _reasons(project: Path, found: Discovery) -> dict[str, str]:
     return {item.path.relative_to(project).as_posix(): item.reason for item in found.ignored}
 
 
-def test_agents_and_evalsets_at_any_depth_in_order(tree: Tree) -> None:
+def test_agents_and_evalsets_are_found_in_order_at_any_depth(tree: Tree) -> None:
     project = tree(
         {
             "b/agent.py": AGENT,

@@ -315,7 +315,7 @@ async def test_missing_interpreter_is_reported(make: Make) -> None:
     assert "cannot be started: No such file or directory" in error.message
 
 
-async def test_interpreter_that_does_not_start_says_why(make: Make, tmp_path: Path) -> None:
+async def test_interpreter_that_does_not_start_is_reported_with_the_reason(make: Make, tmp_path: Path) -> None:
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho 'no such library' >&2\nexit 7\n", encoding="utf-8")
     broken.chmod(0o755)
@@ -409,7 +409,7 @@ async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
     assert error.kind == "wrong_input"
 
 
-async def test_metric_without_adk(make: Make, tmp_path: Path) -> None:
+async def test_metric_runs_without_adk(make: Make, tmp_path: Path) -> None:
     """An interpreter with only the standard library."""
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")

@@ -28,7 +28,7 @@ def test_nearest_environment_of_the_project_is_chosen(tree: Tree) -> None:
     assert choose_interpreter(project / "b" / "agent", project, None, active).path == top
 
 
-def test_environment_above_the_root_is_not_the_projects(tree: Tree) -> None:
+def test_environment_above_the_root_is_not_used(tree: Tree) -> None:
     project = tree({"agent/": ""})
     _environment(project.parent / ".venv")
     assert choose_interpreter(project / "agent", project, None, {}).path == Path(sys.executable)

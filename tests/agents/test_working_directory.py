@@ -3,7 +3,7 @@ from pathlib import Path
 from workbench.agents.working_directory import working_directory
 
 
-def test_working_directory_of_an_agent(tmp_path: Path) -> None:
+def test_working_directory_follows_the_agents_project(tmp_path: Path) -> None:
     root, elsewhere = tmp_path / "repository", tmp_path / "elsewhere"
     project = root / "agents" / "travel"
     agent = project / "travel"

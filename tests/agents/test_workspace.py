@@ -51,7 +51,7 @@ def test_root_is_the_nearest_marked_folder(tree: Tree, marks: list[str], path: s
         ([".workbench/"], "a", "a/b", "."),
     ],
 )
-def test_current_folder_is_the_root_of_what_it_contains(
+def test_current_folder_is_the_root_of_paths_inside_it(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, marks: list[str], here: str, path: str, root: str
 ) -> None:
     project = tree({"a/b/x.evalset.json": "{}", "c/": "", **dict.fromkeys(marks, "")})
@@ -61,7 +61,7 @@ def test_current_folder_is_the_root_of_what_it_contains(
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_home_folder_is_the_root_of_nothing_below_it(
+def test_home_folder_is_never_the_root(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
 ) -> None:
     project = tree({"a/b/x.evalset.json": "{}"})
@@ -108,7 +108,7 @@ def test_folder_has_its_own_evalsets_and_all_agents(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("path", ["shop/shop_agent", "shop/shop_agent/agent.py", "shop/shop_agent/../shop_agent"])
-def test_agent_has_its_evalsets_wherever_they_are(tree: Tree, path: str) -> None:
+def test_agent_has_its_evalsets_in_any_folder(tree: Tree, path: str) -> None:
     workspace = open_workspace(tree(_PROJECT) / path)
     assert _files(workspace) == ["shop/eval/data/far.test.json", "shop/shop_agent/own.evalset.json"]
     assert workspace.target == workspace.root / "shop" / "shop_agent"
@@ -143,7 +143,7 @@ def test_missing_path_is_an_error(tmp_path: Path) -> None:
         open_workspace(tmp_path / "nothing")
 
 
-def test_requested_target_is_opened_although_git_ignores_it(tree: Tree) -> None:
+def test_requested_target_is_opened_even_if_git_ignores_it(tree: Tree) -> None:
     project = tree({**_PROJECT, ".gitignore": "build/", "build/x/a.evalset.json": evalset("desk")})
     assert _files(open_workspace(project / "build")) == ["build/x/a.evalset.json"]
     named = open_workspace(project / "build" / "x" / "a.evalset.json")

@@ -192,7 +192,7 @@ def test_unexpected_and_missing_answers_are_accepted() -> None:
         (BOTH_SHAPES, [actual_turn()], "both tool_uses and"),
     ],
 )
-def test_case_that_cannot_be_accepted_says_why(case: Json, turns: list[Any], words: str) -> None:
+def test_case_that_cannot_be_accepted_has_a_reason(case: Json, turns: list[Any], words: str) -> None:
     with pytest.raises(NotComparableError, match=words):
         Comparison(case, turns)
 

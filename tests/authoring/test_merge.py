@@ -61,7 +61,7 @@ def test_fields_around_the_cases_are_merged() -> None:
     assert (after.get("name"), after["description"]) == (None, "M")
 
 
-def test_same_change_on_both_sides_is_no_difference() -> None:
+def test_same_change_on_both_sides_is_not_a_difference() -> None:
     theirs = content(case("a", "x"), case("b"), case("c"))
     assert differences(BASE, theirs, theirs) == []
 

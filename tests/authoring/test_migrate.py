@@ -78,7 +78,7 @@ def test_parts_without_a_place_are_named(tmp_path: Path) -> None:
     assert left.line == 1
 
 
-def test_file_of_todays_schema_is_left_alone(tmp_path: Path) -> None:
+def test_file_in_the_current_schema_is_unchanged(tmp_path: Path) -> None:
     current = _old(tmp_path, {"eval_set_id": "a", "eval_cases": []}, "new.evalset.json")
     with pytest.raises(AlreadyCurrentError):
         migrate(current, name="n")

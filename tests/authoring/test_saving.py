@@ -157,7 +157,7 @@ def test_damaged_undo_journal_is_forgotten(state: Path, file: Path, damage: byte
     assert file.read_bytes() == b"new"
 
 
-def test_file_restored_by_other_means_is_no_interrupted_edit(state: Path, file: Path) -> None:
+def test_file_restored_by_other_means_is_not_an_interrupted_edit(state: Path, file: Path) -> None:
     Saver(state).save("one", {file: (b"old content", b"new")})
     file.write_bytes(b"old content")  # as `git checkout` does
     assert Saver(state).interrupted() is None

@@ -65,7 +65,7 @@ def test_custom_metric_decides_by_itself() -> None:
     assert (moved.flips, moved.unknown, moved.criteria["brief"].scored) == ((), 1, 0)
 
 
-def test_flipped_criterion_need_not_flip_the_case() -> None:
+def test_flipped_criterion_does_not_always_flip_the_case() -> None:
     records = [record("both", match(0.5), MetricResult("safety_v1", "failed", 0.1, 0.8))]
     outlook = under(records, {MATCH: 0.4, "safety_v1": 0.8})
     assert outlook.flips == ()

@@ -66,7 +66,7 @@ def test_new_case_is_added_even_if_its_predecessor_is_gone() -> None:
         added(opened("one", "x"), FILE, case, after=None)
 
 
-def test_duplicate_ids_are_told_apart_by_place_in_an_unchanged_file() -> None:
+def test_duplicate_ids_are_distinguished_by_place_in_an_unchanged_file() -> None:
     files = {FILE: EvalsetFile(_content(("one", "one")).replace(b"1}", b"2}", 1))}
     after = deleted(files, [CaseSelection(FILE, ["one", "one"], [1])])[FILE][1]
     assert json.loads(after or b"")["eval_cases"][0]["theirs"] == 2

@@ -46,7 +46,7 @@ def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("text", ["[]", "nonsense", '{"figures": [{"no": 1}]}', '{"figures": 5}', "3"])
-def test_other_file_is_refused(tmp_path: Path, text: str) -> None:
+def test_unrelated_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "out.json"
     file.write_text(text)
     with pytest.raises(ValueError, match="no figures"):
@@ -73,7 +73,7 @@ def test_goal_is_met_or_missed(figure: Figure, reached: bool | None) -> None:
     assert figure.reached is reached
 
 
-def test_the_table_is_in_the_order_of_goals_and_compares() -> None:
+def test_table_compares_figures_in_the_order_of_goals() -> None:
     now = [Figure("G12", "idle", 0.0, "B/s", 0.0), Figure("G8", "p50", 90.0, "ms", 80.0), Figure("G2", "new", 1.0, "x")]
     before = [Figure("G8", "p50", 180.0, "ms", 80.0), Figure("G12", "idle", 0.0, "B/s", 0.0)]
     lines = list(table(now, before))

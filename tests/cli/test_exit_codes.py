@@ -40,5 +40,5 @@ def test_unfinished_case_is_not_a_success() -> None:
     assert exit_code(feed([started([ref("one"), ref("two")])], case_events(ref("one"), "passed"))) == 3
 
 
-def test_store_without_a_run_is_not_a_success() -> None:
+def test_empty_store_is_not_a_success() -> None:
     assert exit_code(Store()) == 3

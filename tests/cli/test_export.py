@@ -168,7 +168,7 @@ def test_markdown_of_many_failures_fits_into_a_comment() -> None:
 
 
 @pytest.mark.parametrize("sign", ["=", "@", "＝"])
-def test_csv_cells_are_no_formulas(sign: str) -> None:
+def test_csv_cells_are_not_formulas(sign: str) -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, f"{sign}cmd|' /C calc'!A0")
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
     (row,) = csv.DictReader(io.StringIO(build_csv(store).decode("utf-8-sig")))

@@ -203,7 +203,7 @@ def test_hostile_command_line_is_quoted_safely(text: str, capsys: pytest.Capture
         assert not leaks(capsys.readouterr().err)
 
 
-def test_bug_in_the_workbench_is_not_a_failed_case(
+def test_bug_in_the_workbench_is_not_reported_as_a_failed_case(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(request: RunRequest, *_: Any, **__: Any) -> int:

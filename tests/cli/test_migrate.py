@@ -80,7 +80,7 @@ def test_impossible_conversion_is_refused_and_writes_nothing(project: Project, w
     assert (sorted(project.root.rglob("*")), file.read_bytes()) == before
 
 
-def test_the_new_file_has_ordinary_permissions(project: Project) -> None:
+def test_new_file_has_ordinary_permissions(project: Project) -> None:
     file = _write(project)
     file.chmod(0o640)
     project.run("migrate", "echo/talk.test.json")

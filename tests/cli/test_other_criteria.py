@@ -59,13 +59,13 @@ def is_marked(record: CaseRecord) -> bool:
     return found.pop()
 
 
-def test_lines_title_and_pane_are_marked(events: list[Event]) -> None:
+def test_other_criteria_are_marked_in_lines_title_and_pane(events: list[Event]) -> None:
     store = store_of(events)
     assert store.run.other_criteria
     assert [is_marked(store.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 
-def test_each_export_marks_only_that_case(events: list[Event]) -> None:
+def test_each_export_marks_only_the_case_with_other_criteria(events: list[Event]) -> None:
     store = store_of(events)
     cases = json.loads(b"".join(report_pieces(store)))["cases"]
     assert [case["criteria_changed"] for case in cases] == [[SENTENCE], []]

@@ -100,7 +100,7 @@ def test_many_events_cause_one_drawing() -> None:
     assert drawn < 1000, "of many cases, those that passed are only counted"
 
 
-def test_problems_have_lines_in_a_large_run() -> None:
+def test_only_problems_get_lines_in_a_large_run() -> None:
     refs = [ref(f"case {number}") for number in range(60)]
     store, terminal = Store(), Terminal()
     with LiveProgress(store, terminal, terminal):

@@ -119,7 +119,7 @@ def test_wrong_command_line_exits_with_2_and_runs_nothing(
     assert not (project.root / ".workbench").exists()
 
 
-def test_broken_or_ownerless_evalset_is_its_own_error(project: Project) -> None:
+def test_evalset_that_is_broken_or_has_no_agent_is_its_own_error(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/torn.evalset.json", TORN)
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
@@ -222,7 +222,7 @@ def test_json_on_stdout_moves_the_lines_to_stderr(project: Project) -> None:
     assert "turn 1 of 1" in done.stderr
 
 
-def test_a_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> None:
+def test_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> None:
     project.evalset(GOOD)
     old = project.write("report.json", {"summary": {"passed": 1}})
     assert project.run("run", "echo/talk.evalset.json:godo", "--json", "report.json").returncode == 2
@@ -283,7 +283,7 @@ def test_c_locale_terminal_gets_ascii(project: Project) -> None:
     assert "FAIL echo/talk/\\u65e5\\u672c" in out.decode("ascii")
 
 
-def test_vanished_reader_changes_nothing(project: Project) -> None:
+def test_vanished_reader_does_not_affect_the_run(project: Project) -> None:
     project.evalset(*(case(f"case_{number}") for number in range(20)), BAD)
     reading, writing = os.pipe()
     process = project.start("run", ".", "--json", "report.json", stdout=writing)

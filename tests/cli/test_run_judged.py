@@ -217,7 +217,7 @@ def test_each_repeat_has_its_own_votes(project: Project, judge: ScriptedGemini) 
     assert not (project.root / ".workbench").exists()
 
 
-def test_missing_key_asks_nothing_and_has_a_hint(project: Project) -> None:
+def test_missing_key_makes_no_calls_and_has_a_hint(project: Project) -> None:
     project.evalset(case("good"))
     config = judged(MATCH)
     config["criteria"] |= {"response_match_score": 0.8, "safety_v1": 0.8}
@@ -262,7 +262,7 @@ def test_refused_request_is_an_error_with_a_hint(project: Project, judge: Script
     assert len(judge.asked) == 4, "what cannot go well is not tried again"
 
 
-def test_temporary_fault_costs_an_attempt_but_no_verdict(project: Project, judge: ScriptedGemini) -> None:
+def test_temporary_fault_is_retried_and_does_not_change_the_verdict(project: Project, judge: ScriptedGemini) -> None:
     faults = {"torn": malformed(), "short": truncated(), "cut off": reset(), "broken": failed(500)}
     left = set(faults)
 
@@ -285,7 +285,7 @@ def test_temporary_fault_costs_an_attempt_but_no_verdict(project: Project, judge
         assert reply["attempts"] == 2
 
 
-def test_quota_pauses_the_queue_with_a_message(project: Project, judge: ScriptedGemini) -> None:
+def test_exhausted_quota_pauses_the_queue_with_a_message(project: Project, judge: ScriptedGemini) -> None:
     replies = iter([quota("1")])
     judge.answer = lambda asked: next(replies, VALID)
     project.evalset(case("good"))

@@ -44,7 +44,7 @@ def status(here: Here) -> Status:
     return call
 
 
-def test_committed_schema_is_the_one_of_the_code(repository: Path) -> None:
+def test_committed_schema_equals_the_generated_one(repository: Path) -> None:
     committed = json.loads((repository / "docs/status.schema.json").read_text("utf-8"))
     assert committed == json_schema(), "python -m workbench.project.status_report > docs/status.schema.json"
 
@@ -93,7 +93,7 @@ def test_folder_agent_and_evalset_have_the_same_cases(status: Status, path: str)
     assert [item["eval_id"] for item in status(path)["cases"]] == ["good", "bad"]
 
 
-def test_broken_file_costs_only_its_own_entry(here: Here, status: Status, project: Project) -> None:
+def test_broken_file_affects_only_its_own_entry(here: Here, status: Status, project: Project) -> None:
     project.write("echo/broken.evalset.json", '{"eval_cases": [')
     lines = here("status").stdout.splitlines()
     assert lines[0].startswith("NOT_RUN echo/broken.evalset.json broken file: echo/broken.evalset.json:1:16")
@@ -102,7 +102,7 @@ def test_broken_file_costs_only_its_own_entry(here: Here, status: Status, projec
     assert found == {"": None, "good": "passed", "bad": "failed"}
 
 
-def test_damaged_journal_and_state_cost_no_other_case(here: Here, project: Project) -> None:
+def test_damaged_journal_and_state_affect_no_other_case(here: Here, project: Project) -> None:
     for file in (project.root / ".workbench/runs").rglob("*.json*"):
         file.write_bytes(b"\xff{")
     assert here("status").stdout == "NOT_RUN echo/talk/good\nNOT_RUN echo/talk/bad\n"

@@ -59,7 +59,7 @@ WATCHED = [kind for kind in EDITS if kind not in ("packages", "options")]
 """The kinds that a save can change."""
 
 
-def test_every_kind_of_input_has_an_edit(project: Project) -> None:
+def test_every_kind_of_input_is_edited_in_a_test(project: Project) -> None:
     assert set(EDITS) == set(KINDS) - {"frozen"}
     # Nothing can be replayed yet. As soon as it can, `frozen` needs an edit, too.
     assert project.run("run", ".", "--frozen").returncode == 2
@@ -77,7 +77,7 @@ def test_status_names_what_was_changed(project: Project, kind: Input) -> None:
 
 
 @pytest.mark.parametrize("kind", EDITS)
-def test_screen_score_and_resume_name_the_same_as_status(
+def test_screen_score_and_resume_name_the_same_inputs_as_status(
     project: Project, kind: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = EDITS[kind]
@@ -105,7 +105,7 @@ def test_screen_score_and_resume_name_the_same_as_status(
 
 
 @pytest.mark.parametrize("kind", WATCHED)
-def test_watch_names_the_same_as_status(project: Project, kind: Input) -> None:
+def test_watch_names_the_same_inputs_as_status(project: Project, kind: Input) -> None:
     edit = EDITS[kind]
     saved = saved_by(project, edit.make)
     key = (evalset_of(edit), edit.case)
@@ -135,7 +135,7 @@ def test_watch_names_functions_removed_from_the_config(project: Project, key: st
 
 
 @pytest.mark.parametrize("kind", EDITS)
-def test_compare_names_the_same_as_status(project: Project, kind: Input) -> None:
+def test_compare_names_the_same_inputs_as_status(project: Project, kind: Input) -> None:
     edit = EDITS[kind]
     edit.make(project)
     wanted = named_by_status(project, edit)

@@ -96,7 +96,7 @@ def test_criteria_without_a_judge_are_only_decided_again(then: Values, now: Valu
     assert (change.name, change.effect, change.file) == (name, effect, CONFIG)
 
 
-def test_judge_of_a_removed_criterion_requires_nothing() -> None:
+def test_judge_of_a_removed_criterion_requires_no_work() -> None:
     then = Record(FILE, (Bundle({"criteria": {**MATCH, "v2 threshold": "1.0"}, "judge": {"v2 judge_model": "1"}}),))
     changes = compare(then, Record(FILE, (Bundle({"criteria": MATCH, "judge": {}}),)))
     assert [(change.name, change.effect) for change in changes] == [("v2", "decide")]
@@ -142,7 +142,7 @@ def test_invalid_bundle_is_refused(data: object) -> None:
         Bundle.from_json(data)
 
 
-def test_strongest_effect_and_description_of_many_changes() -> None:
+def test_many_changes_have_the_strongest_effect_and_one_description() -> None:
     changes = [Change("criteria", f"match option{number}", None, "score") for number in range(4)]
     changes.append(Change("agent_file", "desk/agent.py", "desk/agent.py", "run"))
     assert strongest([]) is None

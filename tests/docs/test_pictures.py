@@ -19,7 +19,7 @@ def frame(text: str) -> Frame:
     return Frame(10, ((PAPER, Piece(0, len(text), RED, text)), (PAPER, Piece(0, 4, BLUE, "same"))))
 
 
-async def test_a_frame_has_the_text_of_the_screen_and_its_colours() -> None:
+async def test_frame_has_the_text_and_colours_of_the_screen() -> None:
     async with opened((80, 24), only=("wrapped_bot",)) as player:
         shown = player.frame
         lines = player.text.splitlines()
@@ -29,12 +29,12 @@ async def test_a_frame_has_the_text_of_the_screen_and_its_colours() -> None:
     assert len({piece.style for line in shown.lines for piece in line if piece.text}) > 3
 
 
-def test_an_svg_of_another_make_is_refused() -> None:
+def test_svg_from_another_program_is_refused() -> None:
     with pytest.raises(ValueError, match="no screenshot of Textual"):
         read_frame("<svg></svg>")
 
 
-def test_a_line_that_stays_is_drawn_once() -> None:
+def test_unchanged_line_is_drawn_once() -> None:
     drawn = animation([Shot(frame("one"), 1.0), Shot(frame("two"), 2.0)], "title", 0)
     ElementTree.fromstring(drawn)
     assert drawn.count(">same<") == 1
@@ -48,19 +48,19 @@ def test_one_frame_is_visible_at_each_moment() -> None:
     assert "@keyframes k2{0%{visibility:hidden}75.000%{visibility:visible}}" in drawn
 
 
-def test_one_frame_stands_still_where_nothing_moves() -> None:
+def test_still_picture_has_one_frame() -> None:
     drawn = animation([Shot(frame("one"), 1.0), Shot(frame("two"), 2.0)], "title", 1)
     assert ".f{visibility:hidden;animation:3s step-end infinite}#f1{visibility:visible}" in drawn
     assert "prefers-reduced-motion" in drawn
     assert "animation" not in still(frame("one"), "title")
 
 
-def test_signs_of_markup_in_a_text_are_escaped() -> None:
+def test_markup_characters_in_text_are_escaped() -> None:
     ElementTree.fromstring(still(frame("<b>&"), "a < b"))
 
 
 @pytest.mark.parametrize("file", sorted(PICTURES.glob("*.svg")), ids=lambda file: file.name)
-def test_a_picture_is_complete_small_and_from_no_one_machine(file: Path) -> None:
+def test_picture_is_complete_and_small_and_names_no_machine(file: Path) -> None:
     drawn = file.read_text("utf-8")
     ElementTree.fromstring(drawn)
     assert len(drawn) < 2_000_000

@@ -8,7 +8,7 @@ def test_each_step_on_the_screen_has_a_text_to_wait_for() -> None:
     assert [*tour.steps()] == [*tour.EXPECTED, "Run without the screen"]
 
 
-async def test_pressing_the_keys_of_the_page_leads_where_it_says() -> None:
+async def test_keys_of_the_page_lead_to_the_described_screens() -> None:
     async with opened((80, 24)) as player:
         shown = [name async for name in tour.play(player)]
     assert len(shown) > 5

@@ -85,7 +85,7 @@ async def test_next_case_after_a_kill_gets_a_new_process(project: Project, victi
 
 
 @pytest.mark.parametrize("victim", ["parent", "zygote"])
-async def test_cases_beside_a_killed_process_end_with_an_error(project: Project, victim: str) -> None:
+async def test_cases_in_a_killed_process_end_with_an_error(project: Project, victim: str) -> None:
     project.agent(AGENT)
     project.cases("wait", f"kill {victim}", "after")
     async with Children() as children:

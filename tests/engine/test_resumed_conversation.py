@@ -60,7 +60,7 @@ root_agent = LlmAgent(name="harbour", model=Scripted(model="scripted"), instruct
 '''
 
 
-async def test_resumed_conversation_asks_only_unanswered_and_secret_requests(
+async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     project: Project, children: Children, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     beside = tmp_path_factory.mktemp("beside")

@@ -327,7 +327,9 @@ def with_gemini(project: Project, server: ScriptedGemini) -> None:
     project.write("desk/.env", f"GOOGLE_API_KEY=scripted-key-123\nGOOGLE_GEMINI_BASE_URL={server.url}\n")
 
 
-async def test_adk_agent_with_a_gemini_user(project: Project, children: Children, gemini: ScriptedGemini) -> None:
+async def test_gemini_can_play_the_user_of_an_adk_agent(
+    project: Project, children: Children, gemini: ScriptedGemini
+) -> None:
     def answer(asked: Asked) -> Reply:
         return said("How many boats?") if "There are 3." not in asked.prompt else said("Thanks </finished>")
 
@@ -393,7 +395,9 @@ async def test_simulator_model_without_an_answer_is_an_error(
     assert messages(outcome) == ["Hello there"]
 
 
-async def test_recovered_quota_costs_only_time(project: Project, children: Children, gemini: ScriptedGemini) -> None:
+async def test_recovered_quota_only_delays_the_run(
+    project: Project, children: Children, gemini: ScriptedGemini
+) -> None:
     left = [quota("0"), said("Boats?"), said("</finished>")]
     gemini.answer = lambda asked: left.pop(0)
     with_gemini(project, gemini)

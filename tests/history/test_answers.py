@@ -42,7 +42,7 @@ def test_answers_are_read_by_case_and_repeat(tmp_path: Path) -> None:
     assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
 
 
-def test_incomplete_line_loses_only_itself(tmp_path: Path) -> None:
+def test_incomplete_line_is_the_only_loss(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     keep(tmp_path, answer("first"), answer("second"))
     path.write_bytes(path.read_bytes()[:-20])

@@ -186,7 +186,7 @@ def test_threshold_is_a_cause_only_if_the_score_lies_between_both(tmp_path: Path
     assert ("criteria" in [cause.kind for cause in case.causes]) == names_it
 
 
-def test_row_without_steps_gives_no_step_cause(tmp_path: Path) -> None:
+def test_row_without_steps_has_no_step_as_cause(tmp_path: Path) -> None:
     before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(answer="other"))
     row: Row = next(iter(before.rows.values()))
     row["steps"], row["said"] = None, ""
@@ -260,7 +260,7 @@ def _repeats(*statuses: str) -> Summary:
 
 
 @given(st.lists(st.sampled_from(["passed", "failed", "error"]), min_size=1, max_size=6), st.data())
-def test_same_pass_count_in_other_repeats_is_no_change(before: list[str], data: st.DataObject) -> None:
+def test_same_pass_count_in_other_repeats_is_not_a_change(before: list[str], data: st.DataObject) -> None:
     after = data.draw(st.permutations(before))
     found = compare(_repeats(*before), _repeats(*after), Path())
     assert not found.cases

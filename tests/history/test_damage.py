@@ -257,7 +257,7 @@ def test_change_of_equal_length_is_reported_by_every_command(
         assert "line: its checksum is wrong" in capsys.readouterr().err
 
 
-def test_stored_file_that_is_no_journal_is_not_read_as_a_report(
+def test_stored_file_that_is_not_a_journal_is_not_read_as_a_report(
     damaged: Damaged, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged.write(b'{"a": ' + b"9" * 6000 + b"}\n")

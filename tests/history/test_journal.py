@@ -62,7 +62,7 @@ def _write(state: Path, events: list[Event]) -> Path:
     return journal.path
 
 
-def test_events_come_back_as_written(tmp_path: Path) -> None:
+def test_events_are_read_as_written(tmp_path: Path) -> None:
     path = _write(tmp_path / "state", EVENTS)
     assert list(read_journal(path)) == EVENTS
     assert path == tmp_path / "state" / "runs" / "run-1" / "events.jsonl"

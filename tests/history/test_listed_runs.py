@@ -170,7 +170,7 @@ def test_newest_verdict_of_each_case_is_found(tmp_path: Path) -> None:
     assert not list(latest_runs(tmp_path, {"other.evalset.json": ["one"]}))
 
 
-def test_older_verdict_does_not_replace_a_lost_one(tmp_path: Path) -> None:
+def test_lost_verdict_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
     journal = keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
     lines = journal.read_bytes().splitlines(keepends=True)

@@ -139,9 +139,7 @@ def test_broken_journal_of_a_run_is_not_read_as_a_report(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
-def test_early_refusal_has_the_same_text_as_the_late_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
-) -> None:
+def test_early_and_late_refusal_have_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     refusals = []

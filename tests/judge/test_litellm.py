@@ -108,7 +108,7 @@ class TestWithTheRealLibrary:
         assert service.requests[0].path == "/api/chat"
         assert SECRET not in str(service.requests[0].headers)
 
-    async def test_empty_reply_is_no_fault(self, service: LoopbackServer, judge: LiteLlm) -> None:
+    async def test_empty_reply_is_not_a_fault(self, service: LoopbackServer, judge: LiteLlm) -> None:
         script(service, said(""))
         assert (await judge.answer(QUESTION, JudgeOptions("openai/some-model"), 1)).text == ""
 

@@ -87,7 +87,7 @@ async def test_waiting_caller_gets_an_error_when_the_queue_gives_up(queue: Model
         await waiting
 
 
-async def test_question_may_go_after_the_quota_renewed(queue: ModelQueue, clock: Clock) -> None:
+async def test_question_is_sent_after_the_quota_is_renewed(queue: ModelQueue, clock: Clock) -> None:
     assert not queue.refused(clock.now(), full(86_400.0))
     clock.time += 86_401
     await queue.opened()

@@ -41,7 +41,7 @@ def test_retry_after_never_raises(value: str) -> None:
 
 
 @given(st.integers(min_value=0, max_value=10**6))
-def test_date_and_number_mean_the_same(seconds: int) -> None:
+def test_retry_after_may_be_a_date_or_a_number(seconds: int) -> None:
     date = format_datetime(NOW + timedelta(seconds=seconds), usegmt=True)
     assert retry_after(date, NOW) == retry_after(str(seconds), NOW)
 

@@ -128,7 +128,7 @@ def test_secret_word_is_not_replaced_in_its_variables_name() -> None:
     assert replaced("password", "DB_PASSWORD is password", "DB_PASSWORD") == "DB_PASSWORD is [secret DB_PASSWORD]"
 
 
-def test_common_words_are_no_secrets() -> None:
+def test_common_words_are_not_secrets() -> None:
     values = {"DATABASE": "postgres://postgres:password@db/x", "SHORT_KEY": "1234567", "HOME": "/home/somebody"}
     text = "the password of postgres is 1234567 in /home/somebody"
     assert SecretForms(named_secrets(values)).replace(text) == text

@@ -68,7 +68,7 @@ def test_composing_characters_stay_in_one_cluster() -> None:
         ("!?", []),
     ],
 )
-def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
+def test_words_of_many_scripts_are_found(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 

@@ -180,7 +180,7 @@ def test_readable_part_of_a_broken_config_is_read(tmp_path: Path) -> None:
     assert len(config.faults) == 2
 
 
-def test_place_of_any_path_in_a_config(tmp_path: Path) -> None:
+def test_any_path_in_a_config_has_a_place(tmp_path: Path) -> None:
     config = _read(
         tmp_path, '{\n  "criteria": {\n    "trajectry": 1,\n    "m": {"threshold": 1,\n      "matchType": "X"}\n  }\n}'
     )

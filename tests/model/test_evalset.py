@@ -178,7 +178,7 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
         ("§5", "(eval_cases[0]): this must be an object, not the number 5"),
     ],
 )
-def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, expected: str) -> None:
+def test_input_that_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, expected: str) -> None:
     document = with_case(case.replace("§", ""))
     assert document.broken
     assert _reported(document, "error")[0].startswith(f"3:{case.index('§') + 1} {expected}")
@@ -226,7 +226,7 @@ def test_what_adk_rejects_is_an_error_at_its_place(with_case: Open, case: str, e
         ),
     ],
 )
-def test_what_adk_drops_or_misreads_is_a_warning(with_case: Open, case: str, expected: str) -> None:
+def test_input_that_adk_drops_or_misreads_is_a_warning(with_case: Open, case: str, expected: str) -> None:
     marked = case.replace("%s", TURN)
     document = with_case(marked.replace("§", ""))
     assert not document.broken

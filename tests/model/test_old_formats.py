@@ -30,7 +30,7 @@ def _reported(document: Any) -> list[str]:
         ({"query": "q"}, None),
     ],
 )
-def test_formats_are_told_apart(content: Any, format_: str | None) -> None:
+def test_old_formats_are_distinguished(content: Any, format_: str | None) -> None:
     assert old_format_of(content) == format_
 
 
@@ -129,7 +129,7 @@ def test_converting_twice_gives_the_same_case(opened: Open) -> None:
         ),
     ],
 )
-def test_what_adk_s_converter_fails_on_is_an_error_at_its_place(opened: Open, text: str, expected: str) -> None:
+def test_input_that_breaks_adks_converter_is_an_error_at_its_place(opened: Open, text: str, expected: str) -> None:
     before = text[: text.index("§")]
     place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
     document = opened(text.replace("§", ""))

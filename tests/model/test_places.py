@@ -23,7 +23,7 @@ def _place(text: str, offset: int) -> tuple[int, int]:
 
 @given(_TEXT, st.data())
 @settings(deadline=None)
-def test_places_are_what_an_editor_shows(text: str, data: st.DataObject) -> None:
+def test_places_equal_those_of_an_editor(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
     if text[max(offset - 1, 0) : offset + 1] == "\r\n":
         return  # there is nothing between the two halves of a line break

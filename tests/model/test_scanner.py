@@ -46,7 +46,7 @@ def test_valid_text_has_its_json_value_and_exact_offsets(made: tuple[Any, str]) 
 @example("'\\")
 @example("['a\\\nb'")
 @settings(deadline=None, max_examples=400)
-def test_text_has_an_error_exactly_if_adk_s_reader_refuses_it(text: str) -> None:
+def test_text_has_an_error_exactly_if_adks_reader_refuses_it(text: str) -> None:
     flaws = scan(text).flaws
     assert all(0 <= flaw.offset < max(len(text), 1) for flaw in flaws)
     try:
@@ -151,7 +151,7 @@ def test_all_faults_are_found_in_one_reading() -> None:
     assert root.value() == {"a": 1, "b": [1, 2], "c": {"d": True}, "e": "f"}
 
 
-def test_trailing_comma_and_a_surplus_brace_of_a_config() -> None:
+def test_trailing_comma_and_surplus_brace_are_both_found() -> None:
     text = """{
   "criteria": {
     "some_score": {

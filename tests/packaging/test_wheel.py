@@ -56,7 +56,7 @@ def test_themes_samples_and_types_are_in_the_wheel(wheel: Path) -> None:
     assert not [name for name in names if ".workbench" in name or "__pycache__" in name or name.startswith("tests/")]
 
 
-def test_the_installed_program_runs_a_sample(installed: Path, tmp_path: Path) -> None:
+def test_installed_program_runs_a_sample(installed: Path, tmp_path: Path) -> None:
     version = run(installed, "-m", "workbench", "--version", cwd=tmp_path)
     assert version.returncode == 0, version.stderr
     found = run(installed, "-c", "import workbench; print(workbench.__path__[0])", cwd=tmp_path)

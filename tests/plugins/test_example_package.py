@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: Project, site: Path) -> None:
+def test_extensions_of_a_package_are_used(project: Project, site: Path) -> None:
     installed = environment(site, EXAMPLE)
     done = project.program("run", "table", "--json", "-", environment=installed)
     assert done.returncode == 1, done.stderr
@@ -138,7 +138,7 @@ def test_extensions_are_listed_and_checked(project: Project, site: Path) -> None
     assert "Did you mean `words`?" in done.stdout
 
 
-def test_without_the_package_its_names_are_unknown(project: Project) -> None:
+def test_names_of_a_missing_package_are_unknown(project: Project) -> None:
     without = environment()
     said = project.program("check", "table", environment=without).stdout
     assert "keyword:refund is not a known judge" in said
@@ -163,7 +163,7 @@ BROKEN = {
 }
 
 
-def test_broken_package_is_named_and_costs_only_itself(project: Project, site: Path, tmp_path: Path) -> None:
+def test_broken_package_is_named_and_affects_nothing_else(project: Project, site: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     for name, source in BROKEN.items():
         project.write(f"broken/broken_{name}.py", source)
@@ -249,7 +249,7 @@ WAYS_TO_FAIL = {
 }
 
 
-def test_judge_of_a_package_that_fails_costs_only_what_it_judges(project: Project, tmp_path: Path) -> None:
+def test_failing_judge_of_a_package_affects_only_its_criteria(project: Project, tmp_path: Path) -> None:
     project.write("odd/odd_judge.py", JUDGE)
     install(tmp_path / "odd", "odd-example", {"agent_workbench.judges": {"odd": "odd_judge:JUDGE"}})
     for name in WAYS_TO_FAIL:
@@ -277,7 +277,7 @@ def test_judge_of_a_package_that_fails_costs_only_what_it_judges(project: Projec
     assert "ZeroDivisionError" not in done.stdout, "a kind that fails on other names does not claim them"
 
 
-def test_driver_that_fails_in_the_agents_interpreter_costs_only_its_agents(project: Project, tmp_path: Path) -> None:
+def test_failing_driver_affects_only_its_agents(project: Project, tmp_path: Path) -> None:
     project.write("broken/driver_of_a_test.py", "import sys\nsys.exit(4)\ndef recognise(x): ...\ndef answer(*x): ...\n")
     install(tmp_path / "broken", "broken-example", {"agent_workbench.agents": {"exits": "driver_of_a_test"}})
     project.evalset(case("good"))

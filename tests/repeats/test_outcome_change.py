@@ -45,7 +45,7 @@ def test_each_changed_case_is_one_line(before: str, now: str, said: str) -> None
 
 
 @pytest.mark.parametrize(("before", "now"), [("ppf", "fpp"), ("ppf", "pff"), ("ppp", "ppf"), ("pf", "p"), ("eee", "e")])
-def test_difference_within_chance_is_no_change(before: str, now: str) -> None:
+def test_difference_within_chance_is_not_a_change(before: str, now: str) -> None:
     assert lines(case(before), case(now)) == []
 
 
@@ -65,7 +65,7 @@ def test_differs_is_symmetric_and_ignores_order(before: str, now: str) -> None:
     assert not differs(then, outcome(case("".join(sorted(before)))))
 
 
-def test_case_that_found_its_agent_has_changed() -> None:
+def test_case_whose_agent_was_found_has_changed() -> None:
     (record,) = case("p")
     late = CaseRecord(PlannedCase(CaseRef("", "f", "s", "c"), None, ""), "error")
     assert lines([late], [record]) == ["CHANGED desk/s/c error -> passed"]

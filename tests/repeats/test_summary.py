@@ -126,7 +126,7 @@ def test_passing_case_shows_the_spread_of_its_judge() -> None:
     assert "votes split in 1" in sentence(found)
 
 
-def test_same_text_with_different_scores_is_a_spread() -> None:
+def test_different_scores_for_the_same_text_are_a_spread() -> None:
     name = "hallucinations_v1"
     found = summarize(
         [execution(1, name=name, judge=JUDGE, score=0.9), execution(2, name=name, judge=JUDGE, score=1.0)]
@@ -139,7 +139,7 @@ def test_criterion_that_applies_only_sometimes_is_blamed_on_the_agent() -> None:
     assert criterion_repeats(records, JUDGED).cause == "agent"
 
 
-def test_malformed_details_are_no_votes() -> None:
+def test_malformed_details_are_not_votes() -> None:
     record = execution(1)
     foreign: tuple[dict[str, Any], ...] = (
         {"votes": []},
@@ -152,7 +152,7 @@ def test_malformed_details_are_no_votes() -> None:
         assert summarize([record, execution(2, "failed")]).flaky
 
 
-def test_sentence_sums_up_a_case() -> None:
+def test_one_sentence_summarizes_a_case() -> None:
     records = [
         execution(n, name=CALLS, calls=("find",) * n, state="passed" if n < 4 else "failed") for n in range(1, 6)
     ]
@@ -215,7 +215,7 @@ def test_judge_is_not_blamed_for_computed_criteria(plan: list[Any]) -> None:
 
 
 @given(st.integers(0, 9), st.integers(0, 9))
-def test_hangs_on_one_means_one_vote_changes_the_answer(yes: int, no: int) -> None:
+def test_result_hangs_on_one_if_one_vote_can_change_it(yes: int, no: int) -> None:
     turned = (yes > no) != (yes - 1 > no + 1) if yes > no else (yes > no) != (yes + 1 > no - 1)
     assert hangs_on_one((yes, no)) == (bool(yes and no) and turned)
 
@@ -228,7 +228,7 @@ def test_percentages_are_never_rounded_to_0_or_100(value: float) -> None:
     assert (share(value) == "0.00") == (value == 0)
 
 
-def test_summary_without_finished_repeats() -> None:
+def test_summary_needs_no_finished_repeats() -> None:
     record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c"), None, ""), "running")
     found: CaseRepeats = summarize([record])
     assert (found.unfinished, found.without_verdict, found.pass_hat(1)) == (1, 0, None)

@@ -55,7 +55,7 @@ def test_grounding_event_does_not_replace_the_answer() -> None:
     assert spoken([turn("Go", "Done", grounded, waiter)])[-1] == ("desk", "Done")
 
 
-def test_turns_without_events_or_answer() -> None:
+def test_turns_may_lack_events_or_answer() -> None:
     assert spoken([{"user_content": said("user", "Hi"), "final_response": said("model", "Hello")}]) == [
         ("user", "Hi"),
         ("agent", "Hello"),

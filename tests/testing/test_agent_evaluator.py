@@ -43,23 +43,23 @@ from {where} import AgentEvaluator
 
 
 @pytest.mark.asyncio
-async def test_with_a_single_file():
+async def test_single_file_is_evaluated():
     await AgentEvaluator.evaluate(agent_module="talker", eval_dataset_file_path_or_dir="talker/good.test.json")
 
 
 @pytest.mark.asyncio
-async def test_a_folder_in_which_a_file_fails():
+async def test_folder_fails_if_one_of_its_files_fails():
     with pytest.raises(AssertionError, match="response_match_score"):
         await AgentEvaluator.evaluate("talker", "talker", num_runs=1)
 
 
 @pytest.mark.asyncio
-async def test_a_sub_agent():
+async def test_sub_agent_is_evaluated():
     await AgentEvaluator.evaluate("talker.agent", "talker/sub/child.test.json", num_runs=1, agent_name="child")
 
 
 @pytest.mark.asyncio
-async def test_an_eval_set():
+async def test_eval_set_object_is_evaluated():
     with open("talker/good.test.json") as file:
         eval_set = EvalSet.model_validate_json(file.read())
     config = EvalConfig(criteria={{"response_match_score": 0.9}})
@@ -79,7 +79,7 @@ async def test_wrong_arguments_are_refused():
         await AgentEvaluator.evaluate("talker", "talker/good.test.json", agent_name="nobody")
 
 
-def test_migration():
+def test_old_file_is_migrated():
     AgentEvaluator.migrate_eval_data_to_new_schema("old.test.json", "new.test.json")
     with open("new.test.json") as file:
         assert len(EvalSet.model_validate(json.load(file)).eval_cases) == 1

@@ -121,7 +121,7 @@ async def test_cancelled_evaluation_leaves_no_agent_running(project: Project) ->
     assert ended.is_set()
 
 
-async def test_selected_cases_only_are_run(project: Project) -> None:
+async def test_only_selected_cases_are_run(project: Project) -> None:
     file = project.evalset(GOOD, BAD, RAISES)
     assert (await workbench.evaluate(echo, file, cases=["good"])).statuses == {"good": "passed"}
     assert set((await workbench.evaluate(echo, f"{file}:good,bad")).statuses) == {"good", "bad"}

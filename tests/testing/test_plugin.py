@@ -125,7 +125,7 @@ def test_case_that_cannot_be_judged_is_skipped_with_its_reason(project: Project)
     assert f"{TALK}:5" in done.output
 
 
-def test_broken_file_costs_one_test_and_the_rest_runs(project: Project) -> None:
+def test_broken_file_fails_one_test_and_other_files_run(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/broken.test.json", '{"eval_set_id": "x",\n "eval_cases": [}')
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")

@@ -48,7 +48,7 @@ class ArgumentType:
 
     @property
     def shown(self) -> str:
-        """The allowed values in words."""
+        """The allowed values as text."""
         kinds = [kind for kind in dict.fromkeys(_NAMED.values()) if kind in self.kinds]
         return " or ".join([*kinds, *map(repr, self.values)])
 

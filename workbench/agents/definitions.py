@@ -37,7 +37,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file that may define an agent but could not be read, with the reason in words."""
+    """A file that may define an agent but could not be read, with the reason as text."""
 
     file: Path
     reason: str

@@ -35,7 +35,7 @@ class AgentFolder:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Something that was found but not used, with the reason in words.
+    """Something that was found but not used, with the reason as text.
 
     `evalset` means that it looks like an evalset and can be opened by name.
     """

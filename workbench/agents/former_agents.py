@@ -12,7 +12,7 @@ _MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 
 
 def missing_agent_module(folder: Path) -> str:
-    """Return, in words, that the package in `folder` imports its missing module `agent`; "" if it does not.
+    """Return a text if the package in `folder` imports its missing module `agent`, or "" if it does not.
 
     ADK's agents are such packages. Nothing else explains the import, so this sign is certain.
     """

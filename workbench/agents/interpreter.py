@@ -20,8 +20,8 @@ class InterpreterError(ValueError):
 class Interpreter:
     """An interpreter and why it was chosen.
 
-    `path` is called unresolved: resolving a link would leave a virtual environment. `reason` says in words why it was
-    chosen. `warning` says why a closer one is unusable, or is "".
+    `path` is called unresolved: resolving a link would leave a virtual environment. `reason` is a text about the
+    choice. `warning` says why a closer one is unusable, or is "".
     """
 
     path: Path

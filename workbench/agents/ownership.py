@@ -59,7 +59,7 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The agent of an evalset (or None), the reason in words, and how it was found."""
+    """The agent of an evalset (or None), the reason as text, and how it was found."""
 
     agent: AgentFolder | None
     reason: str
@@ -202,7 +202,7 @@ class Ownership:
         return None
 
     def _doubtful_folder(self, file: Path, nearest: Path, name: str) -> tuple[str, str] | None:
-        """Return a folder that may have been the agent's, and why in words.
+        """Return a folder that may have been the agent's, and the reason as text.
 
         It is between `file` and the common folder, or `app_name` names it.
         """

@@ -141,7 +141,7 @@ class Walk:
 
 
 def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool) -> str | None:
-    """Return, in words, the file and line that make git ignore the entry, or None."""
+    """Return a text with the file and line that make git ignore the entry, or None."""
     found = ignored_by(rules, str(path), path.name, is_folder=is_folder)
     if found is None:
         return None

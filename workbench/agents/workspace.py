@@ -240,7 +240,7 @@ def _entry(
 
 
 def app_name(document: EvalsetDocument) -> str | None:
-    """Return the app name of the first case, which stands for all, so that a large file is not read for it."""
+    """Return the app name of the first case. It is used for all cases, so that a large file is not read for it."""
     if not document.cases:
         return None
     try:

@@ -135,7 +135,7 @@ def presets_list() -> str:
         if preset.simulator is not None:
             answered_by.append("the simulated user's model")
             items += [f"`{key}` {value}" for key, value in preset.simulator.items()]
-        lines.append(f"- **{preset.name}** asks {' and '.join(answered_by) or 'nobody'}.")
+        lines.append(f"- **{preset.name}** asks {' and '.join(answered_by) or 'no judge'}.")
         lines += [f"  - {item}" for item in items]
     return "\n".join(lines) + "\n"
 

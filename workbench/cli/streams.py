@@ -59,7 +59,7 @@ def write_line(stream: TextIO, text: str = "") -> bool:
     """Write one line of safe text, and flush it.
 
     Returns:
-        False if the stream could not take it: nobody reads it any more, or the disk is full, which is reported on
+        False if the stream could not be written: its reader is gone, or the disk is full, which is reported on
         standard error. The stream is silent from then on.
     """
     return write_pieces(stream, (text + "\n",))

@@ -32,7 +32,8 @@ _Status: TypeAlias = tuple[int, int, int, int]
 class DigestCache:
     """Digests of files, stored in `file` (None: only in memory).
 
-    `key` is the key of the digests. The file is used only if it was sealed with that key and nobody else can write it.
+    `key` is the key of the digests. The file is used only if it was sealed with that key and no other user can write
+    it.
     """
 
     def __init__(self, file: Path | None, key: bytes) -> None:

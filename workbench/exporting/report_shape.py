@@ -101,7 +101,7 @@ class ReportCase(Part):
     status: CaseStatus
     error: ReportError | None
     attempt: Annotated[int, Field(ge=1)]
-    """Counts from 1. 2 if the agent's process was lost in the first attempt through no fault of the case."""
+    """Number of the attempt, from 1. It is 2 if the first attempt lost its process and the case did not cause it."""
     matched_by: OwnerRule | None
     """The rule that found the agent; null if the evalset belongs to none, and in runs of old versions."""
     config_file: Words | None

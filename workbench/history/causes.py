@@ -22,7 +22,7 @@ from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary, number
 
 CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
-"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` tell kinds of agent files apart."""
+"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
 FileKind: TypeAlias = Literal["prompt", "code", "model", "data"]
 _MAX_DIFFED_LINES = 5000
 """Files with more lines are not diffed."""

@@ -78,7 +78,7 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
 
 
 def newest_interrupted(state: Path) -> RunStarted | None:
-    """Return the announcement of the newest run if it was interrupted and nobody is writing it, else None."""
+    """Return the announcement of the newest run if it was interrupted and no process is writing it, else None."""
     for run_id in run_ids(state)[:1]:
         path = runs_dir(state) / run_id / FILE_NAME
         if _is_complete(path):

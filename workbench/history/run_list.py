@@ -49,8 +49,8 @@ class RunList:
 def list_runs(state: Path) -> RunList:
     """Return all runs of a state folder.
 
-    Read the index. Also read the summary or journal of each run that the index lacks, or whose journal has another size
-    than the index says.
+    Read the index. Also read the summary or journal of each run that the index lacks, or whose journal has a different
+    size than in the index.
     """
     runs = runs_dir(state)
     found = RunList()

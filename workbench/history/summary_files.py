@@ -81,8 +81,8 @@ def read_summary(
 ) -> Summary | None:
     """Return the summary of the run in `folder`, or None if it is missing, damaged or outdated.
 
-    It is outdated if the journal has another size now. If they are given, checksum and change time (in nanoseconds)
-    must be the same too.
+    It is outdated if the size of the journal has changed. If given, checksum and change time (in nanoseconds) must also
+    match.
     """
     try:
         data = read_checked((folder / FILE_NAME).read_bytes())

@@ -140,7 +140,7 @@ class Judge(Protocol):
     async def ask(self, question: Question, sample: int = 1) -> Reply:
         """Return the reply to a question. Only cancellation raises.
 
-        `sample` (from 1) tells the samples of one question apart: each may get another answer, and each is cached
+        `sample` (from 1) distinguishes the samples of one question: each may get another answer, and each is cached
         separately. Limits, retries, timeouts and the cache are handled here.
         """
         ...

@@ -117,7 +117,7 @@ class Cache:
         return faults
 
     def _remove(self, key: str) -> None:
-        # A file that cannot be removed only costs one more useless question.
+        # If a file cannot be removed, the only effect is one more useless question.
         with contextlib.suppress(OSError):
             self._file(key).unlink(missing_ok=True)
 

@@ -178,7 +178,7 @@ def _texts_in(value: str) -> Iterable[tuple[str, str]]:
 
 
 def _written(text: str) -> Iterator[str]:
-    """Yield a text as strings of JSON and Python contain it."""
+    """Yield the escaped forms of a text in JSON and Python strings."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     yield repr(text)[1:-1]

@@ -71,7 +71,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 def decides(default: Any, description: str, *, way: str = "") -> Any:
     """Return a field for an option that can be changed without scoring again: stored details hold its other scores.
 
-    `way` says in words what a flag does. The preview lists it beside the other ways of scoring.
+    `way` describes the effect of a flag. The preview lists it beside the other ways of scoring.
     """
     return Field(default, description=description, json_schema_extra={"effect": "decide", "way": way})
 
@@ -83,7 +83,7 @@ def field_extra(field: FieldInfo, key: str) -> str:
 
 
 def default_text(field: FieldInfo) -> str:
-    """Return the default of an option in words."""
+    """Return the default of an option as text."""
     default = field.get_default(call_default_factory=True)
     if words := field_extra(field, "none"):
         return words
@@ -118,7 +118,7 @@ class Asks:
 
     who: Literal["judge", "service"]
     about: str = "turn"
-    """The subject of one question, in words."""
+    """The subject of one question, as text."""
     once: bool = False
     """Whether the conversation is judged once as a whole, instead of turn by turn."""
     questions: int = 1
@@ -199,7 +199,7 @@ class CriterionDescription:
 
     @property
     def range(self) -> str:
-        """Possible scores, in words."""
+        """Possible scores, as text."""
         return self.unit or f"{self.lowest:g} to {self.highest:g}"
 
     @property

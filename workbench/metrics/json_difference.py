@@ -1,4 +1,4 @@
-"""Differences between two JSON values, in words a person can act on.
+"""Differences between two JSON values, in texts that tell a user what to change.
 
 Values are compared with Python's `==`, as in ADK: 1 = 1.0 = true, the order of keys does not matter, the order of a
 list does, and NaN equals nothing.

@@ -1,4 +1,4 @@
 """Evalsets, criteria configs and invocations as typed values, read together with their places in the file.
 
-Nothing here runs anything.
+This package only reads and never runs code.
 """

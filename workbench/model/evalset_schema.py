@@ -10,7 +10,7 @@ The policies differ from model to model, as they do in ADK:
 - `PLAIN` accepts snake_case only and drops unknown keys.
 
 Rules that involve several fields (which of two shapes, exactly one of two keys, personas by name) are in `case_rules`.
-As unions and validators here, they would give error messages that nobody understands.
+As unions and validators here, they would give incomprehensible error messages.
 """
 
 from functools import cache

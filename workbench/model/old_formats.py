@@ -131,7 +131,7 @@ def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
 def convert_test(
     content: Any, eval_id: str, initial_session: dict[str, Any] | None
 ) -> tuple[Case | None, list[Breach]]:
-    """Return the turns of an old test file as one case. None and breaches are as in `convert_case`."""
+    """Return the turns of an old test file as one case. The result has the same form as that of `convert_case`."""
     breaches = _breaches_of(list[OldTurn], content)
     if initial_session:
         breaches += _session_breaches(initial_session)

@@ -32,7 +32,7 @@ def spelled(name: str, *, camel: bool) -> str:
 
 
 def key_for(value: Any, name: str, *, camel: bool) -> str:
-    """Return the key `name` as `value` spells it, or for a new key in the requested spelling."""
+    """Return the key `name` as `value` spells it. If `value` lacks it, use the requested spelling."""
     return key_in(value, name) or spelled(name, camel=camel)
 
 
@@ -55,7 +55,7 @@ def drop(value: Json, name: str) -> None:
 
 
 def respelled(value: Any, spell: Callable[[str], str], opaque: Container[str] = OPAQUE) -> Any:
-    """Return a copy with all keys spelled anew, except inside the user's own data: the values of `opaque` keys."""
+    """Return a copy with respelled keys, except inside the user's own data: the values of `opaque` keys."""
     if isinstance(value, list):
         return [respelled(item, spell, opaque) for item in value]
     if not isinstance(value, dict):

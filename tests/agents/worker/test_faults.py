@@ -202,7 +202,7 @@ def test_nested_cause_is_recognised() -> None:
     ("version", "supported"),
     [("1.17.0", False), ("1.18.0", True), ("2.13.0", True), ("2.0.0rc1", True), ("0.5", False)],
 )
-def test_oldest_supported_adk_version(version: str, supported: bool) -> None:
+def test_adk_versions_below_the_oldest_supported_one_are_refused(version: str, supported: bool) -> None:
     assert adk_version.is_supported(version) is supported
 
 

@@ -63,7 +63,7 @@ def test_exception_without_a_usable_message_is_reported(make_agent: MakeAgent) -
 
 
 @pytest.mark.parametrize("wait", ["while True: pass", "time.sleep(1000)", "await asyncio.sleep(1000)"])
-def test_case_that_hangs_is_stopped_and_says_where(make_agent: MakeAgent, wait: str) -> None:
+def test_hanging_case_is_stopped_and_shows_its_current_line(make_agent: MakeAgent, wait: str) -> None:
     agent = make_agent(
         f"import asyncio, sys, time\n\nasync def root_agent(message, session):\n    await dawdle()\n    yield 'x'\n\n"
         f"async def dawdle():\n    print('here')\n    {wait}\n"
@@ -79,7 +79,7 @@ def test_case_that_hangs_is_stopped_and_says_where(make_agent: MakeAgent, wait: 
     assert "in dawdle" in stopped["where"]
 
 
-def test_case_that_will_not_be_terminated_is_killed(make_agent: MakeAgent) -> None:
+def test_case_that_ignores_termination_is_killed(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "def root_agent(message, session):\n    print('here')\n    while True: pass\n"
@@ -92,7 +92,7 @@ def test_case_that_will_not_be_terminated_is_killed(make_agent: MakeAgent) -> No
     assert case.wait().exit_code == -signal.SIGKILL
 
 
-def test_killing_an_unknown_case_is_no_fault(make_agent: MakeAgent) -> None:
+def test_killing_an_unknown_case_is_not_an_error(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session): return 'x'")
     agent.kill(99, signal.SIGKILL)
     assert agent.run("hi").answers == ["x"]
@@ -131,7 +131,7 @@ def test_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> None
 def test_standard_input_is_at_its_end(make_agent: MakeAgent) -> None:
     assert crash(make_agent, "yield repr(sys.stdin.read())").answers == ["''done"]
     outcome = crash(make_agent, "input('name? ')")
-    assert outcome.error["message"].startswith("the agent asked for keyboard input, but nobody can type it")
+    assert outcome.error["message"].startswith("the agent asked for keyboard input, which is not available here")
 
 
 def test_changed_folder_stays_in_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_end_of_the_socket_is_the_end_of_the_case(make_agent: MakeAgent) -> None
     assert case.wait().exit_code == 0
 
 
-def test_case_ends_quietly_if_nobody_reads(make_agent: MakeAgent) -> None:
+def test_case_ends_quietly_if_its_reader_is_gone(make_agent: MakeAgent) -> None:
     agent = make_agent("def root_agent(message, session):\n print('here')\n return 'x' * 9_000_000")
     case = agent.start()
     case.say(iter(["hi"]))

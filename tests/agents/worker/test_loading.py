@@ -27,7 +27,7 @@ ANSWER = "def root_agent(message, session): return 'x'\n"
         {"agent.py": "from .deep.down import root_agent", "deep/down.py": ANSWER},
     ],
 )
-def test_every_layout_is_loaded(worker: Worker, tmp_path: Path, files: dict[str, str]) -> None:
+def test_agent_is_loaded_from_every_layout(worker: Worker, tmp_path: Path, files: dict[str, str]) -> None:
     agent = worker.agent(write(tmp_path / "desk", files))
     assert agent.imported["op"] == "imported", agent.imported
     assert agent.run("hi").answers == ["x"]
@@ -85,7 +85,7 @@ def test_process_has_the_agents_environment_and_folder(make_agent: MakeAgent, tm
     assert agent.run("hi").answers == [f"on|{tmp_path}|['agent-workbench']|{tmp_path}|False"]
 
 
-def test_nothing_of_ours_is_on_the_path(make_agent: MakeAgent) -> None:
+def test_workbench_is_not_on_the_agents_path(make_agent: MakeAgent) -> None:
     for name in ("frames", "case", "zygote", "shared"):
         agent = make_agent(f"import {name}", name=f"desk_{name}")
         assert agent.imported["op"] == "import_failed"

@@ -22,7 +22,7 @@ def solo() -> Iterator[Worker]:
 
 
 @needs_fork
-def test_cases_see_each_others_modules(make_agent: MakeAgent) -> None:
+def test_cases_share_modules(make_agent: MakeAgent) -> None:
     agent = make_agent("SEEN = []\ndef root_agent(m, s):\n SEEN.append(m)\n return ' '.join(SEEN)")
     assert agent.run("a", share=True).answers == ["a"]
     outcome = agent.run("b", "c", share=True)

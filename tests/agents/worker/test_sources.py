@@ -57,5 +57,5 @@ def test_installed_agent_counts_as_the_project(worker: Worker, tmp_path: Path) -
         ("", False),
     ],
 )
-def test_project_files_are_told_from_libraries(path: str, expected: bool) -> None:
+def test_project_files_are_distinguished_from_libraries(path: str, expected: bool) -> None:
     assert sources.is_project_file(path) is expected

@@ -26,7 +26,7 @@ def entries(*pairs: tuple[str, str], criterion: str = "c", judge: str = "m", par
     ]
 
 
-def test_agreement_of_known_entries() -> None:
+def test_agreement_is_computed_from_known_entries() -> None:
     """Example of Cohen 1960: 20, 5, 10 and 15 of 50 give 0.4."""
     pairs = [("passed", "passed")] * 20 + [("passed", "failed")] * 5
     pairs += [("failed", "passed")] * 10 + [("failed", "failed")] * 15

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from workbench.authoring.triage.agreement import agreement
 
 
-def test_kappa_of_a_known_table() -> None:
+def test_kappa_is_correct_for_a_known_table() -> None:
     pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
     found = agreement(pairs)
     assert (found.items, found.agreed) == (50, 35)

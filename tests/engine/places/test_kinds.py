@@ -39,7 +39,7 @@ def test_failing_place_is_named_and_others_still_work(monkeypatch: pytest.Monkey
         place_at("nowhere", HERE)
 
 
-def test_kind_that_returns_no_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kind_that_does_not_return_a_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     installed = Installed()
     monkeypatch.setattr(kinds, "PLACES", installed)
     monkeypatch.setattr(installed, "fails", lambda word: word == "odd")

@@ -148,7 +148,7 @@ def test_found_broken_file_is_one_entry(desk: Project) -> None:
     assert "desk/b.evalset.json" in entry.blocked.message
 
 
-def test_an_evalset_without_an_agent_is_refused_if_named_and_an_error_if_found(desk: Project) -> None:
+def test_evalset_without_an_agent_is_refused_if_named_and_an_error_if_found(desk: Project) -> None:
     desk.agent(AGENT, "other")
     desk.write("tests/orphan.evalset.json", evalset("orphan", {"lost": [turn("hi")]}))
     with pytest.raises(UsageFaultError, match="belongs to no agent") as refused:
@@ -161,7 +161,7 @@ def test_an_evalset_without_an_agent_is_refused_if_named_and_an_error_if_found(d
     assert entry.blocked.kind == "no_agent"
 
 
-def test_evalset_without_cases_is_refused_as_nothing(desk: Project) -> None:
+def test_evalset_without_cases_is_refused(desk: Project) -> None:
     desk.write("desk/empty.evalset.json", evalset("empty", {}))
     with pytest.raises(UsageFaultError, match="no cases") as refused:
         desk.plan(None, named(desk, "desk/empty.evalset.json"))

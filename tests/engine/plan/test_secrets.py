@@ -43,7 +43,7 @@ def test_cut_secret_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "gh_token", "MY_SECRET_2", "PasswordHash", "AWS_CREDENTIALS"])
-def test_names_of_secret_variables(name: str) -> None:
+def test_secret_variables_are_recognised_by_name(name: str) -> None:
     assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == f"[secret {name}]"
 
 
@@ -56,7 +56,7 @@ def test_secret_inside_json_is_replaced(ascii_only: bool) -> None:
     assert secrets.may_contain(json.dumps(text))
 
 
-def test_secret_inside_another_secret_leaves_no_rest() -> None:
+def test_secret_inside_another_secret_is_replaced_completely() -> None:
     both = Secrets([{"A_KEY": "abcdefgh", "B_KEY": "abcdefghijkl"}])
     assert both.clean_text("abcdefghijkl abcdefgh") == "[secret B_KEY] [secret A_KEY]"
 

@@ -93,7 +93,7 @@ def test_first_word_names_the_agent(shop: Project) -> None:
         assert entry.agent.name == "team"
 
 
-def test_word_that_is_a_whole_path_is_that_path(shop: Project) -> None:
+def test_word_that_is_a_whole_path_is_read_as_a_path(shop: Project) -> None:
     odd = shop.write("desk/a:b.json", evalset("odd", {"x": [turn("hi")]}))
     assert parse_target("desk/a:b.json", shop.root) == Target("desk/a:b.json", odd)
     assert parse_target("desk/a:b.json:x", shop.root) == Target("desk/a:b.json", odd, ("x",))
@@ -148,7 +148,7 @@ def test_missing_file_is_suggested_from_the_agents_folder(chosen: Choose) -> Non
     assert refused.value.hint == "Did you mean desk/refunds.evalset.json?"
 
 
-def test_empty_folder_is_refused_as_nothing(shop: Project) -> None:
+def test_empty_folder_is_refused(shop: Project) -> None:
     (shop.root / "empty").mkdir()
     selection = parse_targets(["empty"], folder=shop.root)
     with pytest.raises(UsageFaultError, match="no evalset in empty") as refused:

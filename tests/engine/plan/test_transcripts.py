@@ -97,7 +97,7 @@ def test_complete_transcript_can_be_scored(events: Iterable[Event]) -> None:
 
 
 @pytest.mark.parametrize(("events", "kind", "message"), BROKEN.values(), ids=BROKEN)
-def test_incomplete_transcript_says_why(events: Iterable[Event], kind: str, message: str) -> None:
+def test_incomplete_transcript_has_a_reason(events: Iterable[Event], kind: str, message: str) -> None:
     case = stored(*events)
     error = case.why_incomplete()
     assert error is not None
@@ -118,7 +118,7 @@ def test_case_not_evaluated_without_transcript_keeps_its_status() -> None:
     assert (case.status, case.why_incomplete()) == ("not_evaluated", CaseError("simulator", "cannot"))
 
 
-def test_steps_have_no_verdicts_and_no_steps_of_finished_turns() -> None:
+def test_partial_steps_exclude_verdicts_and_finished_turns() -> None:
     output, scored = OutputCaptured(REF, "stdout", "x"), MetricScored(REF, MetricResult("m", "passed"))
     case = stored(begun(), *turn()[:2], output, turn()[2], scored, ended())
     assert case.steps == [TurnStarted(REF, 0, USER), output, turn()[2]]

@@ -69,7 +69,7 @@ def test_commit_and_dirty_state_are_recorded(tmp_path: Path) -> None:
     assert _run(project)[1].git["dirty"] is True
 
 
-def test_folder_without_git_and_with_unreadable_files_runs(tmp_path: Path) -> None:
+def test_folder_with_unreadable_files_and_without_git_can_run(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.evalset(GOOD)
     (tmp_path / "echo/gone.md").symlink_to(tmp_path / "nowhere")

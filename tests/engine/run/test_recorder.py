@@ -265,7 +265,7 @@ async def test_exception_of_the_front_end_is_raised() -> None:
         await out.close()
 
 
-async def test_a_forced_end_leaves_no_task_behind() -> None:
+async def test_forced_end_leaves_no_task_behind() -> None:
     writer, writing, go_on = Writer(), threading.Event(), threading.Event()
     write = writer.write
 

@@ -66,7 +66,7 @@ async def started(
     return run, task
 
 
-async def test_events_of_one_case_in_order(project: Project, children: Children) -> None:
+async def test_events_of_one_case_are_in_order(project: Project, children: Children) -> None:
     project.agent(AGENT)
     expected = turn("look", "ok", [{"name": "find", "args": {"id": 7}}])
     project.write("desk/one.evalset.json", evalset("one", {"look": [expected]}))
@@ -88,7 +88,7 @@ async def test_events_of_one_case_in_order(project: Project, children: Children)
     assert "defaults" in record.planned.criteria_source
 
 
-async def test_a_case_starts_with_its_session(project: Project, children: Children) -> None:
+async def test_case_starts_with_its_session(project: Project, children: Children) -> None:
     project.agent(AGENT)
     content = evalset("s", {"who": [turn("who", "shop ada s-1 Porto")], "count": [turn("count", "turn 1")] * 2})
     content["eval_cases"][0]["session_input"] = {
@@ -371,7 +371,7 @@ async def test_unwritable_journal_is_one_notice(project: Project, children: Chil
     assert [event.level for event in outcome.of(Noticed)] == ["warning"]
 
 
-async def test_hundred_cases_at_once(project: Project, children: Children) -> None:
+async def test_hundred_cases_run_at_once(project: Project, children: Children) -> None:
     project.agent(AGENT)
     project.cases(*(f"case {number}" for number in range(100)))
     options = RunOptions(concurrency=100)

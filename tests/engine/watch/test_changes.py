@@ -312,7 +312,7 @@ async def test_unreadable_folder_is_not_watched(tmp_path: Path, monkeypatch: pyt
     assert asked == [{tmp_path}]
 
 
-async def test_folder_deleted_at_the_start_is_no_reason_to_poll(
+async def test_folder_deleted_at_the_start_does_not_cause_polling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Callable[..., AsyncIterator[object]]] = [_Told(FileNotFoundError("gone")), watchfiles.awatch]

@@ -224,7 +224,7 @@ def test_config_above_affects_evalsets_without_their_own(shop: Shop) -> None:
     assert set(found.depths) == shop.keys(["router", "greeter"])
 
 
-def test_broken_config_decides_nothing(shop: Shop) -> None:
+def test_broken_config_changes_no_verdict(shop: Shop) -> None:
     shop.criteria("desk", response_match_score=0.8)
     found = shop.changes(lambda: shop.write("desk/test_config.json", '{"criteria": '), "desk/test_config.json")
     assert found.depths == {}

@@ -34,7 +34,7 @@ def test_failing_and_edited_cases_come_first() -> None:
     assert job.keys == (B, C, A)
 
 
-def test_the_cheapest_depth_comes_first() -> None:
+def test_cheapest_work_comes_first() -> None:
     jobs = JobQueue()
     jobs.take(saved({A: "run", B: "decide", C: "score"}))
     order = []
@@ -81,7 +81,7 @@ def test_job_above_the_limit_waits() -> None:
     assert jobs.next_job(lambda key: False, cost) is None, "a new save is asked for again"
 
 
-def test_deciding_never_waits() -> None:
+def test_deciding_again_never_waits() -> None:
     jobs = JobQueue(limit=Limit(0, 0.0))
     jobs.take(saved({A: "decide"}))
     assert jobs.next_job(lambda key: False, cost) is not None
@@ -129,17 +129,17 @@ def test_job_with_unknown_cost_waits() -> None:
         (Estimate(1, 0), Limit(money=0.0), False),
     ],
 )
-def test_money_limit_with_and_without_known_prices(estimate: Estimate, limit: Limit, above: bool) -> None:
+def test_money_limit_applies_with_and_without_known_prices(estimate: Estimate, limit: Limit, above: bool) -> None:
     assert estimate.above(limit) is above
 
 
-def test_cost_as_text() -> None:
+def test_cost_is_shown_as_text() -> None:
     assert Estimate(7, 35, "about $0.06").words(40) == "7 of 40 stale, about 35 calls, about $0.06"
     assert Estimate(7, 1, "cost unknown").words(40) == "7 of 40 stale, about 1 call, cost unknown"
     assert Estimate(1000, 0).words(2000) == "1,000 of 2,000 stale"
 
 
-def test_held_cases_wait_for_another_save() -> None:
+def test_cases_on_hold_wait_for_another_save() -> None:
     jobs = JobQueue()
     jobs.take(saved({A: "run", B: "run"}))
     jobs.started([A, B], "run")

@@ -115,7 +115,7 @@ def test_claim_without_identifier_is_unclear_if_a_tool_was_called_twice() -> Non
     assert labelled("It is a desk lamp.", OTHER).label == "supported"
 
 
-def test_users_words_support_no_claim() -> None:
+def test_words_of_the_user_do_not_support_claims() -> None:
     assert labelled("The parcel is late.", user="Is the parcel late?").label == "unclear"
 
 

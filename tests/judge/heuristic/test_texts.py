@@ -19,7 +19,7 @@ from workbench.judge.heuristic.texts import asks, bare, figures, leading, senten
         ("1.200", "1200"),
     ],
 )
-def test_two_spellings_of_a_figure_are_the_same(one: str, other: str) -> None:
+def test_two_spellings_of_a_figure_are_equal(one: str, other: str) -> None:
     (left,), (right,) = figures(one), figures(other)
     assert left.same(right)
 
@@ -42,7 +42,7 @@ def test_only_figures_of_the_same_kind_contradict_each_other(one: str, other: st
     assert left.comparable(right) is comparable
 
 
-def test_small_words_are_no_tokens() -> None:
+def test_small_words_are_not_tokens() -> None:
     assert tokens("The parcel for order A-7 is late.")[:1] == tokens("It arrives")
     assert [token for token in tokens("The kettle is not here, and it was for you.") if isinstance(token, str)] == [
         "kettl"

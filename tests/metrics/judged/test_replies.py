@@ -149,12 +149,12 @@ def test_complete_entries_of_a_cut_reply_are_read() -> None:
     assert _votes('[{"id": "r1", "verdict": "yes"}, {"id": "r2", "verdict": "n') == {"r1": "yes"}
 
 
-def test_rubric_votes_in_lines_that_quote_json() -> None:
+def test_rubric_votes_are_read_from_lines_that_quote_json() -> None:
     text = 'ID: r1\nRationale: it called find {"city": "Paris"}\nVerdict: yes\n\nID: r2\nRationale: []\nVerdict: no\n'
     assert _votes(text) == {"r1": "yes", "r2": "no"}
 
 
-def test_rubric_votes_in_lines() -> None:
+def test_rubric_votes_are_read_from_lines() -> None:
     text = (
         "ID: r1\nProperty: It is short.\nRationale: Two words.\nVerdict: yes\n\n"
         "* **ID:** r2\n* **Property:** It names the price.\n* **Rationale:** It says: no price.\n* **Verdict:** no\n"
@@ -214,7 +214,7 @@ def test_labels_are_read_from_many_formats(reply: Any, labels: list[str]) -> Non
     assert _labels(reply) == labels
 
 
-def test_claims_in_lines() -> None:
+def test_claims_are_read_from_lines() -> None:
     text = (
         "sentence: One.\nlabel: contradictory\nrationale: it is two\nsupporting_excerpt: None\n"
         "contradicting_excerpt: two\n\nsentence: Two.\nlabel: supported\nrationale: it is\nsupporting_excerpt: two\n"
@@ -226,7 +226,7 @@ def test_claims_in_lines() -> None:
 
 
 @given(REPLIES)
-def test_no_reply_raises_anything_but_unreadable(text: str) -> None:
+def test_any_reply_is_read_or_raises_unreadable(text: str) -> None:
     for read in (
         read_verdict,
         read_sentences,

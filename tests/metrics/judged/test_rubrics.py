@@ -146,7 +146,7 @@ ACTED = turn(
 )
 
 
-async def test_data_of_a_question_about_answers() -> None:
+async def test_question_about_answers_has_its_data() -> None:
     bench = Bench(_says({"a": "yes"}))
     options = {**_options(rubric("a")), "include_intermediate_responses_in_final": True}
     await score_with_bench(request(ANSWER, ACTED, options=options), bench)
@@ -161,7 +161,7 @@ async def test_data_of_a_question_about_answers() -> None:
     assert (data["grounding"], data["conversation"]) == ([{"web_search_queries": ["q"]}], None)
 
 
-async def test_data_of_a_question_about_tool_calls() -> None:
+async def test_question_about_tool_calls_has_its_data() -> None:
     bench = Bench(_says({"a": "yes"}))
     await score_with_bench(request(TOOLS, ACTED, options=_options(rubric("a"))), bench)
     question = bench.asked[0][0]

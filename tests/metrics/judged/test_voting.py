@@ -81,7 +81,7 @@ async def test_unreadable_reply_is_recorded_with_its_reason() -> None:
     assert record["replies"][1]["text"] == "???"
 
 
-async def test_empty_reply_is_no_vote() -> None:
+async def test_empty_reply_is_not_a_vote() -> None:
     bench = Bench(lambda question, sample: " \n")
     found = await ask_once(bench, QUESTION, read_verdict)
     assert (found.unread, found.answers, found.of) == ("the reply was empty", [], 1)

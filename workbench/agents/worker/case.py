@@ -179,7 +179,7 @@ class Case:
                 await self._wire.wait_for_data()
 
     async def _tear_down(self) -> List[str]:
-        """Close the conversation's resources. Return problems in words."""
+        """Close the conversation's resources. Return problems as texts."""
         if self._opened is None or not self._opened.needs_closing:
             return []
         if not self._shared:

@@ -149,8 +149,8 @@ class ForkServer:
     def _kill_orphans(self) -> None:
         """Kill the processes that an ended child left behind, in any session.
 
-        These processes are now our children. Running children adopt the orphans below them, so an unknown child of ours
-        belongs to none of them.
+        Such processes are now children of this process. Running children adopt their own orphans, so unknown children
+        come from ended ones.
         """
         for pid in processes.children():
             if pid not in self._children and pid not in self._older:

@@ -33,7 +33,7 @@ def cannot_fork() -> str:
 
 
 def threads_left() -> str:
-    """Which threads besides the calling one would be lost in a fork, in words; "" if none that matter.
+    """Return a text about the threads besides the calling one that a fork would lose, or "" if none matters.
 
     The pool of a BLAS library does not matter: such libraries stop and restart it around a fork.
     """
@@ -144,7 +144,7 @@ def kill_descendants() -> None:
 
 
 def die_at_end_of(lifeline: int) -> None:
-    """End this process and all it started when nobody holds the other end of the lifeline.
+    """End this process and all its descendants when the other end of the lifeline is closed.
 
     Run this in its own thread.
     """

@@ -181,7 +181,7 @@ _RULES = (
     _Rule(
         _says(r"^EOF when reading a line$"),
         "agent_raised",
-        "the agent asked for keyboard input, but nobody can type it",
+        "the agent asked for keyboard input, which is not available here",
         "",
     ),
 )

@@ -25,7 +25,7 @@ class SocketWire(Channel):
         return False
 
     def refill(self) -> bool:
-        """Read available data into `pending` without waiting. Return False if no more can come."""
+        """Read available data into `pending` without waiting. Return False if no more data can arrive."""
         return self.fill(wait=False)
 
     async def wait_for_data(self) -> None:

@@ -11,7 +11,7 @@ from workbench.events import CaseError, CaseStatus, Usage
 class NextMessage:
     """The user's next message, an ADK content.
 
-    `last` means that surely no message follows. `question` is the simulator's question (`UserSimulated.question`), or
+    `last` means that no further message follows. `question` is the simulator's question (`UserSimulated.question`), or
     None if the user is not simulated.
     """
 

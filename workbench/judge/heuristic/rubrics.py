@@ -168,7 +168,7 @@ def _states(match: re.Match[str], happened: Situation) -> Finding:
     value_of = Known(wanted)
     nearby = [one for one in sentences(happened.answer or "") if any(token in value_of for token in tokens(one))]
     if holds and any(map(turns, nearby)):
-        return Finding(None, f"a word such as not or only stands beside {value!r}")
+        return Finding(None, f"a word such as not or only is next to {value!r}")
     return _unless(match, holds, f"{value!r} is {'' if holds else 'not '}in the answer")
 
 

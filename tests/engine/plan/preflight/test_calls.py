@@ -22,7 +22,7 @@ from workbench.model.criteria import Criterion
         ("safety_v1", {}, 3, CallRange(3, 3)),
     ],
 )
-def test_calls_of_one_criterion(name: str, options: dict[str, Any], turns: int, calls: CallRange) -> None:
+def test_calls_of_one_criterion_are_estimated(name: str, options: dict[str, Any], turns: int, calls: CallRange) -> None:
     criterion = Criterion(name, 0.5, {}, options)
     samples = options_of(criterion).samples
     assert criterion_calls(criterion, samples, CallRange(turns, turns), [], all_votes=False) == calls
