@@ -34,7 +34,7 @@ def begun_hash(beginning: "bytes | memoryview") -> "hashlib.blake2b":
 def replace_content(file: Path, content: bytes, *, mode: int | None = None, known_hash: str = "") -> None:
     """Write `content` to a new file beside `file` and rename it to `file`.
 
-    Permissions stay those of the old file, and so does the owner if that is allowed. A new file gets `mode` (None: the
+    The old file's permissions are kept, and its owner too if that is allowed. A new file gets `mode` (None: the
     default of new files). A link stays a link, and its target is replaced. Pipes and devices are written directly. Pass
     the hash of the content as `known_hash` if you have it.
 

@@ -103,7 +103,7 @@ class BrokenExtensionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The extensions of all packages, in order: our own, then those of other packages by name."""
+    """The extensions of all packages, in order: our own, then extensions of other packages by name."""
 
     extensions: tuple[Extension, ...] = ()
     duplicates: tuple[Trouble, ...] = ()

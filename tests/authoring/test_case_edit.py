@@ -172,7 +172,7 @@ def test_calls_and_turns_can_be_moved() -> None:
         move(WRITTEN, row(WRITTEN, "turn 2"), 1)
 
 
-def test_free_name_is_not_in_use() -> None:
+def test_free_name_differs_from_all_used_names() -> None:
     assert free_name("a", []) == "a"
     assert free_name("a", ["a", "a_2"]) == "a_3"
 

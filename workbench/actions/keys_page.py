@@ -21,7 +21,7 @@ def document() -> str:
         "```",
         "",
         "If another action had the key, it loses it, and the screen says so once. Letters act outside of",
-        "text fields. Nothing needs a mouse.",
+        "text fields. You never need a mouse.",
         "",
         "This page is written by `python -m workbench.actions > docs/keys.md`.",
     ]

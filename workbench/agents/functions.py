@@ -39,7 +39,7 @@ class FunctionFailedError(Exception):
 
 
 class CallEnvironment(Protocol):
-    """Where an agent's functions run; `workbench.judge.environment.JudgeEnvironment` implements it."""
+    """The environment of an agent's functions; `workbench.judge.environment.JudgeEnvironment` implements it."""
 
     @property
     def values(self) -> Mapping[str, str]:

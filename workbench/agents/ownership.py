@@ -233,9 +233,9 @@ class Ownership:
     def _called(self, name: str) -> Sequence[AgentFolder]:
         """Return the agents called `name`.
 
-        The name is that of their folder, else the one they declare, else that of their project's folder. An exact match
-        comes first. Then blanks, hyphens and capitals do not matter, because a repository's name may have them but a
-        package's cannot.
+        The name is their folder's name, else their declared name, else the name of their project's folder. An exact
+        match comes first. Then blanks, hyphens and capitals do not matter, because a repository's name may have them
+        but a package's cannot.
         """
         for names in (self._folder_names, self._declared_names, self._project_names):
             found = names.get(name) or _distinct(

@@ -73,7 +73,7 @@ class Workspace:
     """Everything that was found. `target` is the requested path (the nearest common folder of several).
 
     `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
-    part of the project. `evalsets` and `ignored` are those of the target.
+    part of the project. `evalsets` and `ignored` belong to the target.
     """
 
     root: Path
@@ -119,7 +119,8 @@ def open_workspace(
     """Open folders, evalsets (of any name) and agents (a folder, or the file that defines one). Run nothing.
 
     A folder gives the evalsets in and below it. An agent's folder also gives evalsets elsewhere in the project that
-    belong to it. An evalset in several of the paths is included once. The root is that of the nearest common folder.
+    belong to it. An evalset in several of the paths is included once. The root is the root of the nearest common
+    folder.
 
     `config` applies to all evalsets. `stored_owners` are by default read from the root's `.workbench`
     (`workbench.agents.owners`). `previous` is an earlier reading of the same folder; it gives the last owner of an

@@ -12,7 +12,7 @@ from workbench.authoring.undo import UndoJournal
 from workbench.regular_file import read_regular
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
-"""File → its current and its new content; None is no file."""
+"""File → its current and its new content. None means that there is no file."""
 
 
 class ChangedOnDiskError(Exception):
@@ -43,7 +43,7 @@ class Saver:
         return self._journal.lasting
 
     def save(self, label: str, contents: Contents) -> Edit:
-        """Write new contents of one or more files as one edit. None is no file.
+        """Write new contents of one or more files as one edit. None means that there is no file.
 
         `contents` also has what each file held when the edit began. The caller must validate the new content.
 

@@ -142,7 +142,7 @@ def environment_bundles(
 
 
 def packages_bundle(interpreter: Path, root: Path) -> Bundle:
-    """Return the agent's interpreter, the versions of its packages, and that of the workbench.
+    """Return the agent's interpreter, the versions of its packages, and the version of the workbench.
 
     If a package is installed in place from `root`, the files that are read count instead of its version.
     """

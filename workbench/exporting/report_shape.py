@@ -113,7 +113,7 @@ class ReportCase(Part):
     scenario: Object | None
     """ADK's ConversationScenario if the user is simulated, else null."""
     rubrics: list[Object]
-    """The case's own rubrics. Those of a turn are in its `expected`."""
+    """The case's own rubrics. A turn's rubrics are in its `expected`."""
     criteria_changed: list[Words]
     """The criteria that were changed for this run, so that they differ from `config_file`: a sentence each."""
 

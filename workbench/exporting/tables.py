@@ -165,7 +165,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
 
 
 def _cell(text: str) -> str:
-    """Return text that a spreadsheet does not take for a formula."""
+    """Return text that a spreadsheet does not read as a formula."""
     safe = one_line(text, limit=2000)
     return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe
 

@@ -1,6 +1,6 @@
 """The list of all runs to show, newest first.
 
-It has our runs, those of `adk eval` and `adk web`, and runs that cannot be read.
+It has our runs, runs of `adk eval` and `adk web`, and runs that cannot be read.
 """
 
 from bisect import insort

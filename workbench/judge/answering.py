@@ -1,6 +1,6 @@
 """Protocols of the clients that answer: one attempt each, without cache, limits, retries or timeouts.
 
-Those are the judge pool's. An attempt is cancelled when its time is over or the user stops it. The client then releases
+The judge pool adds these. An attempt is cancelled when its time is over or the user stops it. The client then releases
 everything it holds.
 """
 

@@ -82,7 +82,7 @@ class Gemini:
     def _config(self, client: GeminiClient, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
         """Return the GenerateContentConfig for `given` and the schema of the answer, or None if both are empty.
 
-        `given` may bring a schema of its own. It cannot set the address or the retries.
+        `given` may contain its own schema. It cannot set the address or the retries.
         """
         known = json.dumps([given, schema], sort_keys=True)
         if known not in self._configs:

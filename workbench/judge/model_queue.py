@@ -158,7 +158,7 @@ class ModelQueue:
         self._wake()
 
     def _give_up(self, now: float, seconds: float, error: JudgeCallError) -> bool:
-        """Release all waiting tasks, and refuse questions for so many seconds."""
+        """Release all waiting tasks, and refuse questions for that many seconds."""
         self._refusal = (now + seconds, _again(error))
         if self._timer is not None:
             self.close()

@@ -123,7 +123,7 @@ def _words(secret: str) -> Iterator[str]:
 def quoted_forms(secret: str) -> set[str]:
     """Return the spellings of a secret in a URL, or in a URL inside a URL, that differ from the plain ones.
 
-    They include those of its base64.
+    The forms of its base64 are included.
     """
     plain = [secret, *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
     found: set[str] = set()

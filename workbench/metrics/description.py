@@ -24,7 +24,7 @@ from workbench.model.evalset_schema import Rubric
 from workbench.model.schema_messages import breaches_of, expected_words, explain
 
 Effect: TypeAlias = Literal["decide", "score"]
-"""What a change of an option requires: `decide` compares stored scores again, `score` computes the score again."""
+"""Work that a change of an option requires: `decide` compares stored scores again, `score` computes the score again."""
 Part: TypeAlias = Literal["message", "answer", "calls"]
 """A part of a turn that a criterion examines: the user's message, the final answer, the tool calls."""
 Shown: TypeAlias = Literal["calls", "words", "claims", "rubrics", "simulator"]
@@ -213,7 +213,7 @@ class CriterionDescription:
         return self.needs_reference and "answer" in self.looks_at
 
     def defaults(self) -> dict[str, Any]:
-        """Return the default of each option, those of the judge included."""
+        """Return the default of each option, including the judge's options."""
         fields = {**self.options.model_fields, **(JudgeModelOptions.model_fields if self.needs_judge else {})}
         values = ((name, option.get_default(call_default_factory=True)) for name, option in fields.items())
         return {name: value for name, value in values if not isinstance(value, BaseModel)}

@@ -30,7 +30,7 @@ CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
 
 
 def descriptions() -> Mapping[str, CriterionDescription]:
-    """Return all descriptions by name: ADK's criteria in the order of its documentation, then those of plugins."""
+    """Return all descriptions by name: ADK's criteria in the order of its documentation, then plugins' criteria."""
     return CRITERIA
 
 

@@ -221,7 +221,7 @@ def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | Non
 def read_initial_session(path: Path) -> dict[str, Any]:
     """Return the `{state, app_name, user_id}` of an initial session file, or {} if empty.
 
-    The rules are those of ADK's AgentEvaluator.
+    The rules are the same as in ADK's AgentEvaluator.
 
     Raises:
         BrokenFileError: the file cannot be read or ADK would reject it.

@@ -23,7 +23,7 @@ class EditError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """A replacement of `text[start:end]` by `new`. Offsets are those of the text before any change."""
+    """A replacement of `text[start:end]` by `new`. Offsets refer to the text before any change."""
 
     start: int
     end: int

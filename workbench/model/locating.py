@@ -72,7 +72,7 @@ def _inner(node: Node, step: str | int) -> Child | None:
 
 
 def find(root: Node, path: str) -> Child | None:
-    """Return the child at a JSON path in its readable form, or its nearest parent in the file; None is the root.
+    """Return the child at a JSON path in its readable form, or its nearest parent in the file. None means the root.
 
     Keys need no quotes in the path even if they contain dots or brackets. Either spelling is accepted.
     """

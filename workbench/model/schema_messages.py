@@ -45,7 +45,7 @@ _OLD_KEYS = {
 def breaches_of(schema: Any, value: Any) -> list[Breach]:
     """Return why Python data is not a valid `schema`, or [].
 
-    For the few values that are not read from JSON text.
+    Used for the few values that are not read from JSON text.
     """
     try:
         adapter(schema).validate_python(value)
@@ -55,7 +55,7 @@ def breaches_of(schema: Any, value: Any) -> list[Breach]:
 
 
 def explain(schema: type, error: ValidationError) -> list[Breach]:
-    """Return all that `error` says about a value of type `schema`, one breach for each mistake."""
+    """Return one breach for each mistake that `error` reports in a value of type `schema`."""
     if error.error_count() > _MOST_ERRORS:
         return [Breach((), f"{counted(error.error_count(), 'value')} in it do not match ADK's schema")]
     details = error.errors(include_url=False)

@@ -63,8 +63,8 @@ async def evaluate(
 
     `path` is an evalset file, a folder, `FILE:case_1,case_2`, an evalset ID, or several of these. `cases` selects case
     IDs among them. `runs` is the number of executions per case. With `until_sure`, a case is repeated only until its
-    pass rate is surely above or below that value, at most `runs` times. The other options are those of `agent-workbench
-    run`.
+    pass rate is surely above or below that value, at most `runs` times. The other options are the same as for
+    `agent-workbench run`.
 
     Raises:
         RefusedError: nothing ran. The text says why.

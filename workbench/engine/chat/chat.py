@@ -1,7 +1,7 @@
 """A live conversation with an agent.
 
-Typed messages go to the agent's process like those of a case, and its steps are published as they happen. A turn that
-fails or is stopped does not end the conversation.
+Typed messages go to the agent's process like messages of a case, and its steps are published as they happen. A turn
+that fails or is stopped does not end the conversation.
 """
 
 import asyncio

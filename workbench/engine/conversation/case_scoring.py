@@ -19,7 +19,7 @@ from workbench.model.criteria import CriteriaConfig
 class Verdicts:
     """The outcome of a case.
 
-    `scored` are its verdicts in the order of the criteria. `usage` is that of its judges.
+    `scored` are its verdicts in the order of the criteria. `usage` is the usage of its judges.
     """
 
     status: CaseStatus

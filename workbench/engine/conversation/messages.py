@@ -32,7 +32,7 @@ class ConversationEnd:
 class UserFailure:
     """A failure to make the next message.
 
-    `question` is the question without a usable reply, or {}. `status` is that of the case.
+    `question` is the question without a usable reply, or {}. `status` is the case's status.
     """
 
     error: CaseError

@@ -24,8 +24,8 @@ class _ChannelLostError(Exception):
 class ScenarioUser:
     """A `MessageSource` that simulates the user of a scenario.
 
-    `environment` is that of the agent's judges (`workbench.engine.plan.judge_environment`). `scenario` is the case's
-    and `simulator` the config's.
+    `environment` is the environment of the agent's judges (`workbench.engine.plan.judge_environment`). `scenario` is
+    the case's and `simulator` the config's.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from workbench.events import CaseError, CaseStatus, Usage
 class Transcript:
     """The invocations of an agent in a case, one for each turn.
 
-    The transcript is complete unless `error` says why not. Then `status` is that of the case. `shared_process_died`
+    The transcript is complete unless `error` says why not. Then `status` is the case's status. `shared_process_died`
     means that a process of several cases died, so that the guilty case is not known. `stalled` means that the parent
     process hung and was replaced.
     """

@@ -31,7 +31,7 @@ class Answer:
 
 
 class AnswerStorage:
-    """The file in which the workers of a run store answers. `environments` are those of its agents, by name."""
+    """The file in which the workers of a run store answers. `environments` maps agent names to their environments."""
 
     def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:
         self._file = str(file.absolute())

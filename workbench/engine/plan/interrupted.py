@@ -35,7 +35,7 @@ _RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", 
 class InterruptedCase:
     """One execution of a case, as far as the run got.
 
-    `events` are those of its last attempt. `damaged` tells whether an unreadable line may be about the case.
+    `events` are the events of its last attempt. `damaged` tells whether an unreadable line may be about the case.
     """
 
     stored: StoredCase

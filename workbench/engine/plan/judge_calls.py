@@ -61,7 +61,7 @@ def criterion_calls(
 ) -> CallRange:
     """Return how often judges are asked for one criterion of a case with this number of `turns`.
 
-    Each question is asked up to `samples` times. `rubrics` are those of the case and its turns.
+    Each question is asked up to `samples` times. `rubrics` are the rubrics of the case and its turns.
     """
     asks = descriptions()[criterion.name].asks
     if asks is None or lacks_rubrics(criterion, rubrics):

@@ -61,7 +61,7 @@ class RunOptions:
     The time in which a simulated user decides does not count.
     """
     isolation: Literal["case", "run"] = "case"
-    """`case`: a process for each case, so that no case sees what another left behind; `run`: one for all cases of an
+    """`case`: a process for each case, so that cases do not affect each other; `run`: one for all cases of an
     agent."""
     python: Path | None = None
     """The interpreter of all agents, if the user named one."""

@@ -72,7 +72,7 @@ def plan_cases(workspace: Workspace, names: Iterable[CaseName], options: RunOpti
 
 
 def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:
-    """Return the warnings about the files that will run, without repetitions. Those about configs come first."""
+    """Return the warnings about the files that will run, without repetitions. Warnings about configs come first."""
     entries = list(running)
     used = {entry.criteria.config.path: entry.criteria.config for entry in entries}
     faults = [fault for config in used.values() for fault in configs.of(config)]

@@ -25,7 +25,7 @@ _OTHER_MODEL = "name another `model` in user_simulator_config"
 class Obstacle:
     """The reason why a scenario is not played, so that no model is asked and no agent runs.
 
-    `status` and `kind` are those of the case. `hint` says how to remove the `cause`.
+    `status` and `kind` become the case's status and error kind. `hint` says how to remove the `cause`.
     """
 
     status: CaseStatus
@@ -49,7 +49,7 @@ def obstacle(
 ) -> Obstacle | None:
     """Return the obstacle that keeps a scenario from being played in the agent's `environment`, or None.
 
-    `rubrics` are those of the case.
+    `rubrics` are the case's rubrics.
     """
     if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
         cause = "no criterion of the config can judge a simulated user's conversation"
@@ -113,7 +113,7 @@ def without_rules(hint: str) -> str:
 def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
     """Return the results for a scenario that was not played.
 
-    Criteria that could have judged it are `not_evaluated`. Those that need a reference are `not_applicable`.
+    Criteria that could have judged it are `not_evaluated`. Criteria that need a reference are `not_applicable`.
     """
     return [_unplayed(criterion.name, criterion.threshold, config, why) for criterion in config.criteria]
 

@@ -152,7 +152,8 @@ def open_selection(
 ) -> "Workspace":
     """Open the workspace with the selected evalsets.
 
-    Ids are looked up in the agent's folder, or else in `folder`. The other arguments are those of `open_workspace`.
+    Ids are looked up in the agent's folder, or else in `folder`. The other arguments are the same as for
+    `open_workspace`.
 
     Raises:
         UsageFaultError: a path does not exist, or the stored owners in `.workbench` cannot be read.

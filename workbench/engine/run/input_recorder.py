@@ -1,4 +1,4 @@
-"""Recording of a run's inputs: those of each execution, and the contents of the agents' files."""
+"""Recording of a run's inputs: the inputs of each execution, and the contents of the agents' files."""
 
 import asyncio
 import contextlib

@@ -28,7 +28,7 @@ _ENGLISH = frozenset(("the", "is", "it", "was", "your", "you", "and", "for", "th
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Label of a sentence: one of those of hallucinations_v1, or `unclear`."""
+    """Label of a sentence: a label of hallucinations_v1, or `unclear`."""
 
     label: str
     rationale: str

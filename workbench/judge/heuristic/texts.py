@@ -82,7 +82,7 @@ def bare(text: str) -> str:
 def tokens(text: str) -> list[Token]:
     """Return the figures and the significant words of a text, in order.
 
-    Hiragana is grammar and left out. So is the noun of an identifier: "order A-7" is A-7.
+    Hiragana is grammar and left out. The noun of an identifier is also left out: "order A-7" is A-7.
     """
     text = plain(text)
     for pattern, instead in _PHRASES:
