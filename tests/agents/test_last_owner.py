@@ -141,7 +141,7 @@ def test_unknown_app_name_decides_nothing(tree: Tree, name: str) -> None:
     assert (entry.agent.name, entry.owned.rule) == ("b", "location")
 
 
-def test_module_of_a_sub_agent_is_not_a_sign(tree: Tree) -> None:
+def test_module_of_a_sub_agent_is_not_a_sign_of_a_former_agent(tree: Tree) -> None:
     files = {"a/booking/agent.py": "booking = make()\n", "a/booking/__init__.py": IMPORTS}
     project = _project(tree, "a", **{"a/booking/x.evalset.json": evalset(), **files})
     entry = _entry(project, "a/booking/x.evalset.json")

@@ -25,8 +25,8 @@ _MODULES_READ = 20
 class DeclaredTool:
     """A tool's arguments by name.
 
-    `required` are those without a default. `types` are what their annotations allow, where that is certain. `open`
-    means that the tool accepts any argument.
+    `required` are the arguments without a default. `types` are what their annotations allow, where that is certain.
+    `open` means that the tool accepts any argument.
     """
 
     name: str

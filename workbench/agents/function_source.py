@@ -1,7 +1,7 @@
 """The source files of a user's functions, found without importing anything.
 
-The places are those of `worker/functions.py`. Functions outside the project, such as those of installed packages, are
-not searched for, and nothing is reported about them.
+The places are the same as in `worker/functions.py`. Functions outside the project, such as those of installed packages,
+are not searched for, and nothing is reported about them.
 """
 
 import ast

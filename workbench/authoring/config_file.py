@@ -20,7 +20,7 @@ NEW_CONFIG = "test_config.json"
 class ConfigRejectedError(ValueError):
     """The config would stop a run before it starts; nothing was written.
 
-    `faults` are those caused by the change.
+    `faults` are the faults that the change causes.
     """
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:

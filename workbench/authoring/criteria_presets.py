@@ -1,4 +1,4 @@
-"""Guided adding of criteria: their costs and needs, and presets for a purpose.
+"""Help for adding criteria: their costs and needs, and presets for common purposes.
 
 `python -m workbench.authoring.criteria_presets` prints the list of presets in docs/criteria-editing.md.
 """

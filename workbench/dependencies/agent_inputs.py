@@ -123,8 +123,8 @@ def environment_bundles(
 ) -> tuple[Bundle, Bundle]:
     """Return the variables of the agent's `.env`, and variables of the process that the agent may use.
 
-    The latter are those in `names`, and those that models and clients read. An unset variable of `names` has the value
-    "", unless there are too many.
+    The latter are the variables in `names` and the variables that models and clients read. An unset variable of `names`
+    has the value "", unless there are too many.
     """
     own = set(environment.names)
     unset = {name for name in names if name not in environment.values}

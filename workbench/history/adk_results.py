@@ -59,7 +59,7 @@ def exported_from(data: dict[str, Any]) -> str:
 
 
 def adk_summary(path: Path, root: Path) -> Summary:
-    """Return the summary of a result file. Raises as `read_adk_result`."""
+    """Return the summary of a result file. Raises the same errors as `read_adk_result`."""
     data = read_adk_result(path)
     started = adk_time(data.get("creation_timestamp"))
     summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=started)

@@ -92,7 +92,7 @@ def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
 def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     """Return the same as `load_summary` after checking the journal's checksum.
 
-    Use this function for a single run: it reads the whole journal. Raises as `load_summary`.
+    Use this function for a single run: it reads the whole journal. Raises the same errors as `load_summary`.
     """
     folder = runs_dir(state) / run_id
     size, crc = _checksum(folder / FILE_NAME)

@@ -55,7 +55,9 @@ def read_report(path: Path) -> StoredRun:
 def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
     """Yield a report as the events of its run, with or without verdicts.
 
-    A `Noticed` names each case that is skipped because it is malformed or a duplicate. Raises as `read_report`.
+    A `Noticed` names each case that is skipped because it is malformed or a duplicate.
+
+    Raises the same errors as `read_report`.
     """
     data = read_report_data(path)
     planned: dict[CaseRef, PlannedCase] = {}
@@ -77,7 +79,7 @@ def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
 
 
 def read_report_data(path: Path) -> dict[str, Any]:
-    """Return the JSON of a report. Its `cases` are a list with unchecked items. Raises as `read_report`."""
+    """Return the JSON of a report. Its `cases` are unchecked. Raises the same errors as `read_report`."""
     try:
         data = json.loads(read_regular(path))
     except (ValueError, RecursionError) as error:

@@ -33,7 +33,7 @@ class Answer:
 class Rating:
     """Result of the evaluation service for one instance.
 
-    `rubrics` are those that the service generated, each `{"id", "text", "met", "reasoning"}`.
+    `rubrics` are the rubrics that the service generated, each `{"id", "text", "met", "reasoning"}`.
     """
 
     score: float | None

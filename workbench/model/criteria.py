@@ -62,8 +62,8 @@ class CriteriaConfig:
     def place(self, json_path: str) -> tuple[int, int]:
         """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
 
-        The place is that of the key, if there is one. A path that the file lacks gives the place of its nearest parent.
-        The defaults have (0, 0).
+        The place is the key's place, if there is a key. A path that the file lacks gives the place of its nearest
+        parent. The defaults have (0, 0).
         """
         if self.tree is None:
             return 0, 0

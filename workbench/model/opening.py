@@ -53,7 +53,7 @@ class Cases(Protocol):
 
 @dataclass(frozen=True)
 class Opened:
-    """The content of a file. `faults` are those outside the cases. `cases` is None if the file is unreadable."""
+    """The content of a file. `faults` are the faults outside the cases. `cases` is None if the file is unreadable."""
 
     faults: tuple[Fault, ...]
     format: FileFormat = "current"

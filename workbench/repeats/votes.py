@@ -60,7 +60,7 @@ def firmness(record: CaseRecord, criterion: str) -> Firmness:
 def hangs_on_one(votes: tuple[int, int]) -> bool:
     """Return whether the votes (for, against) disagree and one different vote would have changed the answer.
 
-    A tie counts as against, as in ADK.
+    A tie counts as a vote against, as in ADK.
     """
     yes, no = votes
     if not yes or not no:

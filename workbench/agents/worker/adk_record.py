@@ -1,6 +1,6 @@
 """The events of a turn as ADK's evaluation records them: one invocation, as JSON data.
 
-The rules are those of google-adk 2.13, also for older versions. The last final response wins, but one without text does
+The rules of google-adk 2.13 apply, also for older versions. The last final response wins, but one without text does
 not replace one with text. Its event is stored without the content (unless it also calls functions). So its cost is kept
 and its text is not counted twice.
 """

@@ -15,7 +15,7 @@ from .driver import Loaded
 class Stream:
     """The streamed pieces of one turn.
 
-    `agents` are those whose models can stream (`streaming_agents`). Without `show`, nothing is streamed, as in an
+    `agents` are the agents whose models can stream (`streaming_agents`). Without `show`, nothing is streamed, as in an
     evaluation.
     """
 

@@ -1,9 +1,9 @@
 """The import of an agent: its possible names, their order, and the module search path.
 
-The order is that of `adk eval`: first the package's submodule `agent`, then the package itself; in each first `app`,
-then `root_agent`, then `get_agent_async`. As in ADK's loader, the package is imported under its folder's name with its
-parent first on `sys.path`, so absolute imports of the agent's own package work. Unlike in ADK, the folder's name need
-not be an identifier and may clash with an installed package.
+The order is the same as in `adk eval`: first the package's submodule `agent`, then the package itself; in each first
+`app`, then `root_agent`, then `get_agent_async`. As in ADK's loader, the package is imported under its folder's name
+with its parent first on `sys.path`, so absolute imports of the agent's own package work. Unlike in ADK, the folder's
+name need not be an identifier and may clash with an installed package.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class Contents:
         return names
 
     def delta(self, agent: str, number: int, names: List[str]) -> Dict[str, Any]:
-        """Return `{"base", "same", "more"}`: the first `same` contents are those of the request of span `base`."""
+        """Return `{"base", "same", "more"}`: the first `same` contents equal those of the request in span `base`."""
         base, before = self._last.get(agent, (0, []))
         self._last[agent] = (number, names)
         same = 0

@@ -58,7 +58,7 @@ def _attribute(awaitable: Any, *names: str) -> Any:
 
 
 def _unlisted_awaitable(awaitable: Any, frame: Optional[types.FrameType], seen: Set[int]) -> Any:
-    """Return an awaitable that has no attribute for it.
+    """Return the object that an awaitable waits for if no attribute names it.
 
     The step of an async generator is only visible to the garbage collector. A coroutine that is driven by hand is a
     local variable of its driver.

@@ -28,7 +28,7 @@ class OwnersToKeep:
 
 
 def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry], root: Path) -> OwnersToKeep:
-    """Collect the owners of the `running` evalsets. `named` are those on the command line.
+    """Collect the owners of the `running` evalsets. `named` are the evalsets on the command line.
 
     An agent that is given for one run is not an owner, unless the evalset's own agent is gone.
     """

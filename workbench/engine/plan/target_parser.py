@@ -58,7 +58,7 @@ def parse_targets(
     word is a folder.
 
     Raises:
-        UsageFaultError: a word names nothing, or `agent` is not an agent.
+        UsageFaultError: a word does not name anything, or `agent` is not an agent.
     """
     if agent is None and len(words) > 1 and _is_agent(folder / words[0]):
         others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]

@@ -36,7 +36,7 @@ class Heuristic:
 
 
 def reply(question: Question) -> str:
-    """Return the reply to a question. Raises what `Heuristic.answer` raises."""
+    """Return the reply to a question. Raises the same errors as `Heuristic.answer`."""
     rule = _RULES.get(question.kind)
     if rule is None:
         message = (
