@@ -72,7 +72,7 @@ def test_initial_session_is_put_into_the_case(tmp_path: Path) -> None:
     assert case["session_input"] == session
 
 
-def test_parts_without_a_place_are_named(tmp_path: Path) -> None:
+def test_parts_that_the_new_format_lacks_are_reported(tmp_path: Path) -> None:
     (left,) = migrate(_old(tmp_path, TURNS, "old.test.json"), name="n").left_behind
     assert left.json_path == "[0].expected_tool_use[0].mock_tool_output"
     assert left.line == 1

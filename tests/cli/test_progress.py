@@ -112,7 +112,7 @@ def test_only_problems_get_lines_in_a_large_run() -> None:
     assert "PASS" not in terminal.shown()
 
 
-def test_terminal_without_unicode_gets_words() -> None:
+def test_terminal_without_unicode_shows_words_for_symbols() -> None:
     store, terminal = Store(), AsciiTerminal()
     with LiveProgress(store, terminal, terminal):
         for event in [started([FAILED]), *case_events(FAILED, "failed"), RunFinished(1.0)]:

@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal[
     "id", "turn", "user", "answer", "call", "args", "response", "text", "rubric", "scenario", "session", "odd", "frame"
 ]
 Form: TypeAlias = Literal["heading", "word", "text", "json"]
-"""Way to edit the value: not at all, on one line, over several lines, or as JSON."""
+"""Way to edit the value: read-only, on one line, over several lines, or as JSON."""
 
 _SCENARIO = ("starting_prompt", "conversation_plan", "user_persona")
 

@@ -85,7 +85,7 @@ class Summary:
     def status_of(self, row: Row) -> str:
         """Return the status of a row.
 
-        A row without an end is cancelled. In a complete run its end was lost, which is an error.
+        A row without an end is cancelled. If the run is complete, the row's end was lost, so it is an error.
         """
         return row["status"] or ("error" if self.is_complete else "cancelled")
 

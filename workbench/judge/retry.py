@@ -71,7 +71,8 @@ def _number(value: str) -> float | None:
 def retry_after(value: str, now: datetime | None = None) -> float | None:
     """Return the seconds that a `Retry-After` header asks for, or None if it cannot be read.
 
-    A date in the past gives 0. RFC 9110 allows a number of seconds or a date. Google writes "7s" into an error's details.
+    A date in the past gives 0. RFC 9110 allows a number of seconds or a date. Google writes "7s" into
+    an error's details.
     """
     value = value.strip()
     if number := _DELAY.fullmatch(value):

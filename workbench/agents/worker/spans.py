@@ -40,7 +40,7 @@ class Span:
         self.end: Optional[float] = None
         self.facts: Dict[str, Any] = {}
         self.children: List[Span] = []
-        """The open ones only."""
+        """Only the spans that are still open."""
         self.reached: Optional[float] = None
         """The latest end of a child."""
         self.key: Any = None
