@@ -171,7 +171,7 @@ async def test_file_changed_on_disk_is_merged_case_by_case(open_screen: OpenScre
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ConflictScreen))
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "saved:" in screen.text)
+        await screen.until(pilot, lambda: "saved:" in screen.text and "not saved" not in screen.text)
         assert file.read_bytes() == theirs.replace(b"parcel?", b"parcel?!", 1)
         await pilot.press("enter")
         await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
@@ -204,7 +204,7 @@ async def test_file_deleted_or_broken_during_the_edit_is_reported(
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         await pilot.press("up", "down", "down", "enter")
-        await screen.until(pilot, lambda: "saved:" in screen.text)
+        await screen.until(pilot, lambda: "saved:" in screen.text and "not saved" not in screen.text)
         assert file.read_bytes() == before.replace(b"parcel?", b"parcel?!", 1)
 
 
@@ -223,7 +223,7 @@ async def test_a_full_disk_keeps_the_edit(
         assert "Where is my parcel?!" in screen.text
         assert file.read_bytes() == before
         await pilot.press("ctrl+o")
-        await screen.until(pilot, lambda: "saved:" in screen.text)
+        await screen.until(pilot, lambda: "saved:" in screen.text and "not saved" not in screen.text)
 
 
 def _full(number: int) -> None:
