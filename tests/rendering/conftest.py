@@ -1,4 +1,4 @@
-"""What the tests of the render functions share."""
+"""Fixtures for the tests of rendering."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,11 +13,11 @@ Texts = Callable[[Iterable[Line]], list[str]]
 
 @pytest.fixture
 def texts() -> Texts:
-    """The lines without styles and without blanks at their ends."""
+    """Return the lines without styles and trailing blanks."""
     return lambda lines: [text_of(line).rstrip() for line in lines]
 
 
 @pytest.fixture
 def store() -> Store:
-    """A finished run with every status in it."""
+    """Return a finished run with every status."""
     return all_statuses()

@@ -1,4 +1,4 @@
-"""Tool calls laid beside each other."""
+"""Tests of tool calls side by side."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

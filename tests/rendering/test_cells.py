@@ -1,4 +1,4 @@
-"""Cutting by cells, not by characters."""
+"""Tests of cutting text by cells instead of characters."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The pane "Change": before and after a verdict, and how the files differ, at every width."""
+"""Tests of the pane "Change" at every width."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from workbench.rendering.rows import View
 from workbench.store import CaseRecord, CaseState, Turn
 
 WIDTHS = (24, 36, 56, 78)
-"""What the pane has of 60, 80 and 120 columns, and maximised."""
+"""The width of the pane in screens of 60, 80 and 120 columns, and maximised."""
 
 
 def record(state: CaseState, answer: str, *, tool: str = "find_order", error: str = "") -> CaseRecord:

@@ -1,4 +1,4 @@
-"""Which verdicts changed, in which order they are walked, and what their files were."""
+"""Tests of changed verdicts, their order and their files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ AGENT, OTHER = Path("/p/desk/agent.py"), Path("/p/desk/prompt.md")
 
 
 class Runs:
-    """A store, runs of which are made up, and who follows it."""
+    """A store with simulated runs, and the changed verdicts that follow it."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -32,7 +32,7 @@ class Runs:
             self.store.apply(CaseFinished(refs[name], state, None, 0.1))
 
     def repeat(self, *states: CaseStatus, last: bool = True) -> None:
-        """Case a, so often; without `last` the last one does not end."""
+        """Run case A several times. Without `last`, the last repeat does not end."""
         self._count += 1
         refs = [replace(A, repeat=number) for number in range(1, len(states) + 1)]
         started = RunStarted(f"run-{self._count}", "/p", "", tuple(PlannedCase(ref, None, "") for ref in refs))
@@ -171,6 +171,6 @@ def test_changes_of_a_superseded_run_stay_listed_against_the_older_verdict() -> 
     before = runs.changed.before(runs.store.records[A])
     assert before is not None
     assert before.state == "error"
-    # What turned back meanwhile has not changed.
+    # A verdict that changed back in the meantime has not changed.
     runs.run(continues=True, a="error")
     assert runs.changed.refs() == [B]

@@ -1,4 +1,4 @@
-"""Every sentence with its label, why it has it, and where that comes from."""
+"""Tests of the pane "Claims": sentences, their labels, reasons and sources."""
 
 from dataclasses import replace
 

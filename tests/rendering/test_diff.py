@@ -1,4 +1,4 @@
-"""The pane "Diff": turns, errors, and what is known before a run."""
+"""Tests of the pane "Diff": turns, errors, and cases before a run."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""What is shown of files, and of cases that have not run."""
+"""Tests of files and of cases that have not run."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ Open = Callable[..., EvalsetEntry]
 
 @pytest.fixture
 def open_file(tmp_path: Path) -> Open:
-    """Opens an evalset beside an agent: given as data, or as the text of its file."""
+    """Open an evalset beside an agent, given as data or as the text of its file."""
 
     def opened(data: Any, config: Any = None) -> EvalsetEntry:
         folder = tmp_path / "order_desk"

@@ -1,4 +1,4 @@
-"""What was asked, what came back, and what it took."""
+"""Tests of the pane "Judge": questions, replies and cost."""
 
 from tests.rendering.conftest import Texts
 from tests.ui.judged import HEURISTIC, MATCH, judge_question, judged_case

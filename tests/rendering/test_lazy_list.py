@@ -1,4 +1,4 @@
-"""Rows that are made when they are looked at are the same as those that are made at once."""
+"""Tests that rows created on first use equal those created at once."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ KEYS = [f"row/{number}" for number in range(1000)]
 
 
 class Rows:
-    """Says which of its rows were made."""
+    """Rows that record which of them were created."""
 
     keys: Sequence[str] = KEYS
 
@@ -33,7 +33,7 @@ class Rows:
 
 
 def document(rows: Rows) -> Document:
-    """Row 10 is unfolded."""
+    """Return a document in which row 10 is unfolded."""
     made = Document()
     made.turns.append(0)
     made.add_place(["user/0"], [(Segment("heading"),)])

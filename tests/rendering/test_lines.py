@@ -1,4 +1,4 @@
-"""Laying text out by cells: nothing is lost, nothing overflows."""
+"""Tests of layout by cells: nothing is lost, nothing overflows."""
 
 import pytest
 from hypothesis import given

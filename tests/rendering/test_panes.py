@@ -1,4 +1,4 @@
-"""All panes, whatever the data: nothing raises, nothing overflows, nothing foreign steers the terminal."""
+"""Tests of all panes with any data: nothing raises, overflows or controls the terminal."""
 
 import json
 from collections.abc import Iterator
@@ -205,7 +205,7 @@ def test_any_record_fits_any_width(record: CaseRecord, width: int, full: bool) -
     check(lines_of(Subject(record), width, full=full), width)
 
 
-# What is long takes long, and wraps at one width as at another.
+# Long texts take long, and wrap alike at all widths.
 @pytest.mark.parametrize(
     ("text", "width"), [(text, width) for text in HOSTILE for width in (30, 120) if width == 120 or len(text) < 1000]
 )

@@ -1,4 +1,4 @@
-"""The plain text of a case, as `--print-detailed-results` prints it."""
+"""Tests of the plain text of a case, as printed by `--print-detailed-results`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The pane of repeats: what it says, and that it fits whatever is in it."""
+"""Tests of the pane "Repeats"."""
 
 import pytest
 
@@ -18,7 +18,7 @@ CALLS = "tool_trajectory_avg_score"
 
 
 def execution(repeat: int, state: CaseState, tools: tuple[str, ...] = ("find",), text: str = "sent") -> CaseRecord:
-    """One execution with one turn."""
+    """Return an execution with one turn."""
     record = CaseRecord(PlannedCase(CaseRef("desk", "f", "refunds", "parcel", repeat), None, ""), state)
     if state == "error":
         record.error = CaseError("agent_raised", text)

@@ -1,4 +1,4 @@
-"""Rubrics: verdict, votes and reason, met or not."""
+"""Tests of the pane "Rubrics": verdict, votes and reason."""
 
 from tests.rendering.conftest import Texts
 from tests.ui.judged import RUBRICS, events, judged_case, record_of, rubric, rubrics

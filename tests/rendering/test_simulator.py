@@ -1,4 +1,4 @@
-"""A simulated user: what it was to do, what it said, how that was judged, how it ended."""
+"""Tests of the pane "Simulator": task, messages, verdicts and end."""
 
 from dataclasses import replace
 

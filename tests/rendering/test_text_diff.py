@@ -1,4 +1,4 @@
-"""Two texts word by word."""
+"""Tests of the word-by-word comparison of two texts."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Expected and actual text."""
+"""Tests of expected and actual text."""
 
 from collections.abc import Callable, Iterable
 

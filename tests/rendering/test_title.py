@@ -1,4 +1,4 @@
-"""The lines that stay in sight."""
+"""Tests of the two lines at the top of the detail."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The pane "Trace": rows and their bars, what a row opens, which messages it lights, and the way to the diff."""
+"""Tests of the pane "Trace": rows, bars, open rows, highlighted messages and links to the diff."""
 
 import json
 from typing import Any

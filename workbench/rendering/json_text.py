@@ -23,7 +23,7 @@ def compact(value: Any) -> str:
 
 
 def beginning(value: Any, limit: int) -> str:
-    """Return the beginning of `compact` without building much more than `limit` characters."""
+    """Return the beginning of `compact(value)` without building much more than `limit` characters."""
     found: list[str] = []
     size = 0
     try:
