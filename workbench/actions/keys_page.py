@@ -20,7 +20,7 @@ def document() -> str:
         'next_problem = ["n", "ctrl+n"]',
         "```",
         "",
-        "If another action had the key, it loses it, and the screen says so once. Letters act outside of",
+        "Another action with that key loses it, and the screen reports this once. Letters act outside of",
         "text fields. You never need a mouse.",
         "",
         "This page is written by `python -m workbench.actions > docs/keys.md`.",

@@ -15,7 +15,7 @@ from workbench.regular_file import read_regular
 
 _LARGEST = 1 << 20
 _LONGEST = 4096
-"""Characters of the longest rule that is used: the maximum length of a path."""
+"""Maximum length of a rule in characters, equal to the maximum length of a path."""
 _STAR = "[^/]*"
 _FOLDERS = "(?:.*/)?"
 _POSIX_CLASSES = {

@@ -284,7 +284,7 @@ class Ownership:
         return f"{self._relative(item.path)}: {item.reason}"
 
     def _shown_agent(self, folder: str) -> str:
-        """Return `shop_bot (bots/shop_bot/)`; the folder only if it says more than the name."""
+        """Return `shop_bot (bots/shop_bot/)`, without the folder if it adds nothing to the name."""
         name = Path(folder).name or self._root.name
         return name if name == folder else f"{name} ({folder}/)"
 

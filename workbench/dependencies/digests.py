@@ -74,7 +74,7 @@ class Digests:
         return hashlib.blake2b(content, digest_size=size, key=self._key).hexdigest()
 
     def file(self, path: Path) -> str:
-        """Return the digest of a file's content at the first call for it."""
+        """Return the digest of a file's content, as it was at the first call."""
         found = self._files.get(path)
         if found is None:
             found = self._files[path] = self._read(path)

@@ -165,9 +165,9 @@ class CriterionDescription:
     """Parts of a turn that the criterion examines. If empty, it examines the whole conversation."""
     shown_in: frozenset[Shown] = frozenset()
     rescore: str = ""
-    """`module:function`, from the `details` of a result and other options to the score under them, or to None.
+    """`module:function` that returns the score with other options from a result's `details`, or None if it cannot.
 
-    For criteria with options that `decides` made. Without it, the transcript is scored again.
+    It is for criteria with fields from `decides`. Without it, the transcript is scored again.
     """
     presets: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Its value in each preset that includes it, by preset name."""

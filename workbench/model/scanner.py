@@ -20,7 +20,7 @@ _MOST_MARKS = 150_000
 
 @dataclass(frozen=True)
 class Scan:
-    """The result of a scan. `root` is None if the text has no value at all."""
+    """The result of a scan. `root` is None if the text contains no value."""
 
     root: Node | None
     flaws: tuple[Flaw, ...]

@@ -77,7 +77,7 @@ def _results(record: CaseRecord, criterion: str) -> Iterator[MetricResult]:
 
 
 def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Yield the votes for and against on each question of a result. Unreadable replies are no votes."""
+    """Yield the votes for and against on each question of a result. Unreadable replies do not count."""
     rubrics = details.get("rubrics")
     items = [details, mapping(details.get("stop")), *(rubrics if isinstance(rubrics, list) else [])]
     for item in items:

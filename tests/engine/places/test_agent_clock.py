@@ -41,7 +41,7 @@ async def test_clock_expires_after_its_running_time(time: Time) -> None:
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 1.9, 2.4])
-async def test_stopped_workbench_does_not_count(time: Time, at: float) -> None:
+async def test_time_with_a_stopped_workbench_does_not_count(time: Time, at: float) -> None:
     over = asyncio.Event()
     AgentClock(3.0, over.set).start()
     await time.pass_by(at)
@@ -53,7 +53,7 @@ async def test_stopped_workbench_does_not_count(time: Time, at: float) -> None:
     assert over.is_set()
 
 
-async def test_second_stop_does_not_count(time: Time) -> None:
+async def test_time_of_a_second_stop_does_not_count(time: Time) -> None:
     over = asyncio.Event()
     AgentClock(3.0, over.set).start()
     for _ in range(3):

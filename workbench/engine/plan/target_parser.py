@@ -107,7 +107,7 @@ def searched(selection: Selection, folder: Path) -> list[Path]:
 
 
 def _exists(path: Path) -> bool:
-    """Return whether a path exists. A word with many case IDs is too long for one, which is no error."""
+    """Return whether a path exists. A word with many case IDs is too long for a path. That is not an error."""
     return os.path.exists(path)  # noqa: PTH110 - raises nothing
 
 

@@ -65,7 +65,7 @@ class Saves:
 
     `changed` are files that were created, changed or deleted, `came_or_went` those created or deleted, and `made` those
     created. `touched` maps the folder of an agent to the files it used: an agent without files never ran, and files
-    that it wrote are no reason to run it. `screen_files` are the user's settings and themes.
+    that it wrote do not make it run. `screen_files` are the user's settings and themes.
     """
 
     changed: frozenset[Path]

@@ -24,7 +24,7 @@ class Heuristic:
         """Return at once: nothing has to start."""
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        """Reply to a question, in a thread so that a long text blocks nothing else.
+        """Reply to a question. A thread is used, so that a long text does not block other work.
 
         Raises:
             JudgeCallError: The question is for a simulated user, or its data has the wrong shape.
