@@ -48,7 +48,7 @@ OTHERS: tuple[Part, ...] = (
 
 
 def parts(names: Iterable[str]) -> list[Part]:
-    """What these goals and modules mean, each part once; without any name, all.
+    """Return the parts with these goals or modules, without repetitions. Without names, return all parts.
 
     Raises:
         ValueError: there is no such goal or module.
@@ -65,7 +65,7 @@ def parts(names: Iterable[str]) -> list[Part]:
 
 
 def main() -> int:
-    """Runs them; 1 if one of them failed or left a process behind."""
+    """Run the parts. Return 1 if one of them failed or left a process behind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("benchmarks.json"))

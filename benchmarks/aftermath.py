@@ -1,7 +1,7 @@
 """A project whose verdicts are known, and what a run that was ended by force has left behind.
 
 For the drivers that hang up on the workbench or kill its processes: each process is recognised by a mark in its
-environment, whoever started it and whatever session it made for itself.
+environment, whatever started it and in any session.
 """
 
 import json
@@ -92,7 +92,7 @@ def environment(mark: str) -> dict[str, str]:
 
 
 def until_gone(mark: str, seconds: float) -> tuple[float, list[str]]:
-    """How long it took until no marked process was left, and those that were still there when the time was over."""
+    """Return the seconds until no marked process was left, and the processes left at the time limit."""
     began = time.monotonic()
     while (left := marked(VARIABLE, mark)) and time.monotonic() - began < seconds:
         time.sleep(0.05)
@@ -100,7 +100,7 @@ def until_gone(mark: str, seconds: float) -> tuple[float, list[str]]:
 
 
 def faults_of_journals(state: Path) -> Iterator[str]:
-    """What is wrong with the journals of a project: damaged lines, and verdicts that are not those of the case."""
+    """Return the faults of a project's journals: damaged lines, and verdicts that are not those of the case."""
     for journal in sorted((state / "runs").glob("*/events.jsonl")):
         cut = not journal.read_bytes().endswith(b"\n")
         try:

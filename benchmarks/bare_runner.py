@@ -1,7 +1,7 @@
 """A bare ADK Runner: what it takes for a case is a unit in which costs can be compared between machines.
 
-The goals are in milliseconds, and were set on a machine where that unit is `REFERENCE`. They stay as they are: what is
-said in the unit stands beside them.
+The goals are in milliseconds, and were set on a machine where that unit is `REFERENCE`. The goals do not change. The
+figures in this unit are printed next to them.
 """
 
 import sys

@@ -74,7 +74,7 @@ def plainly(file: Path) -> None:
 
 
 def edit(file: Path, saver: Saver, number: int, document: EvalsetDocument | None = None) -> None:
-    """What the editor does from `e` to the message that it is saved; without `document`, opens the file first."""
+    """Do the editor's work from `e` to the message that the file is saved. Without `document`, open the file first."""
     document = document or open_evalset(file)
     ids = [case.eval_id for case in document.cases]
     draft = open_case(CaseSelection(file, ids, [_IN_THE_MIDDLE]), document)

@@ -12,7 +12,7 @@ VARIABLE = "BENCHMARK_FIGURES"
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured for a goal of the table (`G8`): in `unit`, `x` for a ratio. `goal` None: only to be known."""
+    """A measurement for a goal of the table (`G8`), in `unit` (`x` for a ratio). `goal` is None if there is no goal."""
 
     goal_id: str
     name: str

@@ -2,10 +2,10 @@
 
     python -m benchmarks.hang_ups [--times 200] [--seed 1] [--log FILE] [--only KIND]
 
-A terminal goes in one of these ways: `closed` with a SIGHUP, `silent` without one, `ignored` where SIGHUP is ignored
-as under nohup, `unread` after nobody read it for a while, `frozen` where nobody reads it and SIGTERM is sent, and
-`tmux`, whose server is killed. Of every try it is checked that all processes are gone within seconds, and that
-journals and verdicts are sound. What is left is logged and killed. Ends with exit code 1 if anything was wrong.
+A terminal goes in one of these ways: `closed` with a SIGHUP, `silent` without one, `ignored` where SIGHUP is ignored as
+under nohup, `unread` after its output was not read for a while, `frozen` where its output is not read and SIGTERM is
+sent, and `tmux`, whose server is killed. Of every try it is checked that all processes are gone within seconds, and
+that journals and verdicts are sound. What is left is logged and killed. Ends with exit code 1 if anything was wrong.
 PYTHONPATH decides which Textual is used.
 """
 
@@ -41,7 +41,7 @@ _TITLE = b"cases"
 
 @dataclass(frozen=True)
 class Try:
-    """How and when the terminal goes: `delay` seconds after the program was started, a run was or `q` was typed."""
+    """The way and time of a hang-up: `delay` seconds after the program or a run was started, or `q` was typed."""
 
     kind: str
     moment: str

@@ -23,7 +23,7 @@ from workbench.history.summary_files import JournalSize, index_entry, write_summ
 
 RUNS, CASES, LARGE = 10_000, 100, 10_000
 BYTES = 24_000
-"""Of the journal, a case of the sample agents."""
+"""Bytes of the journal for one case of the sample agents."""
 MORE, COMPARED = 0.2, 1.0
 COMPARE = (b"C", b"compare "), (b"\r", b"9,000 unchanged")
 

@@ -1,4 +1,4 @@
-"""What the journal costs of a run without latency, 100 cases of an agent that answers at once: at most 2 % of its CPU
+"""The cost of the journal in a run without latency, 100 cases of an agent that answers at once: at most 2 % of its CPU
 time and of its wall time.
 
 One such run takes more or less by itself than the journal costs. So runs with and without a journal follow each other
@@ -71,7 +71,7 @@ def _project(root: Path) -> Path:
 
 
 async def _pairs(root: Path, count: int) -> list[tuple[Took, Took]]:
-    """Of each pair the run without a journal and the one with it, behind two pairs that only warm up."""
+    """Return the run without a journal and the run with it for each pair, after two pairs that only warm up."""
     found: list[tuple[Took, Took]] = []
     async with Children() as children:
         for number in range(count + 2):
@@ -148,7 +148,7 @@ def _show(pairs: Sequence[tuple[Took, Took]]) -> None:
 
 
 def _sums(took: Took) -> tuple[float, ...]:
-    """What was measured, then the CPU time of our side, then all of it."""
+    """Return the measured time, then the CPU time of the workbench, then all CPU time."""
     return (*astuple(took), took.cpu + took.git, took.cpu + took.git + took.cases)
 
 

@@ -83,7 +83,7 @@ def server() -> Iterator[str]:
 
 
 def turn(text: str) -> dict[str, Any]:
-    """An invocation whose user, answer and reference are told apart by `text`."""
+    """Return an invocation whose user message, answer and reference contain `text`."""
     said = {"role": "model", "parts": [{"text": f"Your parcel {text} left Lisbon this morning. " * 8}]}
     return {
         "invocation_id": "1",

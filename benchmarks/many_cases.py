@@ -24,7 +24,7 @@ from benchmarks.screen import Terminal
 
 PER_FILE = 2_500
 ONE_IN = 50
-"""Of so many cases one fails."""
+"""One case out of this number fails."""
 OPEN_GOAL, GROWTH_GOAL, REPORTS_GOAL, LINEAR_GOAL = 3.0, 8.0, 1.1, 5.0
 _TICK = os.sysconf("SC_CLK_TCK")
 BEFORE = "before"

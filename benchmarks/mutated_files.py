@@ -44,7 +44,7 @@ _KINDS = {"evalset": 70, "config": 17, "agent": 8, "env": 4, "yaml": 1}
 
 @dataclass
 class Figures:
-    """What was seen: CPU seconds by file and command, and what went wrong."""
+    """The observations: CPU seconds by file and command, and faults."""
 
     seconds: list[tuple[float, str]] = field(default_factory=list)
     whole: dict[str, float] = field(default_factory=dict)

@@ -20,7 +20,7 @@ _SETTLE = 3.0
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a part; `faults` in words."""
+    """The result of a part, with `faults` as texts."""
 
     figures: list[figures.Figure]
     faults: list[str]

@@ -30,7 +30,7 @@ from workbench.history.resuming import read_results
 ON_ITS_WAY = 0.02
 """Seconds before the kill in which an answer is taken to be on its way still."""
 LONG_AGO = 0.5
-"""Seconds within which the agent has told what it made of the last answer."""
+"""Seconds within which the agent has reported its step after the last answer."""
 
 
 @dataclass
@@ -178,7 +178,7 @@ def _count_others(done: Round, first: list[Call], second: list[Call], killed: fl
 
 
 def _results(root: Path) -> dict[str, Any]:
-    """What a report says, without times and ids."""
+    """Return a report's content without times and ids."""
     try:
         report = json.loads((root / "report.json").read_text())
     except OSError:
@@ -187,7 +187,7 @@ def _results(root: Path) -> dict[str, Any]:
 
 
 def _differences(results: dict[str, Any], expected: dict[str, Any]) -> list[str]:
-    """Which cases came out otherwise, each with the fields that differ."""
+    """Return the cases with other results, each with the fields that differ."""
     if len(results.get("cases", ())) != len(expected["cases"]):
         return ["there are not as many cases"]
     found = []

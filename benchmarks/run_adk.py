@@ -61,7 +61,7 @@ root_agent = LlmAgent(name="desk", model=Scripted(model="scripted"), instruction
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command took: seconds, seconds of CPU, and the peaks of memory in MiB."""
+    """The cost of a command: seconds, seconds of CPU, and the peaks of memory in MiB."""
 
     wall: float
     cpu: float
@@ -112,7 +112,7 @@ def measure(command: Sequence[str], folder: Path) -> Cost:
 
 
 def _watch(pid: int, done: threading.Event, peaks: list[float]) -> None:
-    """Sums memory now and then: looking at it stops the process that is looked at."""
+    """Sum the memory from time to time, because each measurement stops the measured process."""
     while not done.wait(0.2):
         found = [_memory(process) for process in _tree(pid)]
         for index, total in enumerate(map(sum, zip(*found, strict=True))):

@@ -57,7 +57,7 @@ class Terminal:
         self.seen = b""
 
     def read(self, seconds: float) -> bytes:
-        """What comes within that time, at once when something comes; b"" if nothing did."""
+        """Return the output as soon as there is some, or b"" if there is none within that time."""
         if not select.select([self._master], [], [], seconds)[0]:
             return b""
         try:
@@ -96,7 +96,7 @@ class Terminal:
         return last - sent, len(found)
 
     def bytes_each_second(self, key: bytes = b"", seconds: int = 4) -> list[int]:
-        """What comes in each of the next seconds while nobody types, after `key`."""
+        """Return the output bytes of each of the next seconds after `key`, without further keys."""
         began = time.perf_counter()
         counts = [0] * seconds
         if key:

@@ -57,7 +57,7 @@ def _sentence(number: int) -> dict[str, Any]:
 
 
 def layout_seconds(sentences: int, rounds: int = 9) -> float:
-    """How long laying out the pane takes, at best."""
+    """Return the shortest time that the layout of the pane takes, in seconds."""
     from workbench.rendering.claims import build
     from workbench.rendering.document import Subject
     from workbench.rendering.rows import View

@@ -65,7 +65,7 @@ class DeskServer(ScriptedGemini):
 
 
 def _reply(asked: Asked) -> tuple[str, Reply]:
-    """Who asks, and what is said."""
+    """Return the name of the caller and the reply."""
     case = asked.prompt.partition("order-")[2][:3]
     if "You play a person" in asked.prompt:
         made = asked.prompt.count("was shipped on Monday")
@@ -87,7 +87,7 @@ def _said(case: str, part: int) -> str:
 
 
 def make_project(root: Path, cases: int) -> Path:
-    """Of every third case the user is simulated."""
+    """Write the project. In every third case the user is simulated."""
     names = [f"{number:03}" for number in range(cases)]
     judge = {"judge_model_options": {"judge_model": "gemini-2.5-flash", "num_samples": 3}}
     (root / ".git").mkdir(parents=True)

@@ -83,7 +83,7 @@ class Tmux:
         self.pid = int(self._tmux("list-panes", "-t", "soak", "-F", "#{pane_pid}"))
 
     def screen(self) -> str:
-        """What the terminal shows."""
+        """Return the text on the terminal."""
         return self._tmux("capture-pane", "-p", "-t", "soak")
 
     def close(self) -> None:

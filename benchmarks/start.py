@@ -1,7 +1,7 @@
 """Help, version and usage errors against `adk eval --help`, in turn (goal G2): `python -m benchmarks.start`.
 
 Median CPU milliseconds of whole processes with warm byte-code, and the ratio to ADK's. `run no-such-file` is no plain
-usage error: a word that is no file may be an evalset's id, so the project is looked through first.
+usage error: a word that is not a file may be an evalset's id, so the project is searched first.
 """
 
 import os

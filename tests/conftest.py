@@ -1,4 +1,4 @@
-"""What every test may rely on: no user settings, no keys, no colour forced by the machine."""
+"""Conditions for every test: no user settings, no keys, no colour forced by the machine."""
 
 import gc
 import os

@@ -45,7 +45,7 @@ def execute(words: list[str]) -> int:
 
 
 def _only_opens(words: list[str]) -> bool:
-    """Return whether the words are at most one existing path, and there is a terminal to open it in."""
+    """Return whether there is a terminal and at most one word, which is an existing path."""
     if words:
         named = words[0]
         is_there = os.path.exists(named)  # noqa: PTH110 - raises nothing, whatever the word

@@ -1,4 +1,4 @@
-"""What judges cost, in the report and in the summary."""
+"""Costs of judges in the report and in the summary."""
 
 import json
 from typing import Any

@@ -372,7 +372,7 @@ def test_browser_shows_html_without_scripts_or_requests(tmp_path: Path) -> None:
 
 
 def _in_browser(browser: str, port: int, folder: Path) -> str:
-    """What a browser makes of a page full of attacks, each of which would ask the server at that port."""
+    """Open a page full of attacks in a browser. Each attack would send a request to the server at that port."""
     address = f"http://127.0.0.1:{port}"
     text = (
         f"{ATTACK} </summary></details><img src={address}/a><script src={address}/b></script><link rel=stylesheet "

@@ -49,7 +49,7 @@ async def send(*numbers: signal.Signals) -> tuple[list[str], list[str], int]:
         ([signal.SIGHUP], ["stop", "cancel"]),
     ],
 )
-async def test_each_signal_ends_the_run_one_step_further(numbers: list[signal.Signals], told: list[str]) -> None:
+async def test_each_further_signal_ends_more_of_the_run(numbers: list[signal.Signals], told: list[str]) -> None:
     heard, said, count = await send(*numbers)
     assert heard == told
     assert count == len(said) == len(numbers)

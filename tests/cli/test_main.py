@@ -228,7 +228,7 @@ def test_ctrl_c_before_the_run_exits_with_130(
 
 
 def test_each_command_runs_in_a_fresh_process(project: Project) -> None:
-    """What is imported only when a command runs; other tests run commands in a process that has imported everything."""
+    """Check imports that happen only when a command runs. Other tests use a process that has imported everything."""
     project.evalset(GOOD, BAD)
     assert project.program("run", ".", "--json", "report.json").returncode == 1
     assert project.program("score", "report.json", "--junit", "junit.xml").returncode == 1

@@ -1,4 +1,4 @@
-"""A run that was killed goes on where it stopped, or says why it does not; two at once leave each other alone."""
+"""A killed run continues where it stopped, or says why it does not. Two runs at once do not affect each other."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which folder is the root: every command finds the same `.workbench`."""
+"""The root folder: every command finds the same `.workbench`."""
 
 from tests.cli.projects import GOOD, Project
 

@@ -172,7 +172,7 @@ def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[Cas
 
 
 def not_resumed(project: Project, run_id: str, edit: Edit) -> str:
-    """What is said of a run if it was interrupted before it said that it ended."""
+    """Return the report about a run that was interrupted before it reported its end."""
     folder = project.root / ".workbench/runs" / run_id
     journal = folder / "events.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))

@@ -18,7 +18,7 @@ from workbench.agents.worker.processes import MARK
 
 _OUTPUT_KEPT = 4000
 _REAPED_WITHIN = 5.0
-"""Seconds that a child has to end after its socket was closed."""
+"""Maximum seconds in which a child must end after its socket was closed."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class JournalLines:
         return self._last + self._unread + 1 if self.numbered else None
 
     def take(self, line: bytes) -> tuple[dict[str, Any] | None, str]:
-        """Return the event in the next line, or None, and what is wrong.
+        """Return the event in the next line, or None, and a message about faults.
 
         The message names a damaged line, or lines missing before this one. It is "" if all is well.
 

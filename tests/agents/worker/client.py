@@ -41,7 +41,7 @@ class Outcome:
 
     @property
     def stored_answers(self) -> list[dict[str, Any]]:
-        """What models answered, as the case has left it on disk."""
+        """Return the models' answers that the case stored on disk."""
         if self.answers_file is None or not self.answers_file.exists():
             return []
         with self.answers_file.open("rb") as file:
@@ -164,7 +164,7 @@ class Agent:
         return self._exits.get(number)
 
     def output(self) -> tuple[bytes, bytes]:
-        """What the agent process itself printed so far."""
+        """Return the output of the agent process itself so far."""
         return drain(self._output[0]), drain(self._output[1])
 
     def close(self) -> None:
@@ -352,7 +352,7 @@ class Worker:
             self.agents.pop().close()
 
     def cut_lifeline(self) -> None:
-        """What happens when the workbench is gone."""
+        """Do the same as a workbench that is gone."""
         if self.lifeline >= 0:
             os.close(self.lifeline)
         self.lifeline = -1

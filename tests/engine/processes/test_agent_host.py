@@ -46,7 +46,7 @@ class ReadyLink:
 
 
 @pytest.mark.parametrize("single", [True, False])
-async def test_slot_for_one_case_is_given_once(project: Project, single: bool) -> None:
+async def test_slot_for_a_single_case_is_used_once(project: Project, single: bool) -> None:
     project.agent("root_agent = str")
     project.cases("one")
     (setting,) = project.plan().agents.values()
