@@ -19,7 +19,7 @@ _NOUNS = (
 )
 _PLURAL = re.compile(rf" (?:more |other |different )?(?:{_NOUNS})\b")
 _BY_HAND = re.compile(r"'s' \*|'' if [^}]* == 1 else|== 1 else '[a-z]+s'")
-_NO_COUNTS = {"model", "criterion.name", "agent"}
+_NO_COUNTS = {"model", "identity.model", "criterion.name", "agent"}
 """Names before a verb that ends as a plural does."""
 
 
@@ -58,7 +58,7 @@ def _counts(tree: ast.AST) -> Iterator[tuple[int, str]]:
             before = node.values[number - 1] if number else None
             of = isinstance(before, ast.Constant) and str(before.value).endswith((" of ", "more than ", "at most "))
             name = ast.unparse(value.value)
-            is_count = name not in _NO_COUNTS and not name.isupper() and not name.startswith("words.short(")
+            is_count = name not in _NO_COUNTS and not name.isupper() and not name.startswith("run_labels.short_number(")
             if isinstance(text.value, str) and _PLURAL.match(text.value) and is_count and not of:
                 yield node.lineno, f"{{{name}}}{text.value}"
 

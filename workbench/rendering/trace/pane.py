@@ -165,7 +165,7 @@ def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
     if trace.root.note:
         yield from _note(f"incomplete trace: {plain(trace.root.note)}", width)
     if trace.lost:
-        yield from _note(f"{trace.lost:,} more steps were not recorded", width)
+        yield from _note(f"not recorded: {counted(trace.lost, 'more step')}", width)
     if not trace.root.children and not going:
         yield from _note("no steps were recorded", width)
 

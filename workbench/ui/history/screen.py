@@ -100,6 +100,8 @@ class RunRows(RowsOf[ListedRun]):
             used = (
                 f"{run_labels.short_number(run.tokens)} tokens"
                 if run.tokens
+                else counted(run.calls, "call")
+                if run.calls < 1000
                 else f"{run_labels.short_number(run.calls)} calls"
             )
             right += _column([(used if run.calls or run.tokens else "", "muted")], _CALLS)
