@@ -268,7 +268,7 @@ async def test_rescored_verdicts_stay_fresh(desk: Path) -> None:
     assert changed == {("agent_file", "order_desk/agent.py")}
 
 
-async def test_wrong_names_and_thresholds_are_refused(desk: Path) -> None:
+async def test_wrong_names_and_thresholds_are_rejected(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         with pytest.raises(UsageFaultError, match="refnds"):
             await project.plan("refnds.evalset.json")

@@ -88,7 +88,7 @@ def test_calls_of_a_new_criterion_are_estimated() -> None:
     assert estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: free).calls == 0
 
 
-def test_estimate_has_an_amount_and_limits_a_text() -> None:
+def test_estimate_is_an_amount_and_limits_are_text() -> None:
     assert estimate(4, [ran(FLASH, FLASH)], "run", PRICES, 1).amount == pytest.approx(0.016)
     assert estimate(4, [ran("mine")], "run", PRICES, 1).amount is None
     assert limit_words(Limit(1200, 0.5), PRICES) == "1,200 calls, $0.50"

@@ -45,7 +45,7 @@ def test_pane_applies_only_after_a_changed_verdict() -> None:
     assert applies(subject(record("passed", "yes"), after), frozenset())
 
 
-def test_before_after_and_the_changed_line_are_shown(texts: Texts) -> None:
+def test_verdict_before_and_after_and_the_changed_line_are_shown(texts: Texts) -> None:
     change = FileChange("desk/agent.py", "a\nsay yes\nb\n", "a\nsay no\nb\n")
     lines = texts(build(subject(record("passed", "yes"), record("failed", "no"), change), View(78)).lines)
     text = "\n".join(lines)
@@ -53,7 +53,7 @@ def test_before_after_and_the_changed_line_are_shown(texts: Texts) -> None:
         assert part in text, part
 
 
-def test_rates_of_all_repeats_are_above_the_shown_one(texts: Texts) -> None:
+def test_rates_of_all_repeats_are_shown_above_the_current_repeat(texts: Texts) -> None:
     one = subject(record("passed", "yes"), record("failed", "no"))
     assert "all repeats" not in "".join(texts(build(one, View(60)).lines))
     change = Change(record("passed", "yes"), None, ("5/5 passed", "0/5 passed"))

@@ -111,7 +111,7 @@ def test_known_flaky_case_is_named_and_comes_last() -> None:
     assert runs.changed.flaky(runs.store.records[A]) == "", "it was repeated since, and came out alike"
 
 
-def test_repeats_changed_only_together_are_compared_with_one_that_differs() -> None:
+def test_changed_pass_rate_is_compared_with_a_repeat_that_differs() -> None:
     runs = Runs()
     failed: tuple[CaseStatus, ...] = ("failed",) * 9
     passed: tuple[CaseStatus, ...] = ("passed",) * 10
@@ -143,7 +143,7 @@ def test_repeats_are_compared_once_all_have_ended() -> None:
     assert runs.changed.refs() == [A]
 
 
-def test_both_verdicts_have_their_moments() -> None:
+def test_file_state_is_known_for_both_verdicts() -> None:
     runs = Runs()
     runs.run(a="passed")
     runs.changed.moment_of[A] = {AGENT: "1"}

@@ -44,7 +44,7 @@ def document(rows: Rows) -> Document:
     return made
 
 
-def test_values_are_created_on_first_use_and_only_once() -> None:
+def test_values_are_created_once_on_first_use() -> None:
     rows = Rows()
     made = document(rows)
     assert (len(made.lines), len(made.items)) == (1004, 1001)

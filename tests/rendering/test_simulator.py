@@ -108,7 +108,7 @@ def test_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
     assert f"        {reason}" in lines
 
 
-def test_question_without_a_message_is_shown(texts: Texts) -> None:
+def test_judge_question_is_shown_even_without_a_message(texts: Texts) -> None:
     record = record_of(scenario_events())
     asked = next(event for event in record.simulated if event.question and not event.ended)
     failed = replace(asked, turn=len(record.turns))

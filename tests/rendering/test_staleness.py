@@ -44,7 +44,7 @@ def test_strongest_change_is_named_first() -> None:
     assert stale_line((THRESHOLD, PROMPT)) == ("stale: order_desk/prompt.txt, criteria: response_match_score threshold")
 
 
-def test_count_names_each_change_once() -> None:
+def test_stale_count_names_each_change_once() -> None:
     assert stale_count([(MODEL, PROMPT), (PROMPT,), (MODEL,)]) == (
         "3 stale: .env GEMINI_MODEL, prompt.txt",
         "3 stale",

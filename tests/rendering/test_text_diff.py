@@ -45,7 +45,7 @@ def test_equal_pieces_are_equal_on_both_sides(expected: str, actual: str) -> Non
     assert one == other
 
 
-def test_marks_of_a_metric_win_and_neighbours_are_joined() -> None:
+def test_marks_of_a_metric_win_and_adjacent_ones_are_joined() -> None:
     marks = [["on", "missing"], [" ", "space"], ["its", "missing"], [" ", "space"], ["way", "same"], [".", "space"]]
     assert from_marks(marks, "on its way.", "missing") == (("on its", "missing"), (" way.", "same"))
 

@@ -106,7 +106,7 @@ def test_bar_shows_the_cost_of_a_save_before_the_run() -> None:
     assert "press w to run" in text(facts, 60)
 
 
-def test_bar_gives_the_reason_of_stale_verdicts_if_there_is_room() -> None:
+def test_bar_gives_the_reason_for_stale_verdicts_if_there_is_room() -> None:
     stale = ("3 stale: .env GEMINI_MODEL, prompt.txt", "3 stale")
     facts = Facts("desk", "", COUNTS, 31, stale=stale)
     assert text(facts, 160).endswith("3 stale: .env GEMINI_MODEL, prompt.txt  watch off ")

@@ -40,7 +40,7 @@ def test_problem_is_shown_at_its_evalset_or_at_no_row(make_workspace: MakeWorksp
     assert [fault.message for fault in found.of(1, WHOLE_EVALSET)] == ["a", "c"]
 
 
-async def test_signs_of_check_appear_after_the_tree_and_go_when_the_file_is_fixed(
+async def test_check_signs_appear_after_the_tree_and_disappear_when_the_file_is_fixed(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD, BROKEN)}}))

@@ -11,7 +11,7 @@ def test_small_text_is_sent_to_the_clipboard_in_one_piece() -> None:
     assert copied.file is None
 
 
-def test_text_that_utf8_cannot_hold_is_sent_escaped() -> None:
+def test_text_that_utf8_cannot_encode_is_escaped() -> None:
     sent: list[str] = []
     copy("x", "\x1b]52;c;AAAA\a \ud800", sent.append)
     assert sent == ["\x1b]52;c;AAAA\a \\ud800"]

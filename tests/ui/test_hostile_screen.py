@@ -106,7 +106,7 @@ async def test_pasted_control_codes_reach_no_text_field(open_screen: OpenScreen)
             screen.main.cases.input.value = ""
 
 
-async def test_messages_are_never_markup_whatever_the_caller_says(open_screen: OpenScreen) -> None:
+async def test_messages_are_never_read_as_markup(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         screen.app.notify("[red]one", markup=True)

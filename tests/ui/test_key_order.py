@@ -118,7 +118,7 @@ def text_of(screen: Screen) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.site}-{way.keys[0]}")
-async def test_all_keys_of_a_burst_reach_the_field_that_its_first_keys_open(
+async def test_fast_keys_reach_the_field_that_the_first_of_them_opens(
     way: Way, open_screen: OpenScreen, make_workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
     async with project(way.project, open_screen, make_workspace, tmp_path) as (pilot, screen):

@@ -116,7 +116,7 @@ async def test_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None
         assert screen.times == [RepeatOptions(3)]
 
 
-async def test_x_asks_for_a_pass_rate_to_be_sure_of(open_screen: OpenScreen) -> None:
+async def test_x_asks_for_a_target_pass_rate(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((60, 20)) as pilot:
         await pilot.press("j", "j", "j", "X", "tab", *"120", "enter")
@@ -339,7 +339,7 @@ async def test_esc_in_the_options_discards_every_change(open_screen: OpenScreen,
         assert screen.session.draft.apply(screen.workspace.evalsets[0].criteria) == applied
 
 
-async def test_threshold_being_typed_counts_for_its_criterion_whatever_key_follows(open_screen: OpenScreen) -> None:
+async def test_typed_threshold_applies_to_its_criterion_whatever_key_follows(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("o", *"0.3", "j", *"0.4", "a")

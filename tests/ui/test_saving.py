@@ -62,7 +62,7 @@ async def test_defaults_of_several_folders_are_not_guessed(
         assert not screen.session.draft.empty
 
 
-async def test_a_file_without_criteria_gets_the_ones_that_hold(
+async def test_file_without_criteria_gets_the_default_ones(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace, file = with_config(make_workspace(), '{\n  "user_simulator_config": {"model": "heuristic"}\n}\n')
@@ -78,7 +78,7 @@ async def test_a_file_without_criteria_gets_the_ones_that_hold(
     }
 
 
-async def test_way_of_comparing_and_off_keep_the_spelling_of_the_file(
+async def test_match_type_and_turned_off_criteria_keep_the_spelling_of_the_file(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     text = '{"criteria": {"tool_trajectory_avg_score": {"threshold": 1, "matchType": "EXACT"}, "safety_v1": 0.5}}'
@@ -105,7 +105,7 @@ async def test_s_saves_and_the_folder_is_read_again(open_screen: OpenScreen, mak
         assert not screen.started
 
 
-async def test_what_cannot_be_saved_says_why(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_failed_save_of_criteria_shows_a_reason(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open() as pilot:

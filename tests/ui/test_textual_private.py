@@ -79,7 +79,7 @@ FRAMES = st.lists(st.tuples(st.lists(st.sampled_from(CUTS), min_size=3, max_size
 
 
 @given(FRAMES)
-def test_terminal_shows_the_same_as_if_everything_had_been_sent(frames: Sequence[Frame]) -> None:
+def test_terminal_shows_the_same_as_after_a_full_update(frames: Sequence[Frame]) -> None:
     all_of_it, some_of_it, shown = Terminal(), Terminal(), ShownFrame()
     for frame in frames:
         all_of_it.take(update(frame).render_segments(Console()))
@@ -91,7 +91,7 @@ def frame(*lines: str) -> Frame:
     return [[0, 5, 12]] * 3, list(lines), None
 
 
-def test_piece_that_is_shown_already_is_not_sent_again() -> None:
+def test_piece_already_on_the_terminal_is_not_sent_again() -> None:
     shown = ShownFrame()
     first = frame("aaaaabbbbbbb", "cccccddddddd", "eeeeefffffff")
     assert len(sent(shown, first)) > 36
@@ -158,14 +158,14 @@ async def test_screen_behind_a_dialog_is_painted_once_per_change(
         (_compositor.ChopsUpdate, "render_segments", ["self", "console"]),
     ],
 )
-def test_private_method_is_as_expected(owner: type, name: str, parameters: list[str]) -> None:
+def test_private_method_of_textual_has_the_expected_parameters(owner: type, name: str, parameters: list[str]) -> None:
     found = getattr(owner, name, None)
     where = f"Textual's {owner.__name__}.{name}, used by workbench/ui/textual_private.py,"
     assert found is not None, f"{where} is gone"
     assert list(inspect.signature(found).parameters) == parameters, f"{where} takes other parameters"
 
 
-def test_private_attributes_are_as_expected() -> None:
+def test_private_attributes_of_textual_have_the_expected_values() -> None:
     assert Widget()._border_title is None, "Textual's Widget._border_title, which set_border_title sets, is gone"
     assert Widget()._repaint_required is False, "Textual's Widget._repaint_required, which SparseApp resets, is gone"
     layout, chops = update(([[0, 12]], ["a" * 12], None)), update(([[0, 12]], ["a" * 12], [(0, 0, 12)]))

@@ -30,7 +30,7 @@ def read_all() -> list[Theme]:
     return [OWN.read(name) for name in OWN.names]
 
 
-def test_at_least_five_themes_include_light_contrast_and_sixteen_colours() -> None:
+def test_five_or_more_themes_include_light_high_contrast_and_sixteen_colours() -> None:
     themes = {theme.name: theme for theme in read_all()}
     assert len(themes) >= 5
     assert DEFAULT in themes

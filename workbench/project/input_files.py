@@ -1,4 +1,4 @@
-"""The files whose change may make a verdict stale, and a cheap test whether one has changed."""
+"""The files that can make a verdict stale, and a cheap test for changes to them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
-    """Return the files that define a workspace: evalsets, configs and agents, also those that may be created."""
+    """Return the files that define a workspace (evalsets, configs, agents), even if they do not exist yet."""
     # Imported late, because the first frame of the screen does not need them.
     from workbench.agents.criteria_choice import CONFIG_NAMES
     from workbench.agents.discovery import DEFINITION_FILES
@@ -53,9 +53,10 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
 
 
 def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[Path, Touched]":
-    """Return the files that agents read and listed in these runs, by the agent's folder.
+    """Return the files that agents read and listed in these runs, grouped by agent folder.
 
-    An agent is left out if its record has only one digest for many files, because its reads are not known then.
+    An agent is left out if its record has only one digest for many files, because such a record
+    does not tell which files the agent read.
     """
     from workbench.dependencies.agent_inputs import ALL, LISTED
     from workbench.engine.processes.agent_process import Touched

@@ -18,10 +18,10 @@ _WORST_FIRST: tuple[CaseStatus, ...] = ("error", "failed", "not_evaluated", "pas
 
 @dataclass(frozen=True, slots=True)
 class LastVerdict:
-    """The last verdict of a case, or with an empty `eval_id` of an unreadable file.
+    """The last verdict of a case.
 
-    `status` is the worst of the repeats, or None without a verdict; then `changed` is empty. `fault` says why a file
-    cannot be read.
+    For an unreadable file, `eval_id` is empty. `status` is the worst of the repeats. Without a
+    verdict, it is None and `changed` is empty. `fault` says why a file cannot be read.
     """
 
     agent: str
@@ -75,7 +75,10 @@ def _with_verdict(
 
 
 def _judged_by(rows: Collection[Row]) -> JudgedBy | None:
-    """Return the kind of judge that was asked. Rules win over models, and models over functions."""
+    """Return the kind of judge that was used.
+
+    With several kinds, rules come before models, and models before functions.
+    """
     found = {by for row in rows for *_, by in row["metrics"].values()}
     return next((kind for kind in _ALL_KINDS if kind in found), None)
 

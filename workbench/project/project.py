@@ -84,7 +84,7 @@ class Project:
         self._renew = False
         self._place = place
         self._named: Place | None = None
-        """The place named by `place`, once it is needed."""
+        """The place named by `place`, created on first use."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Runs and watches that have not ended."""
         self._running = asyncio.Lock()
@@ -180,7 +180,7 @@ class Project:
     def targets(self, *words: str | os.PathLike[str], **named: Unpack[NamedTargets]) -> Targets:
         """Return targets: folders, evalset files, `FILE:case_1,case_2` or evalset ids.
 
-        Without words, it is the whole project. `named` are fields of `Targets`.
+        Without words, the target is the whole project. `named` are fields of `Targets`.
         """
         texts = tuple(os.fspath(word) for word in words) or (str(self.path.absolute()),)
         folder = self.path if self.path.is_dir() else self.path.parent
@@ -219,7 +219,7 @@ class Project:
         """Prepare a run that scores the transcripts of a stored run again. No agent runs.
 
         The criteria are the current ones, those of the file `config`, or `criteria`: thresholds or objects by name, as
-        in such a file. `run` is an id, the start of one, `last` or the path of a JSON report.
+        in such a file. `run` is an id or the start of one, `last`, or the path of a JSON report.
 
         Raises:
             UsageFaultError: the run or case does not exist, or the config is wrong.
@@ -269,7 +269,7 @@ class Project:
     async def compare(self, before: str = "baseline", after: str = "last") -> "Comparison":
         """Compare two stored runs, case by case.
 
-        Each is an id, the start of one, `last`, `baseline`, or the path of a JSON report.
+        Each is an id or the start of one, `last`, `baseline`, or the path of a JSON report.
 
         Raises:
             UsageFaultError: a run does not exist.
@@ -287,7 +287,7 @@ class Project:
         return await asyncio.to_thread(compare_now)
 
     def run(self, plan: Plan, publish: Publish | None = None) -> Running:
-        """Prepare a run of the plan. Its events go to `publish`, by default to the project's store.
+        """Prepare a run of the plan. Its events go to `publish`, or by default to the project's store.
 
         Raises:
             UsageFaultError: the project's place does not exist.
@@ -317,7 +317,7 @@ class Project:
         return Chat(agent_setting(agent, root, RunOptions()), session_input, self.children, publish)
 
     async def import_agents(self, workspace: Workspace) -> AsyncIterator[TrialImport]:
-        """Import each agent of the workspace in a child process, and yield each outcome when it is known."""
+        """Import each agent of the workspace in a child process, and yield each outcome as it arrives."""
         async for outcome in try_imports(checked_agents(workspace), workspace.root, self.children):
             yield outcome
 
@@ -340,7 +340,10 @@ class Project:
         self._touched_before = touched_in(latest, workspace)
 
     def touched(self) -> dict[Path, Touched]:
-        """Return the files that agents read, listed and wrote, by the agent's folder. Can be called in any thread."""
+        """Return the files that agents read, listed and wrote, grouped by agent folder.
+
+        Can be called in any thread.
+        """
         known = {} if self._children is None else dict(self._children.touched)
         before = self._touched_before
         folders = {**known, **before}
@@ -364,7 +367,7 @@ class Project:
         return open_workspace(self.path, stored_owners=kept)
 
     def _journal(self, state: Path, plan: Plan) -> Journal | None:
-        """Return the journal of a run: that of the run being resumed, a new one, or None."""
+        """Return the journal of a run: a new one, the journal of the resumed run, or None."""
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
         return Journal.open(state, plan.run_id) if self._keep_runs else None

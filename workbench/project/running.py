@@ -24,7 +24,7 @@ async def end(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 class Followed(Generic[NewsT]):
-    """Work that publishes news while it is done.
+    """Work that publishes news.
 
     Call `execute` or iterate over the news. Both start the work, but only once. `take` gets all news in order, in the
     event loop's thread. The task is in `tasks` until it ends.
@@ -35,7 +35,7 @@ class Followed(Generic[NewsT]):
         self._tasks = tasks
         self._work: asyncio.Task[None] | None = None
         self._news: deque[NewsT] | None = None
-        """News that the iteration has not reached, or None without an iteration."""
+        """News that the iteration has not yielded yet, or None without an iteration."""
         self._came = asyncio.Event()
 
     async def execute(self) -> None:
@@ -72,7 +72,7 @@ class Followed(Generic[NewsT]):
         raise NotImplementedError
 
     def _begun(self) -> asyncio.Task[None]:
-        """Return the task of the work, which the first call starts."""
+        """Return the task of the work. The first call starts it."""
         if self._work is None:
             self._work = asyncio.create_task(self._do())
             self._tasks.add(self._work)
@@ -110,7 +110,7 @@ class Running(Followed[Event]):
         self._turn = turn
         self._tidy = tidy
         self._fault: Exception | None = None
-        """The exception of `publish`."""
+        """The exception that `publish` raised."""
 
     def stop(self) -> None:
         """Start no new cases. Running cases finish or reach their timeout."""

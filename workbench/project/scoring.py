@@ -1,4 +1,4 @@
-"""Plans that score transcripts again: those of a stored run, or those of cases on the screen."""
+"""Plans that score transcripts again, from a stored run or from cases on the screen."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -33,9 +33,9 @@ from workbench.store import CaseRecord
 _NAMED = 10
 _LISTED = 5
 _SCORED_BY: frozenset[Input] = frozenset({"expected", "case"})
-"""Inputs from the evalset that a transcript is scored by."""
+"""Inputs from the evalset that are used to score a transcript."""
 _TAKEN_IN: frozenset[Input] = frozenset({"criteria", "judge", "function"})
-"""Inputs of which scoring again uses the current version."""
+"""Inputs that are read in their current version when a transcript is scored again."""
 
 
 def plan_of_run(

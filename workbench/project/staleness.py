@@ -72,7 +72,7 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
 
 
 class _Entry:
-    """A current evalset, for the comparison of its cases with records."""
+    """A current evalset whose cases are compared with records."""
 
     def __init__(self, entry: EvalsetEntry, now: CurrentInputs) -> None:
         self._entry, self._now = entry, now

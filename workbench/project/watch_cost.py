@@ -14,7 +14,7 @@ from workbench.text import one_line
 from workbench.trace.totals import ConversationCost, conversation_cost
 
 _SAMPLE = 400
-"""Number of past runs used for the cost estimate. Others of a large folder are assumed to cost the same."""
+"""Number of past runs used for the cost estimate. In a large folder, the other runs are assumed to cost the same."""
 
 
 @dataclass(frozen=True, slots=True)

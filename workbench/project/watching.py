@@ -1,4 +1,4 @@
-"""The state of a watch: it turns saves into jobs, and knows the stale cases.
+"""The state of a watch, which turns saves into jobs and knows the stale cases.
 
 It needs no widget and no thread. The screen and the plain lines call the same methods and apply the same events.
 """
@@ -38,7 +38,7 @@ DEPTH_WORDS: dict[Effect, str] = {
 }
 
 _JUST = 1.0
-"""Seconds after the end of a run in which a change may still come from it."""
+"""Seconds after the end of a run during which a file change may still come from that run."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Watched(Protocol):
     settings: Settings
 
     def touched(self) -> dict[Path, Touched]:
-        """Return the files that agents used, by the agent's folder."""
+        """Return the files that agents used, grouped by agent folder."""
         ...
 
     def renew(self) -> None:
@@ -109,7 +109,7 @@ class Watching:
         self.ignored: list[str] = []
         """Files ignored since the last save, because they change whenever their agent runs."""
         self.announced = asyncio.Event()
-        """Unset from the request of a run until its executions are known.
+        """Unset while a run is requested and its executions are not known yet.
 
         A save must wait for that, to know which executions it makes obsolete.
         """
@@ -272,14 +272,14 @@ class Watching:
         return self._stopped
 
     def depends_on(self, ref: CaseRef) -> dict[Path, str]:
-        """Return the files on which a case's verdict depends, as far as known, with their names."""
+        """Return the known files on which a case's verdict depends, with their names."""
         workspace = self.watcher.snapshot.workspace
         entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
         files = self.watcher.files_of(entry) if entry is not None else []
         return {path: relative(path, workspace) for path in files}
 
     def moments_before_watch(self, stale: Collection[CaseName]) -> dict[CaseRef, Moment]:
-        """Return the state of the files for fresh verdicts from before the watch: it is the current state.
+        """Return the state of the files for verdicts that were fresh when the watch began: the current state.
 
         Call it in a thread, because it reads files.
         """

@@ -1,1 +1,1 @@
-"""From data to styled lines: pure functions without Textual, for the screen and for the plain output alike."""
+"""Rendering of data as styled lines: pure functions without Textual, for the screen and for plain output."""

@@ -187,7 +187,7 @@ def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
 
 
 def _aside(rows: Sequence[dict[str, Any]], view: View) -> bool:
-    """Return whether the rows are in two columns, because the view or the shortness of each call leaves room for it."""
+    """Return whether the rows are in two columns: the view is wide enough, or each call is short."""
     if view.stacked:
         return False
     texts = [compact(row.get(side)) for row in rows for side in ("expected", "actual")]
@@ -254,7 +254,7 @@ def _phrase(item: dict[str, Any], side: str) -> str:
 
 
 def match_type_words(scored: MetricResult) -> Line:
-    """Return `EXACT; others would score IN_ORDER 0.00 · …`, as far as the details have it."""
+    """Return `EXACT; others would score IN_ORDER 0.00 · …`, without scores that the details lack."""
     others = scored.details.get("other_match_types")
     used = one_line(str(scored.details.get("match_type") or ""))
     rule: Line = (Segment(used, "strong"),) if used else ()

@@ -1,4 +1,4 @@
-"""Changed verdicts, and the files with which the old and the new verdict of each case were made."""
+"""Changed verdicts, and the files behind the old and the new verdict of each case."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -94,9 +94,10 @@ class ChangedVerdicts:
         return self._flaky.get(_first(record.ref), "")
 
     def before(self, record: CaseRecord) -> CaseRecord | None:
-        """Return the record of the case before this one, or None if it never ran, or not since.
+        """Return the previous record of the case, or None if it never ran before or did not run since.
 
-        It is that of the same repeat. If only all repeats together changed, it is a repeat with another outcome.
+        It is the record of the same repeat. If only the combined outcome of all repeats changed, it is the
+        record of a repeat with another outcome.
         """
         earlier = self._before.get(_first(record.ref), [])
         same = next((one for one in earlier if one.ref == record.ref), None)
@@ -117,7 +118,7 @@ class ChangedVerdicts:
         return self._moments.get(ref), self.moment_of.get(ref)
 
     def refs(self) -> list[CaseRef]:
-        """Return the cases with another outcome now, each by its first execution.
+        """Return the cases whose outcome changed, each as its first execution.
 
         Regressions come first, then the order of the run. Cases that are known to be flaky come last.
         """

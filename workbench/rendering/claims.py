@@ -31,7 +31,7 @@ from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 
 _NARROW = 60
-"""The least width with a separate column for labels."""
+"""The minimum width for a separate column of labels."""
 _KINDS = {
     "instructions": "the agent's instructions",
     "user": "the user's message",
@@ -166,7 +166,7 @@ def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """Yield the passages that older runs did not judge, because they were in none of the judge's sentences."""
+    """Yield the passages that older runs did not judge, because the judge left them out of its sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
         segments = [Segment("not in the judge's sentences: ", "status-error"), safe(string(passage))]
@@ -203,7 +203,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
 
 
 def _mark(item: dict[str, Any]) -> str:
-    """Return the origin of a passage, or "" for a sentence as the judge cut it."""
+    """Return the origin of a passage, or "" for a sentence that the judge itself split off."""
     if item.get("origin") == "dropped":
         return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
     if item.get("origin") == "reworded":

@@ -34,7 +34,7 @@ class Subject:
     entry: EvalsetEntry | None = None
     case: EvalCase | None = None
     change: Change | None = None
-    """The state before the newest verdict, if that changed it."""
+    """The state before the newest verdict, if the verdict changed."""
     found: tuple[Fault, ...] = ()
     """The problems that `check` found in the case or the file."""
     triage: "tuple[Entry, ...]" = ()
@@ -48,7 +48,7 @@ class Subject:
     """The newest runs with a verdict of the case, the newest first."""
 
     repeats: CaseRepeats | None = None
-    """All repeats of the case, if the subject is the case itself and not one repeat."""
+    """All repeats of the case, if the subject is the case itself and not one of them."""
     stale: "tuple[InputChange, ...]" = ()
     """The inputs of the newest verdict that have changed since."""
     loading: bool = field(default=False, compare=False)
@@ -71,7 +71,7 @@ class Subject:
 
     @property
     def stage(self) -> tuple[object, ...]:
-        """A value that changes whenever there may be something else to show, as long as the previous subject exists."""
+        """A value that changes whenever the content may have changed, as long as the previous subject exists."""
         record = self.record
         if record is None:
             return id(self.entry), id(self.case), self.found, self.triage, self.loading
@@ -110,7 +110,7 @@ class Target(NamedTuple):
 
 AsideWhen: TypeAlias = Literal["never", "beside", "always"]
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
-"""Returns more details of an item, shown beside it, on lines of the given number of cells."""
+"""Returns more details of an item, which are shown beside it. The lines have the given width in cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Rows(Protocol):
         """Return the row as an item at line `start`."""
 
     def names(self, number: int) -> Iterable[str]:
-        """Return further names of the row's place. The first row with a name gets it."""
+        """Return more names for the row's place. If rows share a name, it means the first one."""
 
 
 class Document:
@@ -217,7 +217,10 @@ class Document:
         return self._places
 
     def known_from(self, line: int, pane: str) -> Item | None:
-        """Return the first place at or below `line` as an item that leads to `pane`, or None without such a place."""
+        """Return an item that leads from the first place at or below `line` to `pane`.
+
+        Return None without such a place.
+        """
         below = [lines for lines in self.places.values() if lines.stop > line]
         if not below:
             return None
@@ -237,7 +240,7 @@ class Document:
         return max(bisect_right(self._starts, line) - 1, 0)
 
     def whole(self, number: int) -> list[Line]:
-        """Return the lines of an item with those that it heads."""
+        """Return the lines of an item and of the items below its heading."""
         item = self.items[number]
         if not item.heads:
             return self.lines[item.start : item.end]

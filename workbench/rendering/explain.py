@@ -64,7 +64,7 @@ def score_text(result: MetricResult) -> str:
 
 
 def way_out(error: CaseError, root: str) -> Iterator[str]:
-    """Yield the place below `root` that raised the error, and a hint, as far as they are known."""
+    """Yield the place below `root` that raised the error, and a hint, if they are known."""
     folder = root.rstrip("/") + "/"
     frames = [frame for frame in _FRAME.findall(error.traceback) if frame[0].startswith(folder)]
     if frames:
@@ -75,7 +75,7 @@ def way_out(error: CaseError, root: str) -> Iterator[str]:
 
 
 def other_criteria(record: CaseRecord) -> str:
-    """Return the criteria of a verdict that differ from the file, or "" if none do."""
+    """Return the criteria of a verdict that differ from those in the file, or ""."""
     return "; ".join(one_line(sentence, limit=300) for sentence in record.planned.criteria_changed)
 
 

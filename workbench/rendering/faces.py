@@ -1,4 +1,4 @@
-"""The look of each status: one glyph, one word and one theme variable. A status never shows by colour alone.
+"""The look of each status: one glyph, one word and one theme variable. A status is never shown by colour alone.
 
 All panes, the bar and the notices use this table. The words are those of the command line in lower case.
 """
@@ -82,7 +82,7 @@ TRIAGED = Face("⚑", "triaged", "status-informational", 0)
 TRIAGED_EARLIER = Face("⚐", "triaged earlier", "status-informational", 1)
 """The user triaged an older answer or verdict of the case."""
 STALE = Face("~", "stale", "status-not-evaluated", 0)
-"""The verdict was made with other inputs than the current ones."""
+"""The verdict was made with inputs that have changed since."""
 FLAKY = Face("∿", "flaky", "status-flaky", 1)
 """A case passed in some of its repeats and not in others."""
 OTHER_CRITERIA = Face("≠", "other criteria", "status-not-evaluated", 0)

@@ -1,4 +1,4 @@
-"""Texts about judges for all panes: who judged, how the votes fell, and the cost."""
+"""Texts about judges for all panes: the judge, its votes and its cost."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -82,7 +82,7 @@ def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iter
 
 
 def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the judge of a criterion: its name, answering models, a foreign address and a note.
+    """Yield the judge of a criterion: its name, the models that answered, a foreign address and a note.
 
     Without a verdict, the reason follows.
     """

@@ -1,4 +1,4 @@
-"""Readers of the details of judged criteria, which tolerate anything, because journals and reports can hold anything.
+"""Readers of the details of judged criteria. They tolerate any content, because journals and reports can hold anything.
 
 The criteria (`workbench/metrics/judged`) and `workbench.judge.base.record` document the form.
 """
@@ -22,7 +22,7 @@ _NO_VOTES = frozenset({"unread", "missing", "unclear"})
 
 @cache
 def is_shown_in(criterion: str, where: "Shown") -> bool:
-    """Return whether the description of a criterion says that its details are shown there."""
+    """Return whether a criterion's description names that pane for its details."""
     # Imported late, so that a usage error need not wait for the descriptions.
     from workbench.metrics.registry import descriptions
 
@@ -31,7 +31,7 @@ def is_shown_in(criterion: str, where: "Shown") -> bool:
 
 
 def shown_in(criteria: Iterable[str], where: "Shown") -> str:
-    """Return the first of the criteria whose details are shown there, or "" if there is none."""
+    """Return the first criterion whose details are shown in that pane, or "" if there is none."""
     return next((name for name in criteria if is_shown_in(name, where)), "")
 
 

@@ -26,11 +26,11 @@ class Segment(NamedTuple):
 Line: TypeAlias = tuple[Segment, ...]
 BLANK: Line = ()
 MIN_WIDTH = 24
-"""The least width of a layout. A narrower screen cuts the lines on the right."""
+"""The minimum width of a layout. A narrower screen cuts the lines on the right."""
 
 _LABEL_GUTTER = 15
 _NARROWEST = 8
-"""The least width of text beside a gutter, in cells."""
+"""The minimum width of text beside a gutter, in cells."""
 _FURTHER = 2
 _JOINERS = "\u200d\ufe0f"
 # Characters that a terminal draws as one: a character with its variation selector and everything joined to it.
@@ -106,12 +106,12 @@ def cut_line(line: Line, width: int) -> Line:
 
 
 def fold(words: str, width: int) -> Line:
-    """Return one line of at most `width` cells that stands for hidden lines."""
+    """Return one line of at most `width` cells that replaces hidden lines."""
     return cut_line((Segment(words, "fold"),), width)
 
 
 def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
-    """Return the lines, or the first ones and a count of the others: `most` together."""
+    """Return at most `most` lines. If there are more, the last one counts the omitted ones."""
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], fold(f"… {counted(len(lines) - most + 1, 'more line')}", width)]
@@ -214,7 +214,7 @@ def _source_lines(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
 
 
 def _glued(segments: Iterable[Segment]) -> Iterable[Segment]:
-    """Return the same text without a segment border inside characters that a terminal draws as one."""
+    """Return the same text, with no segment border inside characters that a terminal draws as one."""
     segments = list(segments)
     if not any(joiner in segment.text for joiner in _JOINERS for segment in segments):
         return segments

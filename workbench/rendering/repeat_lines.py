@@ -18,7 +18,8 @@ def repeats_of(store: Store) -> list[CaseRepeats]:
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
     """Yield names of cases, a sentence about all of them, and whether they are flaky.
 
-    Flaky cases come first, then those that pass least often. The text is safe. Of many cases only the first are named.
+    Flaky cases come first, then those that pass least often. The text is safe. If there are many
+    cases, only the first are named.
     """
     groups: dict[str, list[CaseRepeats]] = {}
     for case in sorted(cases, key=by_need):

@@ -9,7 +9,7 @@ from workbench.rendering.lines import MIN_WIDTH, Line, Segment, beside, column_w
 
 GUTTER = 15
 SIDE_BY_SIDE = 100
-"""The least width with expected and actual side by side."""
+"""The minimum width for expected and actual text side by side."""
 GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−", "extra": "+", "moved": "↕"}
 
 # Hebrew, Arabic and similar scripts: some terminals reorder a line that has them, across any columns.
@@ -45,7 +45,7 @@ class View:
         return max(self.width, MIN_WIDTH) - GUTTER
 
     def side_by_side(self, *texts: str) -> bool:
-        """Return whether two texts go side by side: there is room, and no terminal would swap them."""
+        """Return whether two texts can be side by side: there is room, and no terminal would swap them."""
         return self.width >= SIDE_BY_SIDE and not self.stacked and not any(map(_RIGHT_TO_LEFT.search, texts))
 
     @property

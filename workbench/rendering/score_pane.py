@@ -243,7 +243,7 @@ def _source(subject: Subject, view: View) -> Iterator[Line]:
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LEAST = 2
-"""The least number of runs for this line. Fewer add nothing to the verdict."""
+"""The minimum number of runs for this line. Fewer runs add nothing to the verdict."""
 
 
 def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:

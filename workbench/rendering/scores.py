@@ -30,7 +30,7 @@ _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 
 
 def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
-    """Return the results with the worst first, else in their order."""
+    """Return the results, the worst first. Equal ones keep their order."""
     return sorted(results, key=lambda result: FACES[result.status].rank)
 
 

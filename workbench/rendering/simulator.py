@@ -46,7 +46,7 @@ def scenario_of(subject: Subject) -> dict[str, Any]:
 
 
 def _beside(scenario: dict[str, Any], width: int) -> Iterator[Line]:
-    """Yield the setting, to be shown beside each message."""
+    """Yield the setting that is shown beside each message."""
     yield (Segment("the user's task", "heading"),)
     yield from _setting(scenario, width, full=True)
 
@@ -132,7 +132,10 @@ def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
 
 
 def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
-    """Return the verdict on the message itself. The score of the last turn can also be that of stopping there."""
+    """Return the verdict on the message itself.
+
+    The last turn's score can also judge the decision to stop there.
+    """
     if result.details.get("compared") is True:
         same = string(result.details.get("message")).strip() == string(scenario.get("starting_prompt")).strip()
         return "unread" if result.score is None else "valid" if same else "invalid"
@@ -142,7 +145,7 @@ def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
 
 
 def _judged(result: MetricResult | None, scenario: dict[str, Any]) -> list[Line]:
-    """Return the way to the verdict: a comparison, or votes."""
+    """Return how the verdict was reached: by a comparison or by votes."""
     if result is None:
         return []
     if result.details.get("compared") is True:

@@ -11,7 +11,7 @@ from workbench.text import one_line
 
 _LONGEST = 200
 _SHORTEST_REASON = 10
-"""The least width of a reason, in cells. A shorter one says less than the word `stale`."""
+"""The minimum width of a reason, in cells. A shorter reason says less than the word `stale`."""
 
 
 def stale_mark(changes: Collection[Change], room: int) -> str:

@@ -1,7 +1,8 @@
 """Word-by-word comparison of two texts.
 
-A text becomes pieces `(text, kind)` that give the text back when they are joined. The kinds are "same", "missing"
-(expected but absent) and "extra" (not expected). Texts in East Asian scripts are compared character by character.
+A text becomes pieces `(text, kind)`. Joined, the pieces are the text again. The kinds are "same",
+"missing" (expected but absent) and "extra" (not expected). Texts in East Asian scripts are
+compared character by character.
 """
 
 import re
@@ -24,7 +25,7 @@ _TOKEN = re.compile(rf"(\s*)({_SINGLE}|(?:(?!{_SINGLE})\w)+|[^\w\s]|$)")
 _BLANKS = re.compile(r"(?!.*\n\s*\n)\s{0,3}", re.DOTALL)
 _BLANKS_AND_MARKS = re.compile(r"(?!.*\n\s*\n)\W{0,3}", re.DOTALL)
 LIMIT = 100_000
-"""The number of characters of each text that are compared: as many as are ever shown."""
+"""The number of characters of each text that are compared. No more are ever shown."""
 
 
 class _Word(NamedTuple):
@@ -48,7 +49,7 @@ def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece,
 
 
 def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
-    """Return the pieces that a metric left in its details, or None if there are none or they do not give `text` back.
+    """Return the pieces from a metric's details, or None if they are missing or do not add up to `text`.
 
     The details are `[[text, "same" | kind | "space"], …]`. The metric does not count "space".
     """
@@ -74,7 +75,10 @@ def differs(pieces: Iterable[Piece]) -> bool:
 
 
 def _words(text: str) -> list[_Word]:
-    """Return the words in order. White space at the end precedes an empty word."""
+    """Return the words in order.
+
+    White space at the end of the text belongs to an empty last word.
+    """
     words = [_Word(match.start(1), match.start(2), match.end(2)) for match in _TOKEN.finditer(text)]
     # The pattern matches the empty end of a text once more after a word, and twice more after blanks.
     while len(words) > 1 and words[-2].start == words[-2].end:

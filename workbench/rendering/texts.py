@@ -37,8 +37,9 @@ def compared(
 ) -> Iterator[Line]:
     """Yield both texts in two columns or in sequence, with their relation in the gutter.
 
-    None means that there is no such text, unlike an empty text. `marks` are the pieces of a metric that knows which
-    words counted. Without them, or if only uncounted characters differ, the texts are compared here.
+    None means that the text does not exist, which differs from an empty text. `marks` are the pieces of a metric
+    that knows which words counted. Without them, or if only uncounted characters differ, the texts are compared
+    here.
     """
     if expected is None or actual is None:
         text = actual if expected is None else expected
@@ -91,7 +92,10 @@ def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
 
 
 def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
-    """Return the first lines, and the number of others. `beyond` more are not among `lines`."""
+    """Return the first lines, and a line that counts the others.
+
+    The count includes `beyond` lines that are not in `lines`.
+    """
     if view.full:
         return list(lines)
     kept = list(islice(lines, BRIEF_LINES))
@@ -119,7 +123,7 @@ def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
 
 
 def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
-    """Yield the parts of an equal passage next to differences, and the length of the omitted rest."""
+    """Yield the parts of an equal passage that are next to differences, and the length of the rest."""
     head = "" if first else _beginning(text)
     tail = "" if last else _ending(text)
     left_out = text[len(head) : len(text) - len(tail)]

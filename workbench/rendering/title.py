@@ -18,11 +18,11 @@ from workbench.text import one_line
 _ARROW = " › "
 _GAP = "  "
 _SHORTEST_PARTS = 16
-"""The least width for the names of agent and evalset beside a stale verdict's reason, in cells."""
+"""The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
 
 
 def title_parts(subject: Subject) -> list[str]:
-    """Return agent, evalset and case (with `#2` for the second repeat), as far as known, safe and uncut."""
+    """Return the known ones of agent, evalset and case (`#2`: second repeat), safe and uncut."""
     record, entry, case = subject.record, subject.entry, subject.case
     if record is not None:
         ref = record.ref

@@ -74,9 +74,9 @@ def _word(label: str) -> str:
 
 
 def _standing(entry: "Entry", subject: Subject) -> "Standing":
-    """Return whether the entry is about the answer and verdict shown, or an earlier one.
+    """Return whether the entry is about the answer and verdict shown, or about earlier ones.
 
-    Without an answer there is no later one.
+    Without an answer, it is always about those shown.
     """
     if not subject.answer or subject.record is None:
         return "now"

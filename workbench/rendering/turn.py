@@ -1,4 +1,4 @@
-"""One turn: the user's message, and the expected and actual behaviour side by side."""
+"""One turn: the user's message, and expected and actual behaviour side by side."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -17,7 +17,7 @@ _DONE = {"run": "ran the agent", "score": "scored again", "decide": "decided aga
 
 
 def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
-    """Return what the bar shows. `agents` is the number of groups in the tree."""
+    """Return the facts that the bar shows. `agents` is the number of groups in the tree."""
     store, watching = session.store, session.watching
     activity = store.activity
     awaits_key = watching is not None and watching.jobs.waiting is not None

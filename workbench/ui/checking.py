@@ -15,7 +15,7 @@ Pair: TypeAlias = tuple[int, int]
 WHOLE_EVALSET = -1
 """Case number that stands for the whole evalset."""
 MOST_CASES = 3_000
-"""Most cases in a folder that is checked by itself. A check competes with keys for the processor."""
+"""Maximum number of cases for which a folder is checked automatically. A check competes with keys for the processor."""
 _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")
 
 

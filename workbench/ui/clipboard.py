@@ -13,7 +13,7 @@ from pathlib import Path
 from workbench.counting import counted
 
 LIMIT = 74_000
-"""Most bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""
+"""Maximum number of bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class Draft:
         self._edits.pop(path, None)
 
     def used(self, other: "Draft") -> None:
-        """Drop the edits that a run was made with. Edits made since then are for the next run."""
+        """Drop the edits that a run was made with. Edits made since then apply to the next run."""
         for path, edit in other._edits.items():
             if self._edits.get(path) == edit:
                 del self._edits[path]

@@ -38,11 +38,11 @@ class Engine:
         self._made: Project | None = None
         self._making = Lock()
         self.screen_files: Callable[[], list[Path]] = lambda: [settings.file]
-        """Returns the files that only the screen depends on."""
+        """Returns the files that matter only to the screen."""
 
     @property
     def _project(self) -> "Project":
-        """The project, made when first needed. Its modules take longer to import than the first frame to draw."""
+        """The project, made when first needed. Importing its modules takes longer than drawing the first frame."""
         from workbench.project.project import Project
 
         with self._making:  # Several threads use this property.
@@ -94,7 +94,7 @@ class Engine:
         """Return a run that scores the transcripts of these cases again.
 
         The criteria are those of the draft. Transcripts are those of this session, or else of the last stored run. With
-        `fresh`, the cached answers of judges are ignored. With `references_of_now`, transcripts are compared with the
+        `fresh`, cached judge answers are ignored. With `references_of_now`, transcripts are compared with the
         current expectations instead of those of their run.
         """
         session = self._session
@@ -123,7 +123,7 @@ class Engine:
     def chat(
         self, agent: "AgentFolder", session_input: dict[str, Any]
     ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
-        """Return a function that starts a chat with an agent, beside runs."""
+        """Return a function that starts a chat with an agent. Runs can continue meanwhile."""
         root = self._workspace.root
 
         def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
@@ -164,7 +164,7 @@ class Engine:
         return start
 
     def renew(self) -> None:
-        """Start the agents' processes anew before the next run, because an agent's environment changed."""
+        """Restart the agents' processes before the next run, because an agent's environment changed."""
         self._project.renew()
 
     async def close(self) -> None:

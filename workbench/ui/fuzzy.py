@@ -7,7 +7,7 @@ _COMPARED = 300
 
 
 def positions(query: str, text: str) -> tuple[int, ...] | None:
-    """Return the positions of the letters of `query` in `text`, or None if they are not all there in order.
+    """Return the positions of the letters of `query` in `text`, or None unless all occur in order.
 
     Blanks in `query` are ignored. A connected piece is preferred to scattered letters.
     """
@@ -38,7 +38,7 @@ def best(query: str, texts: Sequence[str], limit: int) -> list[int]:
 
 
 def _small(text: str) -> str:
-    """Lowercase a text, unless that changes its length and so moves its letters."""
+    """Lowercase a text, unless that would change its length and move its letters."""
     small = text.lower()
     return small if len(small) == len(text) else text
 

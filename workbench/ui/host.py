@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class Host:
     """Functions of the app.
 
-    `preview_theme(name)` shows a theme for now, and with None the chosen one again. `keep_theme` also saves the choice.
-    `reload_settings` reads the files of themes and keys again. `copy` sends text to the terminal's clipboard.
-    `key_faults` are problems in the user's keymap.
+    `preview_theme(name)` shows a theme temporarily. None returns to the chosen theme. `keep_theme`
+    also saves the choice. `reload_settings` reads the files of themes and keys again. `copy` sends
+    text to the terminal's clipboard. `key_faults` are problems in the user's keymap.
     """
 
     theme_names: Sequence[str]

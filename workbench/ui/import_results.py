@@ -23,7 +23,7 @@ class ImportResults:
             self.imported.discard(agent)
 
     def add_record(self, record: CaseRecord) -> None:
-        """Add what a case's record says about the import of its agent.
+        """Add what a case's record shows about its agent's import.
 
         The full error is read from the journal only for the first failed import of an agent.
         """
@@ -33,7 +33,7 @@ class ImportResults:
             self.add_case(record.ref.agent, record.error if is_first else brief)
 
     def add_case(self, agent: str, error: CaseError | None) -> None:
-        """Add what a finished case says about the import of its agent.
+        """Record what a finished case shows about its agent's import.
 
         A case without an error shows that its agent was imported.
         """

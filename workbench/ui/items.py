@@ -28,7 +28,10 @@ Search: TypeAlias = Callable[[str], Sequence[Item]]
 
 
 def searching(items: Sequence[Item]) -> Search:
-    """Return a search over fixed items: all with headings for an empty text, else the best first."""
+    """Return a search over fixed items.
+
+    An empty text finds all items with their headings, other texts the best first.
+    """
     pickable = [item for item in items if not item.heading]
     texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
 

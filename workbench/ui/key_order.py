@@ -31,7 +31,8 @@ BACKGROUND = frozenset(
     {"read", "start", "leave", "watch", "recall", "earlier", "check", "triage"}
     | {"look", "preview", "case", "pictures", "staleness"}
 )
-"""Groups of workers that keys do not wait for. They may take long and open no place for the next key."""
+"""Groups of workers that keys do not wait for. They may take long, and they open no dialog or
+field for the next key."""
 PATIENCE = 5.0
 """Seconds after which waiting keys are dropped, measured in polls.
 
@@ -39,7 +40,7 @@ On a busy machine, polls are as slow as everything else. Keys arrive late there 
 """
 _POLL = 0.01
 _MOST_ROUNDS = 20
-"""Most rounds for one key. A run sends messages all the time, so a key cannot wait for silence."""
+"""Maximum number of rounds for one key. A run sends messages all the time, so a key cannot wait for silence."""
 
 
 class KeyOrder:
@@ -57,7 +58,7 @@ class KeyOrder:
         self._typing: MessagePump | None = None
         """The field that text goes to, as long as nothing but text was delivered."""
         self._round = 0
-        """Number of the current round, or 0 if the last key is done."""
+        """Number of the current round, or 0 if the last key was handled."""
         self._walks = 0
         self._blocked = False
         """Whether the next key waits for a worker to end."""
@@ -119,7 +120,7 @@ class KeyOrder:
         return bool(self._app.screen_stack) and event.time < self._unexpected.get(self._app.screen, 0.0)
 
     def _continues(self, event: Pressed) -> bool:
-        """Whether a key is more text for the same field. Text keeps its order by itself."""
+        """Whether a key is more text for the same field. Such text always arrives in order."""
         field = self._app.focused
         return field is not None and field is self._typing and _is_text(event, field)
 
@@ -161,7 +162,10 @@ class KeyOrder:
     # Whether the last key is done
 
     def _walk(self, number: int) -> None:
-        """Follow the key from the focus outwards, and wait at each stop behind the messages already there."""
+        """Follow the key from the focus outwards.
+
+        At each widget, wait for the messages already in its queue.
+        """
         self._round = number
         self._walks += 1
         self._step(self._walks, list(self._stops()))
@@ -194,7 +198,7 @@ class KeyOrder:
         return bool(screens and not screens[-1].is_mounted) or any(self._at_work())
 
     def _at_work(self) -> Iterator[Worker[Any]]:
-        """Yield workers that may still open a place for the next key."""
+        """Yield workers that may still open a dialog or field for the next key."""
         screens = self._app.screen_stack
         for worker in self._app.workers:
             if worker.is_finished or worker.group in BACKGROUND or worker in self._given_up:

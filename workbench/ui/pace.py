@@ -1,4 +1,4 @@
-"""Painting rate: often enough to look alive, rarely enough for a slow line."""
+"""Painting rate: frequent enough to look responsive, low enough for a slow connection."""
 
 import os
 
@@ -12,7 +12,7 @@ _BYTES_A_LINE = 240
 
 
 def over_ssh() -> bool:
-    """Return whether the terminal is at the other end of a network."""
+    """Return whether the terminal is connected through SSH."""
     return any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
 
 

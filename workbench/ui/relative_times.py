@@ -1,4 +1,4 @@
-"""Timers for relative times such as `2 min ago`, which are redrawn when their text changes."""
+"""Timers that redraw relative times such as `2 min ago` when their text changes."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -28,7 +28,10 @@ class UpdateTimer:
         self._timer: Timer | None = None
 
     def wait(self, seconds: Iterable[float | None]) -> None:
-        """Wait until the first of several texts changes. None stands for a text that never does."""
+        """Wait until the first of several texts changes.
+
+        None stands for a text that never changes.
+        """
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

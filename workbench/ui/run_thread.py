@@ -92,7 +92,10 @@ class RunThread:
         return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do other work in the thread, beside the run. Errors are ignored: the next run reports them."""
+        """Do other work in the thread during a run.
+
+        Errors are ignored: the next run reports them.
+        """
 
         async def quietly() -> None:
             with contextlib.suppress(Exception):

@@ -69,7 +69,7 @@ class Session:
         self.stale: dict[CaseName, Changes] = {}
         """Cases with a stale verdict, and which of its inputs changed."""
         self.loading: Literal["", "results", "changes"] = ""
-        """What is being loaded from earlier sessions: their verdicts, or which of these are stale."""
+        """Data being loaded from earlier sessions: verdicts, or which verdicts are stale."""
         self.given_state_dir = state_dir
         self._began = 0.0
         self._files: tuple[Path, ...] = ()
@@ -100,7 +100,7 @@ class Session:
         return open_workspace(self.path, *named, stored_owners=owners, previous=self.workspace, on_evalset=arrived)
 
     def set_workspace(self, workspace: "Workspace") -> None:
-        """Use this workspace from now on."""
+        """Replace the workspace."""
         self.workspace = workspace
         self.findings = Findings()
         self.read_error = ""
@@ -183,7 +183,10 @@ class Session:
         return self.reading or self.loading == "results"
 
     def why_nothing_found(self, otherwise: str) -> str:
-        """Return why there is nothing to go to: `otherwise` if there are results but none matches."""
+        """Return why there is nothing to go to.
+
+        If there are results but none matches, return `otherwise`.
+        """
         if self.reading or (self.workspace is None and not self.read_error):
             return "still reading the folder"
         if self.loading == "results":

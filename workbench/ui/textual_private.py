@@ -1,4 +1,4 @@
-"""All uses of Textual's private names, each with a fallback for a version without it.
+"""All uses of Textual's private names, each with a fallback for versions without the name.
 
 `tests/ui/test_textual_private.py` lists the needed names and checks that no other module uses one.
 """
@@ -34,7 +34,7 @@ class SparseApp(App[int]):
         super()._display(screen, renderable)
 
     def _update_mouse_over(self, screen: Screen[Any]) -> None:
-        """Let a screen behind a dialog rest once the dialog shows its changes.
+        """Stop repainting a screen behind a dialog once the dialog shows its changes.
 
         Textual calls this at the end of each repaint. It leaves the screen marked for another one, so each timer and
         message behind a dialog would paint the dialog and all screens behind it again.
@@ -44,7 +44,7 @@ class SparseApp(App[int]):
             screen._repaint_required = False
 
     def draw_in_full(self) -> None:
-        """Send everything again, because it is unknown what the terminal shows."""
+        """Send everything again, because the terminal's content is unknown."""
         self._frame.forget()
         self.refresh(layout=True)
 

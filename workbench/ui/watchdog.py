@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
 """Signals that end the program. ctrl+c on the keyboard is a key here, so SIGINT comes from another program."""
 _TAKEN_WITHIN = 2.0
-"""Seconds in which a working event loop reacts."""
+"""Seconds within which a working event loop reacts."""
 _ACTED_WITHIN = 5.0
-"""Seconds in which a run ends, with its journal and its children."""
+"""Seconds that a run gets to end, with its journal and its child processes."""
 _LEFT_WITHIN = 2.0
-"""Seconds in which the screen is left after that."""
+"""Seconds that the screen then gets to close."""
 _KILLED_AFTER = 12.0
 """Seconds after which the system ends the process, in case this thread is stuck too."""
 _POLL_SECONDS = 1.0
@@ -72,7 +72,7 @@ class Watchdog:
         self._loop, self._act, self._attached = asyncio.get_running_loop(), act, True
 
     def detach(self) -> None:
-        """Call nothing any more, because the screen is being left."""
+        """Stop calling `act`, because the screen is being closed."""
         self._act = None
 
     def lend(self) -> None:

@@ -114,8 +114,8 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     def on_resize(self, event: Resize) -> None:
         """Draw everything again if the size did not change.
 
-        A terminal that is attached again may report the size that it had. Textual ignores that, but it is unknown what
-        the terminal shows.
+        A terminal that is attached again may report the size that it had. Textual ignores that, but the terminal's
+        content is unknown.
         """
         if event.size == self.size:
             self.draw_in_full()
@@ -130,7 +130,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             await super().on_event(event)
 
     async def push_screen_wait(self, screen: Any, *, mode: str | None = None) -> Any:
-        """Open a dialog and return its result. Keys reach the dialog although a worker is busy."""
+        """Open a dialog and return its result. Keys reach the dialog even while a worker is busy."""
         with self._key_order.asking(screen):
             return await super().push_screen_wait(screen, mode=mode)
 
@@ -166,7 +166,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     def _read_other_styles(self) -> None:
         """Read the styles of all other screens after the first frame.
 
-        As CSS_PATH of those screens, their first opening would parse everything again.
+        If they were the CSS_PATH of those screens, opening one would parse everything again.
         """
         self.stylesheet.read_all(sorted(Path(__file__).parent.glob("*/*.tcss")))
         self.stylesheet.parse()
@@ -179,13 +179,13 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     @property
     def runs(self) -> RunThread:
-        """The thread in which runs happen."""
+        """The thread for runs."""
         return self.main.controllers.thread
 
     # For the main screen
 
     def preview_theme(self, name: str | None) -> None:
-        """Show a theme for now, or with None the chosen one again."""
+        """Show a theme temporarily. None returns to the chosen theme."""
         wanted = name or self._kept
         if self.theme == wanted:
             return
@@ -199,7 +199,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.theme = wanted
 
     def keep_theme(self, name: str) -> None:
-        """Use a theme from now on, and save the choice."""
+        """Use a theme, and save the choice."""
         self.preview_theme(name)
         if self.theme != name:
             return

@@ -209,7 +209,7 @@ async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> 
         await ask(pilot, screen, "again", "You: again")
 
 
-async def test_closing_asks_once_if_a_conversation_would_be_lost(project: Path) -> None:
+async def test_closing_warns_once_if_a_conversation_would_be_lost(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await pilot.press("escape", "+")

@@ -111,7 +111,7 @@ def test_turn_without_an_answer_is_left_out_with_a_note() -> None:
     assert "no such order" in note
 
 
-def test_unreadable_state_says_why() -> None:
+def test_state_that_cannot_be_read_has_a_reason() -> None:
     talk = Conversation("desk", {})
     talk.take(StateTold(None, "too much"))
     assert "too much" in shown(talk)

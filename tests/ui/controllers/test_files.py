@@ -37,7 +37,7 @@ async def test_saved_draft_is_on_disk_and_shown(bench: Bench) -> None:
     assert "Where is it?" in json.dumps(case.raw)
 
 
-async def test_what_adk_rejects_is_not_written(bench: Bench) -> None:
+async def test_value_that_adk_rejects_is_not_written(bench: Bench) -> None:
     draft, before = draft_of(bench), draft_of(bench).file.read_bytes()
     with pytest.raises(RejectedError):
         await bench.files.save(draft, {**draft.value, "conversation": "no list"}, "late_parcel")

@@ -37,7 +37,7 @@ def loose(make_workspace: MakeWorkspace) -> Bench:
     return Bench(FakeView(make_workspace({"desk": {"one": ["a"]}, "": {"two": ["b"]}})))
 
 
-async def test_run_asks_once_for_the_agent_of_an_evalset(loose: Bench) -> None:
+async def test_run_asks_once_which_agent_an_evalset_belongs_to(loose: Bench) -> None:
     loose.view.answers = [None]
     for _ in range(2):
         await loose.folder.give_agents([(1, 0)])

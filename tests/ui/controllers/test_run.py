@@ -110,7 +110,7 @@ async def test_x_cancels_then_kills_and_a_new_run_starts_over(bench: Bench) -> N
         finish(bench, number)
 
 
-async def test_resume_needs_a_folder_and_no_active_run(bench: Bench) -> None:
+async def test_resume_needs_an_open_folder_and_no_active_run(bench: Bench) -> None:
     bench.run.resume()
     assert bench.thread.built == ["resume"]
     assert phase(bench) == "starting"

@@ -149,7 +149,9 @@ async def test_running_case_has_no_mark_until_its_old_verdict_returns(opened: Op
     assert bad in store.records
 
 
-async def test_failed_comparison_is_reported_and_ends_nothing(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_comparison_is_reported_and_the_screen_continues(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def read(*_: object) -> None:
         raise LookupError("x\x1b[31m")
 
@@ -162,7 +164,7 @@ async def test_failed_comparison_is_reported_and_ends_nothing(opened: Opened, mo
     await opened.staleness.compared()
 
 
-def test_signature_covers_time_size_and_number_of_files(tmp_path: Path) -> None:
+def test_signature_depends_on_time_size_and_number_of_files(tmp_path: Path) -> None:
     file = tmp_path / "a"
     before = signature_of([file])
     file.write_text("1")

@@ -285,7 +285,9 @@ async def test_a_broken_config_says_why_it_cannot_be_edited(
 
 
 @pytest.mark.parametrize("size", [(120, 40), (60, 20)])
-async def test_hostile_texts(open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]) -> None:
+async def test_hostile_texts_are_safe_in_the_form(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
     evil = "".join(text for text in HOSTILE if len(text) < 1000)
     rubrics = [{"rubric_id": evil, "rubric_content": {"text_property": evil}, evil: evil}] * 2
     name = "rubric_based_final_response_quality_v1"

@@ -45,7 +45,7 @@ def test_sample_count_is_shown_only_for_criteria_that_repeat_questions(tmp_path:
         row(changes_of(tmp_path, 0.5, "hallucinations_v1"), "num_samples", "hallucinations_v1")
 
 
-def test_a_judge_is_asked_at_least_once(tmp_path: Path) -> None:
+def test_judge_sample_count_is_at_least_one(tmp_path: Path) -> None:
     changes = changes_of(tmp_path, {"threshold": 0.5, "judge_model_options": {"num_samples": 2}})
     for _ in range(5):
         changes.put(row(changes, "num_samples"), stepped(row(changes, "num_samples"), -0.05))

@@ -190,7 +190,7 @@ async def test_a_long_item_is_scrolled_through_before_the_next(make_app: MakeApp
         assert body.top + body.height >= first.end
 
 
-async def test_each_item_can_be_reached_and_is_visible(make_app: MakeApp) -> None:
+async def test_cursor_can_reach_each_item_and_the_item_is_visible(make_app: MakeApp) -> None:
     app = make_app()
     record = record_of(events([rubrics(30)]))
     async with app.run_test(size=(50, 16)) as pilot:
@@ -261,7 +261,7 @@ async def test_only_what_changed_is_painted(make_app: MakeApp) -> None:
         assert heights[:2] == [2, 1]
 
 
-async def test_a_click_moves_the_cursor_and_a_second_one_goes_in(make_app: MakeApp) -> None:
+async def test_first_click_moves_the_cursor_and_second_click_opens_the_item(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         await show(pilot, judged_case(), CLAIMS)
@@ -286,7 +286,7 @@ async def test_copied_item_includes_its_details(make_app: MakeApp) -> None:
         assert "Goodbye" not in copied[1]
 
 
-async def test_from_a_call_of_the_diff_to_its_row_of_the_trace_and_back(make_app: MakeApp) -> None:
+async def test_right_on_a_call_in_the_diff_goes_to_its_trace_row_and_back(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, watched(), 1)
@@ -363,7 +363,7 @@ async def test_a_rescored_case_keeps_the_cursor(make_app: MakeApp) -> None:
         assert key(app) == "claim/0/1/2"
 
 
-async def test_another_case_has_the_same_pane_or_its_first(make_app: MakeApp) -> None:
+async def test_next_case_opens_in_the_same_pane_or_else_its_first(make_app: MakeApp) -> None:
     app = make_app()
     other = late_parcel(ref=CaseRef("a", "b", "c", "d"))
     async with app.run_test(size=(76, 36)) as pilot:
@@ -377,7 +377,7 @@ async def test_another_case_has_the_same_pane_or_its_first(make_app: MakeApp) ->
         assert key(app) == "claim/0/1/1"
 
 
-async def test_after_a_jump_the_next_case_opens_where_the_jump_began(make_app: MakeApp) -> None:
+async def test_next_case_after_a_jump_opens_in_the_pane_before_the_jump(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
@@ -430,7 +430,7 @@ async def test_a_resize_keeps_the_cursor_on_its_line(make_app: MakeApp) -> None:
         assert len(marked(app)) == 1
 
 
-async def test_only_the_edge_marks_the_cursor_in_sixteen_colours(make_app: MakeApp) -> None:
+async def test_in_sixteen_colours_only_the_edge_marks_the_cursor(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:
         app.theme = "terminal"

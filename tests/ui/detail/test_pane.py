@@ -93,7 +93,7 @@ async def test_move_returns_whether_anything_changed(make_app: MakeApp) -> None:
         assert body.top == 0
 
 
-async def test_unfolding_shows_all_lines_and_folding_fewer(make_app: MakeApp) -> None:
+async def test_unfolding_shows_all_lines_and_folding_hides_some(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
@@ -223,7 +223,7 @@ async def test_the_log_is_copied_whole(make_app: MakeApp) -> None:
     assert "You are welcome." in copied[1]
 
 
-async def test_a_file_that_changed_is_shown_anew(make_app: MakeApp, make_workspace: MakeWorkspace) -> None:
+async def test_changed_file_is_shown_again(make_app: MakeApp, make_workspace: MakeWorkspace) -> None:
     app = make_app()
     async with app.run_test(size=(76, 20)) as pilot:
         detail = app.query_one(CaseDetail)

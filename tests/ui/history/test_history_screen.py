@@ -219,7 +219,7 @@ async def test_o_opens_the_current_state_of_a_changed_case(open_screen: OpenScre
         assert screen.row.startswith("late_parcel")
 
 
-def test_a_comparison_in_which_nothing_changed_says_so_in_its_list() -> None:
+def test_comparison_without_changes_says_so_in_its_list() -> None:
     rows = ChangeRows()
     told = {}
     for unchanged in (0, 3):
@@ -277,7 +277,7 @@ async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -
         assert "No stored runs yet." in screen.text
 
 
-def test_row_of_a_run_needs_no_journal(kept: Workspace) -> None:
+def test_row_of_a_run_is_shown_without_reading_its_journal(kept: Workspace) -> None:
     from workbench.history.listed_runs import newest_runs
 
     state = kept.root / ".workbench"

@@ -11,7 +11,7 @@ from tests.ui.history.test_history_screen import keep
 from workbench.ui.history import recall as module
 
 
-async def test_nothing_is_called_missing_while_verdicts_are_loading(
+async def test_verdicts_are_not_called_missing_while_loading(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
@@ -39,7 +39,7 @@ async def test_nothing_is_called_missing_while_verdicts_are_loading(
         await screen.until(pilot, lambda: "loading" not in screen.text)
 
 
-async def test_case_is_not_called_not_run_while_verdicts_are_loading(
+async def test_case_is_not_shown_as_not_run_while_verdicts_are_loading(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time"]}})

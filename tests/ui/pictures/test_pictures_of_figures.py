@@ -65,7 +65,7 @@ def paid(name: str, model: str, *, told: bool = True) -> CaseRecord:
     return made
 
 
-def test_cost_is_shown_if_all_prices_are_known_else_what_is_missing() -> None:
+def test_cost_is_shown_if_all_prices_are_known_else_the_missing_ones() -> None:
     assert costs([paid("a", "m")], None) is None
     assert costs([paid("a", "m")], Prices()) is None
     records = [paid("cheap", "m"), paid("dear", "l"), paid("unpriced", "x"), paid("silent", "m", told=False)]
@@ -117,7 +117,7 @@ def test_each_run_is_a_column_and_the_last_is_described() -> None:
         (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99 % (9.9 of 10) best 99 %"),
     ],
 )
-def test_trend_says_over_which_cases_or_that_nothing_is_comparable(trend: Trend, said: str) -> None:
+def test_trend_names_its_cases_or_says_that_no_runs_are_comparable(trend: Trend, said: str) -> None:
     told = " ".join(" ".join(text_of(line).split()) for line in chart_lines([], trend, 80))
     assert said in told
 

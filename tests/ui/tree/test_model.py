@@ -46,7 +46,7 @@ def names(tree: Tree) -> list[str]:
     return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
 
 
-def test_rows_show_glyph_and_word_of_a_status_and_counts_of_each_level(tree: Tree, feed: Feed) -> None:
+def test_rows_show_status_glyphs_and_words_and_counts_per_level(tree: Tree, feed: Feed) -> None:
     run(
         feed,
         ("refunds", "on_time", "passed"),
@@ -149,7 +149,7 @@ def test_cases_sort_by_status_score_and_time(tree: Tree, feed: Feed) -> None:
     }
 
 
-def test_problems_are_found_across_evalsets_also_in_closed_ones(tree: Tree, feed: Feed) -> None:
+def test_problems_are_found_in_all_evalsets_even_closed_ones(tree: Tree, feed: Feed) -> None:
     run(feed, ("refunds", "late_parcel", "failed"), ("hand_over", "to_technician", "error"))
     tree.outline.closed = {Row("agent", 1)}
     tree.outline.rebuild()
@@ -161,13 +161,13 @@ def test_problems_are_found_across_evalsets_also_in_closed_ones(tree: Tree, feed
     assert tree.problem(-1) == (Row("case", 0, 0, 1), False)
 
 
-def test_the_only_problem_is_found_again(tree: Tree, feed: Feed) -> None:
+def test_search_returns_to_the_only_problem(tree: Tree, feed: Feed) -> None:
     run(feed, ("refunds", "late_parcel", "failed"))
     tree.show(Row("case", 0, 0, 1))
     assert tree.problem(1) == (Row("case", 0, 0, 1), True)
 
 
-def test_targets_are_the_marks_else_what_is_below_the_cursor(tree: Tree) -> None:
+def test_targets_are_the_marked_cases_else_those_below_the_cursor(tree: Tree) -> None:
     tree.stand_on(0)
     assert len(tree.targets()) == 8
     tree.stand_on(1)
@@ -182,7 +182,7 @@ def test_targets_are_the_marks_else_what_is_below_the_cursor(tree: Tree) -> None
     assert tree.targets() == [(0, 1), (0, 3)], "what a filter hides is not run"
 
 
-def test_marking_a_heading_marks_all_below_and_again_unmarks(tree: Tree) -> None:
+def test_marking_a_heading_twice_marks_and_unmarks_all_below(tree: Tree) -> None:
     tree.show(Row("evalset", 0, 0))
     tree.mark()
     assert len(tree.marks) == 4
@@ -204,7 +204,7 @@ def test_a_range_is_marked_between_its_ends(tree: Tree) -> None:
     assert len(tree.marks) == 3
 
 
-def test_reading_the_folder_again_keeps_cursor_marks_and_what_is_closed_by_name(
+def test_reading_the_folder_again_keeps_cursor_marks_and_closed_rows_by_name(
     tree: Tree, make_workspace: MakeWorkspace
 ) -> None:
     tree.show(Row("case", 0, 0, 3))
@@ -252,7 +252,7 @@ def test_repeats_are_rows_under_their_case(tree: Tree, feed: Feed) -> None:
     assert lines(tree)[4:6] == ["      ✓ #1  |  pass", "      ✗ #2  |  fail"]
 
 
-def test_repeats_that_are_dropped_leave_the_rows(tree: Tree, store: Store, feed: Feed) -> None:
+def test_dropped_repeats_disappear_from_the_rows(tree: Tree, store: Store, feed: Feed) -> None:
     refs = feed.start(("refunds", "on_time"), runs=4)
     tree.show(Row("case", 0, 0, 0))
     tree.toggle()

@@ -72,7 +72,7 @@ def test_reveal_opens_everything_above() -> None:
 
 
 @given(st.data())
-def test_find_undoes_row(data: st.DataObject) -> None:
+def test_find_is_the_inverse_of_row(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=5))
     cut = data.draw(st.integers(0, len(sizes)))
     runs = data.draw(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 5)), st.integers(0, 3)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from workbench.ui.tree.query import MetricTest, parse_query
 
 
-def test_words_statuses_and_metrics() -> None:
+def test_query_has_words_statuses_and_metrics() -> None:
     query = parse_query("Refund :fail :error late Trajectory<0.8 :marked")
     assert query.words == ("refund", "late")
     assert query.statuses == {"failed", "error"}

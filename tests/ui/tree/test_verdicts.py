@@ -41,7 +41,7 @@ def test_states_and_counts_follow_the_events(verdicts: Verdicts, feed: Feed) -> 
     assert verdicts.changed == {(0, 0), (0, 1)}
 
 
-def test_a_later_run_replaces_only_what_it_ran(verdicts: Verdicts, feed: Feed) -> None:
+def test_later_run_replaces_only_the_verdicts_of_its_cases(verdicts: Verdicts, feed: Feed) -> None:
     for ref in feed.start(("refunds", "on_time"), ("refunds", "late_parcel")):
         feed.begin(ref)
         feed.end(ref, "failed")

@@ -66,7 +66,7 @@ async def test_auto_advance_with_a_note_and_undo(
         await screen.until(pilot, lambda: "⚑" not in screen.text)
 
 
-async def test_marked_cases_are_triaged_at_once_and_a_new_answer_outdates_it(
+async def test_marked_cases_are_triaged_together_and_a_new_answer_makes_the_triage_outdated(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": ["good", "bad"]}}))

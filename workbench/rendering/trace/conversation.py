@@ -83,7 +83,7 @@ def own_events(node: Node) -> frozenset[int]:
 
 
 def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: int) -> Iterator[Line]:
-    """Yield one line per message, those with `lit` events marked. A long turn is cut around them."""
+    """Yield one line per message. Messages with `lit` events are marked. A long turn is cut around them."""
     first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
     # A low aside shows only the first lines, which must include the highlighted messages.
     start = first - 2 if first > 3 else 0

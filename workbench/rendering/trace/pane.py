@@ -69,7 +69,7 @@ class _Rows:
 
 
 def _scale(root: Node) -> Scale:
-    """Return the time scale of the turn. A turn without an end reaches to its last known time."""
+    """Return the time scale of the turn. A turn without an end lasts until its last known time."""
     reach = root.seconds
     if not reach:
         reach = max((node.end or node.start for node in root.walk()), default=root.start) - root.start
@@ -77,7 +77,7 @@ def _scale(root: Node) -> Scale:
 
 
 def _places(node: Node) -> list[str]:
-    """Return the names by which other panes point at the row, the same as in the log."""
+    """Return the names that other panes use to point at the row. The log uses the same names."""
     call = node.facts.get("call")
     found = [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"] if isinstance(call, str) and call else []
     found += [f"event/{node.turn}/{event}" for event in node.events]
@@ -123,8 +123,8 @@ def add_trace(
 ) -> None:
     """Add the turns of a conversation.
 
-    `runs` is the folder that holds the folders of runs. With `going`, the last turn may still run, and then has no
-    times yet.
+    `runs` is the folder that holds the folders of runs. With `going`, the last turn may still be running and then
+    has no times yet.
     """
     read = read_again(turns, runs, prices)
     timed = any(turn.trace.timed for turn in read.turns)

@@ -43,7 +43,7 @@ class TurnRead:
     branches: list[str]
     keys: list[str]
     source: tuple[object, object]
-    """The recorded spans and the resulting invocation at the time of reading."""
+    """The recorded spans and the invocation, as they were when read."""
 
     def holds(self, turn: Turn) -> bool:
         """Return whether reading the turn again would give the same result."""
@@ -105,7 +105,7 @@ class TraceRead:
         return self._paths[turn]
 
     def _offered(self, turn: int) -> dict[str, list[str]]:
-        """Return the tools offered to the models of each agent in the turn, as far as stored."""
+        """Return the stored tools that were offered to the models of each agent in the turn."""
         found: dict[str, list[str]] = {}
         for node in self.turns[turn].nodes:
             agent = node.facts.get("agent")
@@ -122,7 +122,7 @@ _newest: list[TraceRead] = []
 def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
     """Return the trace as `read_trace` does, reusing the last result.
 
-    Of a running conversation, the finished turns are reused.
+    In a running conversation, the finished turns are reused.
     """
     for read in _newest:
         if read.prices is prices and read.pieces.runs == runs:

@@ -1,6 +1,6 @@
 """The sections of an open row: its event, its request, its response, and the path through agents and tools.
 
-The contents of a request are created when they become visible, because a late request has all earlier ones.
+The contents of a request are created when they become visible, because a late request repeats all earlier ones.
 """
 
 import re
@@ -31,12 +31,12 @@ _READ = 1_600
 BRIEF = 120
 """The number of lines of one value that are shown. Copying gives all of it."""
 _COUNTED = 1_000
-"""The number of lines of a value that are laid out. For a longer value, only "over" is known."""
+"""The number of lines of a value that are laid out. Of a longer value, nothing more is counted."""
 _KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 
 
 def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
-    """Add the contents with these digests, in order, the unfolded ones in full."""
+    """Add the contents with these digests in order. Unfolded ones are added in full."""
     keys = [f"{key}/{number}" for number in range(len(digests))]
     rows = _Contents(keys, digests, read, view, document.items[-1].aside)
     first = 0
@@ -84,7 +84,7 @@ def content_words(content: Any) -> str:
 
 
 def _simple(content: Any) -> Any:
-    """Return a content with only one text as that text, any other unchanged."""
+    """Return the text of a content that has nothing else. Return other contents unchanged."""
     parts = objects(mapping(content).get("parts"))
     if len(parts) == 1 and parts[0].keys() == {"text"} and isinstance(parts[0]["text"], str):
         return parts[0]["text"]
@@ -112,7 +112,7 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
 
 
 def _add(document: Document, key: str, name: str, summary: str, view: View, *, indent: int = _INDENT) -> bool:
-    """Add the line of a section, and return whether it is unfolded. It has the same details beside it as its row."""
+    """Add the line of a section, and return whether it is unfolded. The details beside it are those of its row."""
     opened = view.is_open(key)
     aside = document.items[-1].aside if document.items else None
     line = part_line(name, summary, view.width, indent=indent, opened=opened)
@@ -304,7 +304,7 @@ def _cut_off(value: Any) -> str | None:
 
 
 def _with_key(line: Line) -> Line:
-    """Return a line of JSON with its key in another style. A line has few segments and no marked differences."""
+    """Return a line of JSON with its key in another style. The line must be without marked differences."""
     text = "".join(segment.text for segment in line)
     found = _KEY.match(text)
     if found is None:

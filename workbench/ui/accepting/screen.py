@@ -41,9 +41,10 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 CONTEXT = 3
 MAX_LINES = 400
-"""Maximum number of lines in a preview. One more line counts the rest."""
+"""Maximum number of lines in a preview. One more line says how many are left out."""
 _LONG = 400
-"""Length of a line, in characters, above which only the part around the change is shown."""
+"""Maximum length, in characters, of a line that is shown in full. Of a longer line, only the part around the
+change is shown."""
 _AROUND = 60
 _COMPARED = 4_000
 """Maximum number of lines that are compared one by one."""
@@ -92,7 +93,10 @@ def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
 
 
 def _closer(lines: list[DiffLine]) -> list[DiffLine]:
-    """Remove the indentation that all lines share, because deep parts of a case would start far to the right."""
+    """Remove the indentation that all lines share.
+
+    Deep parts of a case would start far to the right.
+    """
     texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
     unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
     return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in lines]

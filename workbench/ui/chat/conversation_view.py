@@ -30,7 +30,7 @@ class ConversationView(Reader[Conversation]):
     ]
 
     class Turned(Message):
-        """Another page was opened."""
+        """The user opened another page."""
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(Reading(conversation, lambda _: PAGES))

@@ -1,4 +1,4 @@
-"""A conversation in the run's thread, as the screen's thread sees it."""
+"""A conversation in the run's thread, for use by the screen's thread."""
 
 import traceback
 from collections import deque
@@ -14,7 +14,7 @@ MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
 
 
 class ChatLink:
-    """The screen's end of a conversation, which starts at once.
+    """The screen's side of a conversation, which starts at once.
 
     `wake` is called from the run's thread whenever there are events to `take`.
     """

@@ -114,8 +114,8 @@ def _box(on: bool) -> Piece:
 class Destination:
     """A file for the new case.
 
-    `place` is its path on the screen, and `taken` are its case IDs. `recorded` and `camel` say how its cases are
-    written. A file that is not `there` is created.
+    `place` is its path on the screen, and `taken` are its case IDs. `recorded` and `camel` describe how its cases
+    are written. If `there` is False, the file is created.
     """
 
     file: Path
@@ -127,12 +127,12 @@ class Destination:
 
     @property
     def one_session(self) -> bool:
-        """Whether this is a test file, which is meant for one session."""
+        """Whether this is a test file. Such a file is meant for one session."""
         return self.file.name.endswith(".test.json")
 
 
 NewFile = Callable[[str], Awaitable["Destination | None"]]
-"""Asks for the name of a new file with this suffix. Returns None if the user left."""
+"""Asks for the name of a new file with this suffix. Returns None if the user left the dialog."""
 Write = Callable[[dict[str, Any], Destination], Awaitable[str]]
 """Writes the case. Returns a safe message if that failed, else ""."""
 

@@ -67,7 +67,7 @@ class ChatScreen(ModalScreen[Conversation | None]):
         self._due: Timer | None = None
         self._asked_to_stop = False
         self._confirming = ""
-        """The action that the user was warned about. Its key does it when pressed again."""
+        """The action that the user was warned about. Pressing its key again runs it."""
         self._view = ConversationView(self.talk)
         self._box = MessageBox()
         self._typing_keys = Static("", classes="field-keys", markup=False)
@@ -110,7 +110,7 @@ class ChatScreen(ModalScreen[Conversation | None]):
         self.post_message(self.NewsCame())
 
     def on_chat_screen_news_came(self) -> None:
-        """Show the new events soon, together with those that follow at once."""
+        """Show the new events soon, together with those that arrive right after them."""
         if self._due is None:
             self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
 
@@ -252,7 +252,7 @@ class ChatScreen(ModalScreen[Conversation | None]):
         self._typing_keys.update(Content(line))
 
     def _forget_message(self) -> None:
-        """Clear the message, and with it the confirmation that it asked for."""
+        """Clear the message and the confirmation that it requested."""
         self._confirming = ""
         self._say("")
 

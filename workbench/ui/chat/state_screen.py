@@ -30,7 +30,7 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
         self._title, self._value = title, value
 
     def compose(self) -> ComposeResult:
-        """Lay out field and help."""
+        """Lay out the field and its help."""
         with Vertical(classes="dialog -state") as dialog:
             dialog.border_title = Content(self._title)
             yield PlainTextArea(show_line_numbers=True, tab_behavior="indent")

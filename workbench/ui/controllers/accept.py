@@ -26,7 +26,7 @@ class Accept(Controller):
         self._files, self._edit, self._run = files, edit, run
 
     def accept(self) -> None:
-        """Show how the agent differs from the reference, and write the chosen differences into the reference."""
+        """Show how the agent differs from the reference, and copy the chosen differences to the reference."""
         row = self.current_case()
         if row is None:
             return

@@ -28,7 +28,7 @@ class PastResults(Controller):
         super().__init__(view)
         self._staleness = staleness
         self.verdicts_shown = asyncio.Event()
-        """Set as soon as the verdicts of earlier sessions are on the screen. Less urgent work waits for it."""
+        """Set once the verdicts of earlier sessions are on the screen. Less urgent work waits for this."""
         self._due: Stoppable | None = None
         self._runs: PastRuns | None = None
 
@@ -53,7 +53,7 @@ class PastResults(Controller):
             self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Show the verdicts run by run, and then mark the stale ones."""
+        """Show the verdicts run by run, then mark the stale ones."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return

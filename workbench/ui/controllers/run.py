@@ -40,7 +40,7 @@ class Run(Controller):
         self.start(self.view.rows.targets())
 
     def rerun(self) -> None:
-        """Run all cases again that failed or ended in an error."""
+        """Rerun all cases that failed or ended in an error."""
         targets = self.session.problems()
         if targets and not self.session.is_loading:
             self.start(targets)
@@ -65,7 +65,7 @@ class Run(Controller):
         self.start(self.view.rows.targets(), self._engine.rescore)
 
     def score_afresh(self) -> None:
-        """Score the cases again without cached answers of judges."""
+        """Score the cases again without cached judge answers."""
         self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True))
 
     def cancel(self) -> None:
@@ -87,7 +87,7 @@ class Run(Controller):
             self.view.show_facts()
 
     async def offer_resuming(self) -> None:
-        """Tell the user how to resume an interrupted run. Never resume it unasked."""
+        """Tell the user how to resume an interrupted run. Never resume it without being asked."""
         description = await asyncio.to_thread(self._engine.resumable)
         if description and not self.session.store.activity.running:
             self.view.notify(
@@ -142,7 +142,10 @@ class Run(Controller):
             self.view.show_facts()
 
     def _can_start(self, targets: Targets | None = None) -> bool:
-        """Return whether a run can start. If not, say why. A resumed run has no `targets`: it knows its cases."""
+        """Return whether a run can start.
+
+        If not, say why. A resumed run needs no `targets`, because it knows its cases.
+        """
         if self.session.store.activity.busy:
             self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
             return False

@@ -54,7 +54,7 @@ class Staleness(Controller):
         self._ran = False
         """Whether a run has stored verdicts since the last comparison."""
         self._saved_in_run = False
-        """Whether a file has changed since the run began, so that further cases may end stale."""
+        """Whether a file has changed since the run began, so that more cases may end with a stale verdict."""
         self._run_id = ""
         self._last: Comparison | None = None
         self._due = 0.0
@@ -74,7 +74,7 @@ class Staleness(Controller):
             self.compare()
 
     def after_news(self, ended: bool) -> None:
-        """Update the marks after events of a run. With `ended`, they included the end of the run."""
+        """Update the marks after events of a run. With `ended`, the run's end was among them."""
         self._ran = True
         if ended:
             self._saved_in_run = False
@@ -131,7 +131,7 @@ class Staleness(Controller):
             self._idle.set()
 
     def _mark(self) -> None:
-        """Mark stale verdicts. Skip cases that run or wait, and verdicts newer than the comparison."""
+        """Mark stale verdicts. Skip running and waiting cases, and verdicts newer than the comparison."""
         verdicts = self.session.verdicts
         before, runs = verdicts.stale, {} if self._last is None else self._last.runs
         marked = {}
@@ -174,7 +174,7 @@ class Staleness(Controller):
         return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
 
     def _workspace(self) -> "Workspace | None":
-        """Return the folder as it is now. The screen may show an older state, and rereads it before a run."""
+        """Return the current folder. The screen may show an older state, which it reads again before a run."""
         if not self.session.outdated():
             return self.session.workspace
         try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _USER = "user"
 _SAMPLED_CASES = 20
-"""Cases that are read to find out which format of steps a file uses."""
+"""Number of cases that are read to find out how a file records steps."""
 
 
 class Talk(Controller):

@@ -33,7 +33,7 @@ class Triage(Controller):
         super().__init__(view)
         self._files = files
         self._auto_advance = False
-        """Whether the dialog asks about the next problem at once. The last choice of the user."""
+        """Whether the dialog asks about the next problem at once, as the user chose last."""
 
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
@@ -136,7 +136,7 @@ class Triage(Controller):
             await self._save(found, answer)
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
-        """Write the user's answer to the triage files. If that is not possible, say why and return False."""
+        """Write the user's answer to the triage files. If that fails, say why and return False."""
         from workbench.authoring.triage.triage_file import BrokenTriageError, Change, save_triage
 
         saver = await self._files.saver()

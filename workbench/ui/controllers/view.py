@@ -22,7 +22,7 @@ class Stoppable(Protocol):
     """A timer."""
 
     def stop(self) -> None:
-        """Never call back."""
+        """Stop the timer."""
 
 
 class View(Protocol):
@@ -140,7 +140,7 @@ class View(Protocol):
     # The rest of the screen
 
     def show_facts(self) -> bool:
-        """Bring the bar up to date. Return whether it changed."""
+        """Update the bar. Return whether it changed."""
 
     def show_row(self) -> None:
         """Show the details of the row under the cursor."""

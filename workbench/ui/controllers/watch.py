@@ -51,7 +51,7 @@ class Watch(Controller):
         """Whether the next run belongs to the same save as the last one."""
 
     def adopt_owners(self) -> None:
-        """Pass the agents that the user chose on to the watch."""
+        """Tell the watch which agents the user chose."""
         watching, workspace = self.session.watching, self.session.workspace
         if watching is not None and workspace is not None:
             watching.watcher.adopt_owners(workspace)
@@ -142,7 +142,7 @@ class Watch(Controller):
             self.disarm()
 
     def adopt(self, watch: "ProjectWatch") -> None:
-        """Make this watch the one whose state the screen shows."""
+        """Use this watch, and show its state on the screen."""
         self._watch, self.session.watching = watch, watch.watching
         self.view.show_facts()
 

@@ -134,7 +134,7 @@ class FormChanges:
         return new
 
     def remove(self, row: FormRow | None) -> None:
-        """Remove the part that a row belongs to, or its value, so that the default applies."""
+        """Remove the part that a row belongs to. For a value, the default applies again."""
         if row is None or not row.unit or row.kind == "rubrics":
             raise ValueRefusedError("nothing to delete here")
         if row.kind == "kept":

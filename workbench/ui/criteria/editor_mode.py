@@ -10,7 +10,7 @@ from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.preview import Preview
 
 Ending: TypeAlias = Literal["applied", "run"]
-"""How the editor was closed, unless the changes were discarded."""
+"""The way in which the editor was closed, unless the changes were discarded."""
 
 
 @dataclass

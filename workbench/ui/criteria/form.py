@@ -39,7 +39,7 @@ from workbench.ui.keys import bindings, bindings_of
 
 
 class CriteriaScreen(FieldScreen[Ending | None]):
-    """The editor of configs, for the next run or in their files, as its mode says."""
+    """The editor of configs. Its mode says whether changes apply to the next run or to the files."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
 
@@ -187,7 +187,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 self.say("too long for a number")
 
     def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
-        """Use the number typed at a row, or only preview its effect. Return False if it is not a valid number."""
+        """Use the number typed on a row, or only preview its effect. Return False if it is not a valid number."""
         try:
             value = read_typed(row, text)
         except ValueRefusedError as error:
@@ -340,7 +340,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self._take_number(row, self.field.text, False)
 
     def left_field(self) -> None:
-        """Show the effect of the unchanged value again."""
+        """Preview the unchanged value again."""
         self._moved()
         self._previews.update_all()
 

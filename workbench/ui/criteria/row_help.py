@@ -18,7 +18,7 @@ _SHOWN = 4_000
 
 
 def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
-    """Return what a row is for, and its full value if that may be long. `rows` are all rows of its config."""
+    """Return the purpose of a row, and its full value if it may be long. `rows` are all rows of its config."""
     if row.kind == "threshold":
         return _about_criterion(row, rows)
     lines = [row.field.help] if row.field.help else []
@@ -44,7 +44,7 @@ def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
 
 
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
-    """Return the last run's results for a criterion as it is in the editor."""
+    """Return the last run's results for a criterion, by its settings in the editor."""
     if outlook is None:
         return ["last run: computing"]
     if not outlook.cases:

@@ -1,4 +1,4 @@
-"""Values of a config, typed in the field or directly on the row of a number."""
+"""Values of a config, typed in the field or directly on a number's row."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from workbench.ui.editing.field import ValueField
 from workbench.ui.items import Item
 
 IN_NUMBERS = frozenset("0123456789.,")
-"""Characters that start typing on the row of a number. A comma is refused at the end, with a reason."""
+"""Characters that start typing on a number's row. A comma is allowed while typing and then rejected with a reason."""
 _LONGEST = 12
 
 
@@ -85,7 +85,7 @@ JUDGE_MODEL = "judge_model"
 _RULES = "heuristic"
 
 FORMS: Mapping[str, TextForm] = {"threshold": "word", "number": "word", "word": "word", "text": "text", "json": "json"}
-"""Forms of the field, by kind of row. Other kinds are not typed."""
+"""Forms of the field, by kind of row. Rows of other kinds cannot be typed into."""
 
 
 def judge_items(rows: Iterable[FormRow]) -> list[Item]:

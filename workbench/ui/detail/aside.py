@@ -10,7 +10,7 @@ from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.rows import SIDE_BY_SIDE
 
 _LEAST_HEIGHT = 9
-"""Least height in lines for an aside. Below, only the list is shown."""
+"""Minimum height, in lines, for an aside. With less, only the list is shown."""
 
 
 @dataclass(frozen=True, slots=True)

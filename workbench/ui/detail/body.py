@@ -24,7 +24,8 @@ from workbench.ui.widgets.strips import joined
 _WHEEL = 3
 """Lines per step of the mouse wheel."""
 _HIGHLIGHTED = 4
-"""Lines up to which the whole item under the cursor is highlighted. Of a longer item, only the first line is."""
+"""Maximum height, in lines, of an item that is highlighted as a whole. In a longer item, only the
+first line is highlighted."""
 
 
 class Body(Widget, can_focus=True, inherit_bindings=False):
@@ -54,10 +55,10 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     """ + component_css("Body")
 
     class Moved(Message):
-        """Another first line is visible, or the cursor is on another item."""
+        """The scroll position or the cursor's item has changed."""
 
     class Resized(Message):
-        """The room for lines has another size."""
+        """The space for lines has changed."""
 
     class Picked(Message):
         """A click on the item under the cursor."""
@@ -66,7 +67,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         super().__init__()
         self._position = Position()
         self._pointed = range(0)
-        """Lines that were jumped to, until something moves."""
+        """Lines that are the target of a jump, until something moves."""
         self._when_aside: AsideWhen = "never"
         self._aside = Aside()
         self._shown_at = Size()
@@ -102,7 +103,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     @property
     def current_line(self) -> int:
-        """The current line of a document without items: what was jumped to, else the first visible line."""
+        """The current line of a document without items: the target of a jump, else the first visible line."""
         return self._pointed.start if self._pointed else self.top
 
     @property
@@ -125,7 +126,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def show(
         self, document: Document, top: int, *, cursor: int = 0, aside: AsideWhen = "never", pointed: range = range(0)
     ) -> None:
-        """Show another document from line `top`, or as near to it as its length allows.
+        """Show another document from line `top`, or from the nearest possible line.
 
         The cursor is on the item `cursor`, which is visible unless `top` is beyond the end.
         """
@@ -143,7 +144,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return self._move(lambda: self._position.go_to(line))
 
     def forget_pointed(self) -> None:
-        """Stop marking the lines that were jumped to."""
+        """Stop marking the target of a jump."""
         if self._pointed:
             self._pointed = range(0)
             self.refresh()
@@ -228,7 +229,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return Strip(joined(segments), size.width)
 
     def _listed(self, index: int, width: int) -> Strip:
-        """Return a line of the document, highlighted by the cursor or a jump."""
+        """Return a line of the document, highlighted if the cursor or a jump is on it."""
         strip = self._strips.get(index)
         if strip is None:
             lines = self.document.lines

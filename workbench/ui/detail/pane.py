@@ -43,7 +43,7 @@ class CaseDetail(Reader[Subject]):
 
     @property
     def repeats(self) -> "CaseRepeats | None":
-        """The repeats of the case taken together."""
+        """The combined repeats of the case."""
         return self._reading.subject.repeats
 
     @property
@@ -64,7 +64,10 @@ class CaseDetail(Reader[Subject]):
             self._open()
 
     def show_past_runs(self, ref: CaseRef, earlier: "tuple[PastRun, ...]") -> None:
-        """Add what earlier runs said of the case. Does nothing if another case is shown by now."""
+        """Add the results of earlier runs of the case.
+
+        Do nothing if another case is shown by now.
+        """
         subject = self._reading.subject
         if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:
             return

@@ -19,8 +19,8 @@ _ABOVE = 3
 class Reader(Widget, Generic[Read]):
     """The head and the body of a `Reading`.
 
-    A pane opens at its first problem. After that, only the user moves it, except that the end of something running is
-    followed while it is visible.
+    A pane opens at its first problem. After that, only the user moves it. One exception: the
+    visible end of something running is followed.
     """
 
     DEFAULT_CSS = "Reader { layout: vertical; }"
@@ -29,7 +29,7 @@ class Reader(Widget, Generic[Read]):
         super().__init__()
         self._reading = reading
         self._turn: int | None = None
-        """The turn that was jumped to, until something else scrolls."""
+        """The turn that is the target of a jump, until something else scrolls."""
         self._touched = False
         """Whether the user has scrolled. After that, nothing else scrolls."""
         self._ended = True
@@ -38,7 +38,7 @@ class Reader(Widget, Generic[Read]):
         self._body = Body()
 
     def compose(self) -> ComposeResult:
-        """Lay out head and body."""
+        """Lay out the head and the body."""
         yield self._head
         yield self._body
 
@@ -51,7 +51,7 @@ class Reader(Widget, Generic[Read]):
 
     @property
     def opens_at_end(self) -> bool:
-        """Whether the pane opens at its end, because more is to come."""
+        """Whether the pane opens at its end, because more lines will follow."""
         raise NotImplementedError
 
     def summary(self, width: int) -> Line:

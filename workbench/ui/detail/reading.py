@@ -12,7 +12,7 @@ from workbench.rendering.rows import View
 from workbench.ui.detail.aside import Layout
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
-"""Returns the layout for such an aside."""
+"""Returns the layout for an aside."""
 TRACE = "Trace"
 """Name of the pane with a row for each event."""
 _COPY_WIDTH = 1000
@@ -72,9 +72,9 @@ class Reading(Generic[Read]):
         return bool(self._places)
 
     def take(self, subject: Read, *, same: bool = False) -> None:
-        """Read another subject, or with `same` another state of it.
+        """Read another subject, or with `same` another state of the same one.
 
-        Another subject opens in the pane that was chosen, not in one that was only jumped to.
+        Another subject opens in the pane that the user chose, not in the target of a jump.
         """
         self.subject = subject
         self.refresh()

@@ -87,7 +87,7 @@ class Cases(Vertical):
         self.show_state()
 
     def show_nothing(self) -> None:
-        """Show what is wrong with the filter, or why no case matches."""
+        """Show the filter's faults, or why no case matches."""
         model = self.tree_view.model
         if model.query.faults:
             text = model.query.faults[0]
@@ -176,7 +176,7 @@ class Right(Vertical):
         return self.detail.copy_text() if self.shows_case else None
 
     def show_past_runs(self, ref: "CaseRef", earlier: "tuple[PastRun, ...]") -> None:
-        """Add what earlier runs said of a case, if it is shown."""
+        """Add the results of earlier runs of a case, if it is shown."""
         if self.shows_case:
             self.detail.show_past_runs(ref, earlier)
 

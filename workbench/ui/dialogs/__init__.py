@@ -1,1 +1,1 @@
-"""Dialogs that every screen uses."""
+"""Dialogs that all screens use."""

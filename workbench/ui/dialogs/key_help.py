@@ -12,7 +12,7 @@ from workbench.ui.items import Item, searching
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
-    """Return an item for each action of a place that has keys. Its value is what the key calls."""
+    """Return an item for each action of a screen part that has keys. Its value is the call that runs the action."""
     return [
         Item(row.help, row.call, kind=fit(" ".join(map(key_label, keys[row.id])), 11))
         for row in ACTIONS

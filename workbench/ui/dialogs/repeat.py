@@ -83,7 +83,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         self._times.select_all()
 
     def on_input_changed(self) -> None:
-        """Show what the input means. A rate proposes a higher limit."""
+        """Show what the input means. If a rate is entered, propose a higher limit."""
         if self._until.value.strip() and self._times.value == _PROPOSED:
             self._times.value = _PROPOSED_UNTIL_SURE
         self._say(_HOW if isinstance(found := self._read(), str) else _meaning(found))

@@ -47,7 +47,7 @@ class ValuePane(Vertical):
         self._preview = Static("", classes="preview", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Lay out preview and field."""
+        """Lay out the preview and the field."""
         yield self._preview
         yield self.field
 
@@ -161,7 +161,7 @@ class EditorScreen(FieldScreen[None]):
         self._value = ValuePane(self.field)
 
     def compose(self) -> ComposeResult:
-        """Lay out rows, value, message and keys."""
+        """Lay out the rows, value, message and keys."""
         with Vertical(classes="editor"):
             yield self.list
             yield self._value

@@ -29,7 +29,7 @@ class NameScreen(ModalScreen[str | None]):
         self._ways = ways or "enter accepts, esc cancels"
 
     def compose(self) -> ComposeResult:
-        """Lay out field and help."""
+        """Lay out the field and its help."""
         with Vertical(classes="dialog -small") as dialog:
             dialog.border_title = Content(self._question)
             yield PlainInput(self._proposed)

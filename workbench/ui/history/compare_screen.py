@@ -184,7 +184,7 @@ class CompareScreen(SplitScreen):
     # What is shown
 
     def _names(self) -> tuple[str, str]:
-        """Return the names of the two runs, each with what tells it from the other."""
+        """Return the names of the two runs, each with its distinguishing detail."""
         now, runs = datetime.now().astimezone(), (self._before, self._after)
         same = run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
         before, after = (

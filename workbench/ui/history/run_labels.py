@@ -1,4 +1,4 @@
-"""Labels of a stored run: time, agents, verdicts and peculiarities. All texts are safe."""
+"""Labels of a stored run: time, agents, verdicts and flags. All texts are safe."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _WORDS: dict[Status, str] = {"not_run": "unfinished"}
 
 
 def state_of(run: Summary, row: Row) -> Status:
-    """Return the status of a case in its run, or `not_run` if neither the case nor the run has an end."""
+    """Return the status of a case in its run, or `not_run` while both are unfinished."""
     if row["status"] is None and run.seconds is None:
         return "not_run"
     status = run.status_of(row)
@@ -30,7 +30,7 @@ def state_of(run: Summary, row: Row) -> Status:
 
 
 def local_time(started: str) -> datetime | None:
-    """Return the time of a run in the user's time zone, or None if it is not known."""
+    """Return the time of a run in the user's time zone, or None if the time is unknown."""
     try:
         return datetime.fromisoformat(started).astimezone()
     except (ValueError, OverflowError, OSError):
@@ -59,7 +59,7 @@ def short_time(started: str, now: datetime) -> str:
 def seconds_until_change(started: str, now: datetime) -> float | None:
     """Return the seconds after which `short_time` changes, or None if it never does.
 
-    After the first hour, that is at midnight, if at all.
+    After the first hour, the text changes at midnight or never.
     """
     time = local_time(started)
     if time is None:
@@ -206,7 +206,7 @@ def pass_change(better: float | None) -> Piece:
 
 
 def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
-    """Return all that the list knows of a run, one fact per text. `special` are its flags."""
+    """Return all facts that the list has about a run, one per text. `special` are its flags."""
     time = local_time(run.started)
     found = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
     found += [f"in {seconds(run.seconds)}"] if run.seconds else []

@@ -1,4 +1,4 @@
-"""A read-only screen for one stored run: its cases, and what was answered and scored then."""
+"""A read-only screen for one stored run: its cases, and their answers and scores."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -216,7 +216,7 @@ class RunScreen(SplitScreen):
             self._show_case()
 
     def _show_case(self) -> None:
-        """Show an execution. For a case with several, show the one that decided it, and all taken together."""
+        """Show an execution. For a case with several, show the one that decided it, and all of them combined."""
         refs, ref = self.tree_view.refs, self.tree_view.ref
         assert ref is not None
         record = self._records[ref]

@@ -29,7 +29,7 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
 _SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 74, 90, 110
-"""Least widths in cells at which these columns are shown."""
+"""Minimum widths, in cells, at which these columns are shown."""
 
 _LEAST = 6
 """Cells of a name that are always visible."""
@@ -46,7 +46,7 @@ class RunRows(RowsOf[ListedRun]):
         """ID of the active run of this session, or ""."""
 
     def show_runs(self, runs: Sequence[ListedRun]) -> None:
-        """Show other runs. The cursor stays on its run if it is still listed."""
+        """Replace the runs. The cursor stays on its run if it is still listed."""
         before = self.row.path if self.rows and self._cursor else None
         self.rows = runs
         place = next((number for number, run in enumerate(runs) if run.path == before), None) if before else None
@@ -111,7 +111,7 @@ class RunRows(RowsOf[ListedRun]):
 
 
 def _column(pieces: list[Piece], width: int) -> list[Piece]:
-    """Return the pieces aligned right in so many cells."""
+    """Return the pieces aligned right in the given number of cells."""
     taken = sum(cell_len(text) for text, _ in pieces)
     return [(" " * max(width - taken, 1), ""), *pieces]
 

@@ -103,7 +103,10 @@ class SplitScreen(ListScreen):
         self.show_bar(*self._bar_parts)
 
     def when_resting(self, read: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
-        """Read something when the cursor stops moving, instead of what was planned before. None: nothing."""
+        """Call a function when the cursor stops moving, instead of the one planned before.
+
+        None only cancels that one.
+        """
         if self._due is not None:
             self._due.stop()
         self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))

@@ -110,7 +110,7 @@ class MainScreen(Shell):
         self.app.exit(0)
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
-        """Run a coroutine beside the keys. With `exclusive`, first cancel the group's current work."""
+        """Run a coroutine in the background. With `exclusive`, first cancel the group's current work."""
         self.run_worker(work, group=group, exclusive=exclusive)
 
     def drawn(self) -> str:

@@ -54,7 +54,7 @@ class Shell(Screen[None]):
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
-        """Use other keys from now on."""
+        """Replace the keys."""
         self.keys = keys
         self.key_line.show_keys(footer(), keys)
 
@@ -164,7 +164,7 @@ class Shell(Screen[None]):
         )
 
     def repeats_of(self, row: Row) -> "CaseRepeats | None":
-        """Return the repeats of a case as one, or None for a single repeat."""
+        """Return the combined repeats of a case, or None for a single repeat."""
         return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":

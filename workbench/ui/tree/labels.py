@@ -43,7 +43,7 @@ _NAME = 2
 _GAP = 1
 _SHORTEST = 6
 _READABLE = 24
-"""Cells of a name that are never cut for a reason."""
+"""Cells of a name that are never cut to make room for a reason."""
 _SHORT_REASON = 14
 
 
@@ -172,7 +172,7 @@ class Labels:
     def _with_stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
         """Return the left side with the sign for a stale verdict, and the reason if there is room.
 
-        A long name is cut for a short reason, as long as enough of the name is left.
+        A long name is cut to make room for a short reason, as long as enough of the name is left.
         """
         changes = self._verdicts.stale.get(pair)
         if not changes:

@@ -60,7 +60,7 @@ class Marks:
 
 
 OPEN_AT_FIRST = 100
-"""Most cases with which all evalsets start open."""
+"""Maximum number of cases for which all evalsets start open."""
 NO_AGENT = "(no agent)"
 
 
@@ -130,7 +130,7 @@ class Tree:
         return Names(self.entries, self.groups)
 
     def found_again(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the current numbers of cases that were `pairs` when `names` was taken.
+        """Return the current (evalset, case) pairs of cases that were `pairs` when `names` was taken.
 
         Cases that are gone are left out. The order is that of the files.
         """
@@ -264,7 +264,7 @@ class Tree:
         return self.outline.evalsets[row.agent] if row.kind == "agent" else (row.evalset,)
 
     def touched(self, changed: Iterable[tuple[int, int]], visible: Iterable[int]) -> list[int]:
-        """Return those of the visible positions whose row shows something of the changed cases."""
+        """Return the visible positions of rows that show something about the changed cases."""
         changed = set(changed)
         evalsets = {evalset for evalset, _ in changed}
         groups = {self.outline.group_of[evalset] for evalset in evalsets}

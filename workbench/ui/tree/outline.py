@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 ALL = Row("all")
-"""The first row, for everything. It cannot be closed."""
+"""The first row, which stands for all cases. It cannot be closed."""
 
 
 class _Block(NamedTuple):
@@ -268,7 +268,7 @@ class Names:
         return Row("agent", self._groups.index(name[0])) if name and name[0] in self._groups else ALL
 
     def rows(self, names: Iterable[Name], outline: Outline) -> set[Row]:
-        """Return the rows of those names that still exist."""
+        """Return the rows of the names that still exist."""
         depth = {"all": 0, "agent": 1, "evalset": 2, "case": 3, "repeat": 4}
         found = ((name, self.row(name, outline)) for name in names)
         return {row for name, row in found if depth[row.kind] == len(name)}

@@ -143,7 +143,7 @@ class Verdicts:
         self._review(*ref.name)
 
     def state(self, evalset: int, case: int) -> Status:
-        """Return the status of a case, `not_run` if it never ran."""
+        """Return the status of a case, or `not_run` if it never ran."""
         verdict = self.by_case.get((evalset, case))
         return verdict.state if verdict else "not_run"
 
@@ -158,7 +158,7 @@ class Verdicts:
         return verdict is not None and verdict.rate.flaky
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
-        """Return the repeats of a case taken together, or None if it ran once or never."""
+        """Return the combined repeats of a case, or None if it ran once or never."""
         from workbench.repeats.summary import summarize
 
         verdict = self.by_case.get((evalset, case))

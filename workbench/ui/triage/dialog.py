@@ -1,4 +1,4 @@
-"""The triage dialog, which one key answers."""
+"""The triage dialog, which the user answers with one key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -122,7 +122,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._help = Static("", classes="help", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Lay out question, options, note and help."""
+        """Lay out the question, options, note and help."""
         with Vertical(classes="dialog -triage") as dialog:
             dialog.border_title = Content(self._title)
             yield self._what

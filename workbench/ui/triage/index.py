@@ -48,7 +48,7 @@ class TriageIndex:
         return [entry for (file, _), entries in self._cases.items() if file in wanted for entry in entries]
 
     def mark(self, evalset: Path, eval_id: str, record: "CaseRecord | None") -> TriageMark | None:
-        """Return the mark of a case, from the newest entry about its answer, else about an earlier one."""
+        """Return the mark of a case. It comes from the newest entry about its answer, else about an earlier answer."""
         entries = self.of(evalset, eval_id)
         if not entries:
             return None
@@ -65,7 +65,7 @@ class TriageIndex:
         return TriageMark(choice_label(entry.triage) or "labels", outdated=not current)
 
     def answer(self, record: "CaseRecord | None") -> str:
-        """Return the digest of a record's answer, "" as long as there is none."""
+        """Return the digest of a record's answer, or "" while there is none."""
         if record is None or not record.has_verdict:
             return ""
         known = self._answers.get(record.ref)

@@ -34,7 +34,7 @@ class Facts:
     when: str = ""
     """When the run was made, if an earlier session made it."""
     loading: str = ""
-    """What is being loaded from earlier sessions."""
+    """Data being loaded from earlier sessions."""
     seconds: float = 0.0
     judge_calls: str = ""
     """Number and cost of judge calls, as text."""
@@ -88,8 +88,8 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
 def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
     """Yield forms of the bar, from the longest to the shortest.
 
-    `why` has the reason of stale verdicts, without the watch. If the watch is on, its state stays longer than the words
-    of the counts. If it is off, its state is the first to go.
+    `why` has the reason of stale verdicts, without the watch. If the watch is on, its state is kept longer than
+    the words of the counts. If it is off, its state is dropped first.
     """
     yield from ((True, 20, 2, full), (True, 0, 2, full))
     if not armed and why != urgent:
@@ -170,7 +170,7 @@ class Bar(Widget):
         self._facts = Facts()
 
     def show(self, facts: Facts) -> bool:
-        """Show other facts. Return whether anything was painted."""
+        """Replace the facts. Return whether anything was painted."""
         width = self.size.width
         changed = bar_parts(facts, width) != bar_parts(self._facts, width)
         self._facts = facts

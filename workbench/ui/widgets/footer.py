@@ -30,7 +30,7 @@ class KeyLine(Widget):
         self._message_timer: Timer | None = None
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
-        """Show these actions and keys from now on."""
+        """Replace the actions and keys."""
         self._shown = [
             (action.call, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
         ]

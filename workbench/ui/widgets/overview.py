@@ -1,4 +1,4 @@
-"""A page of labelled lines, for the right side if it shows no case."""
+"""A page of labelled lines, shown on the right side when no case is."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Text fields that accept no escape codes and do not blink, so that nothing is sent while nobody types."""
+"""Text fields that accept no escape codes. They do not blink, so that an idle screen sends nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lists of one-line rows that draw only what is visible, so that 50,000 rows cost no more than ten."""
+"""Lists of one-line rows. Only visible rows are drawn, so 50,000 rows cost no more than ten."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, TypeAlias, TypeVar
@@ -147,7 +147,7 @@ class RowView(ScrollView, can_focus=True):
         self.refresh()
 
     def refresh_rows(self, positions: Iterable[int]) -> int:
-        """Paint those of the rows that are visible. Return how many."""
+        """Paint the visible ones of these rows. Return how many there are."""
         top, height = self.scroll_offset.y, self.size.height
         visible = [position for position in positions if top <= position < top + height]
         for position in visible:
