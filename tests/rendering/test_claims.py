@@ -155,7 +155,7 @@ def test_sentence_invented_by_the_judge_is_marked(texts: Texts) -> None:
     assert any("shipped on Monday.  (the judge's own sentence)" in line for line in texts(shown(record, 100).lines))
 
 
-def test_omitted_passage_is_marked_and_lower_adk_score_is_shown(texts: Texts) -> None:
+def test_omitted_passage_is_marked_and_adk_score_is_shown_under_the_score(texts: Texts) -> None:
     dropped = {**SENTENCES[1], "text": "No refunds.", "origin": "dropped", "counts": True}
     hello = {**SENTENCES[2], "text": "Hello.", "origin": "dropped", "counts": False}
     reworded = {**SENTENCES[0], "text": "It left.", "origin": "reworded", "counts": True}

@@ -52,12 +52,12 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
 
 
 def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
-    """Return the same for verdicts of this session that are in no journal."""
+    """Return the stale verdicts of this session that are in no journal, with their changed inputs."""
     return stale_transcripts((stored_case(record) for record in records if record.brief is None), workspace, state)
 
 
 def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
-    """Return the same for transcripts."""
+    """Return the stale transcripts and their changed inputs."""
     stale: dict[CaseName, Changes] = {}
     now = current_inputs(workspace, state)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}

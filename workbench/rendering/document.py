@@ -117,9 +117,9 @@ Aside: TypeAlias = Callable[[int], Iterable[Line]]
 class Item:
     """Lines `start` to `end` (exclusive) that the cursor selects as one.
 
-    `key` names the item in every layout of the document. `opens`: there is more of it, shown if the view has its key
-    among those opened. `targets`: its places in other panes. `heads`: the lines up to the next item outside of it
-    belong to it. The first cell of its lines is blank, for the cursor's mark.
+    `key` names the item in every layout of the document. `opens`: it can be unfolded, by adding its key to the
+    view's `opened`. `targets`: its places in other panes. `heads`: it is the heading of the lines below it, up to
+    the next item outside. The first cell of its lines is blank, for the cursor's mark.
     """
 
     key: str

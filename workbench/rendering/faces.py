@@ -41,7 +41,7 @@ FACES: dict[Status, Face] = {
 DECIDED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
 """The verdicts of a case, in the order of counts."""
 COUNTED: tuple[CaseState, ...] = (*DECIDED, "cancelled")
-"""The same, and cases cancelled before they had a verdict."""
+"""The verdicts, and `cancelled` for cases without a verdict."""
 
 CHECKED: Mapping[Literal["error", "warning"], Face] = {
     "error": Face("▲", "error", "status-error", 0),

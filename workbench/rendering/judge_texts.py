@@ -60,13 +60,13 @@ def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
 
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
-    """Return the same for one criterion, and whether all replies came from the cache."""
+    """Return the tags of one criterion. One of them says if all replies came from the cache."""
     cached = is_cached(item.question for item in judge_questions(record, criterion))
     return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
 
 
 def turn_tags(result: MetricResult) -> list[Line]:
-    """Return the same for a criterion's verdict on one turn."""
+    """Return the tags of a criterion's verdict on one turn."""
     found: list[Line] = [(mark(HEURISTIC),)] if is_heuristic(result) else []
     return [*found, (mark(SPLIT),)] if is_split(result) else found
 

@@ -26,9 +26,9 @@ class Pane(NamedTuple, Generic[Read]):
 
     `title` is its name in the strip. `build` lays out the whole pane for a subject. A running case should add lines at
     the end, which the screen follows. `by_turns`: the reader is always in one of its turns, which is named and copied.
-    `applies`: whether a case with these criteria has the pane. `aside`: its items have details beside the document, or,
-    if "always", below it without room for two columns. `opens`: a case that has the pane opens in it, unless another
-    one was requested.
+    `applies`: whether a case with these criteria has the pane. `aside`: its items have details beside the
+    document. With "always", the details go below if two columns do not fit. `opens`: a case with this pane opens
+    in it, unless another pane was requested.
     """
 
     title: str

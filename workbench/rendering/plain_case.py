@@ -23,7 +23,7 @@ def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
 
 
 def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
-    """Yield the same with styles: title and verdict, the diff turn by turn, the scores and the judges' results.
+    """Yield styled lines of a case: title and verdict, the diff turn by turn, the scores and the judges' results.
 
     Only the prompts to judges are folded.
     """

@@ -22,7 +22,7 @@ class View:
 
     `width` is in cells. `full` shows all of long texts, arguments and tracebacks. `stacked` never puts two texts side
     by side. `opened` are the keys of the items shown in full. `aside`: details of items are shown beside the document.
-    `within`: only the item with this key, those in it and those around it are `full` ("": all).
+    `within`: only the item with this key, its parents and its children are `full` ("": all items).
     """
 
     width: int

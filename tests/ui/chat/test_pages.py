@@ -118,7 +118,7 @@ def test_state_that_cannot_be_read_has_a_reason() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("", {}), (" {} ", {}), ('{"a": [1]}', {"a": [1]})])
-def test_a_state_is_an_object(text: str, value: Any) -> None:
+def test_session_state_is_parsed_as_an_object(text: str, value: Any) -> None:
     assert read_object(text) == value
 
 

@@ -81,7 +81,7 @@ async def test_undo_restores_deleted_cases_and_cursor_stays_near(bench: Bench) -
     assert ids(file) == ["on_time", "late_parcel", "unknown_order", "two_parcels"]
 
 
-async def test_several_cases_are_deleted_only_after_a_question(bench: Bench) -> None:
+async def test_several_cases_are_deleted_only_after_a_confirmation(bench: Bench) -> None:
     cases = Cases(bench.view, bench.files, Edit(bench.view, bench.files))
     bench.view.rows.marks.add([(0, 0), (1, 1)])
     bench.view.answers = [False]

@@ -21,7 +21,9 @@ def document(shape: list[tuple[int, int]], tail: int) -> Document:
 
 
 @given(SHAPES, st.integers(0, 5), st.integers(6, 20))
-def test_steps_lead_through_all_items_and_lines_and_back(shape: list[tuple[int, int]], tail: int, height: int) -> None:
+def test_steps_visit_all_items_and_lines_in_both_directions(
+    shape: list[tuple[int, int]], tail: int, height: int
+) -> None:
     place, made = Position(), document(shape, tail)
     place.begin(made, height, 0, 0)
     seen, lines = {0}, set(range(place.top, place.top + height))

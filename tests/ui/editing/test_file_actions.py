@@ -18,7 +18,9 @@ def really_read(screen: Screen) -> None:
     )
 
 
-async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_new_evalset_is_created_and_gets_its_first_case(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     screen = open_screen(make_workspace({"desk": {"refunds": ["one"]}}))
     really_read(screen)
     folder = screen.workspace.evalsets[0].file.parent

@@ -86,7 +86,7 @@ def test_verdicts_find_their_cases_again_by_id(verdicts: Verdicts, feed: Feed, m
     assert [+counts for counts in verdicts.counts] == [{"failed": 1}]
 
 
-def test_a_file_that_cannot_be_read_has_a_verdict_of_its_own(verdicts: Verdicts, feed: Feed) -> None:
+def test_unreadable_file_has_its_own_verdict(verdicts: Verdicts, feed: Feed) -> None:
     (ref,) = feed.start(("refunds", ""))
     feed.store.apply(CaseFinished(ref, "error", CaseError("broken_file", "not JSON"), 0.0))
     assert verdicts.by_case[0, WHOLE_FILE].state == "error"

@@ -104,7 +104,7 @@ def _scores(name: str, of_cases: Collection[list[MetricResult]]) -> Scores:
 
 
 def _score(result: MetricResult) -> float | None:
-    """Return the score of a verdict that counts, or None for any other and for NaN."""
+    """Return the score of a verdict that counts. Return None for other verdicts and for NaN."""
     counts = result.status in _COUNTED and result.score is not None and not math.isnan(result.score)
     return result.score if counts else None
 

@@ -211,7 +211,7 @@ def value_lines(hunk: Hunk, value: Any) -> str:
 
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
 _DETAIL = 600
-"""Maximum number of characters shown of a value."""
+"""Maximum number of characters of a value that are shown."""
 
 
 @dataclass(frozen=True)

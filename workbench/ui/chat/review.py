@@ -58,7 +58,7 @@ class ReviewList(RowsOf[ReviewRow]):
         self._place = ""
 
     def show_choice(self, choice: Choice, place: str) -> None:
-        """Show another choice."""
+        """Replace the choice."""
         self._choice, self._place = choice, place
         self.rows_changed()
         self.when_moved()

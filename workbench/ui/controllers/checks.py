@@ -24,7 +24,7 @@ class Checks(Controller):
     """The check of the folder.
 
     It runs in a thread after each read of the folder or of a file in it. `try_imports` makes the engine import each
-    agent in a child process. It calls its second argument with every outcome, from another thread.
+    agent in a child process. It passes every outcome to its second argument, in another thread.
     """
 
     def __init__(self, view: View, try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]") -> None:

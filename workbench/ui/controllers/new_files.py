@@ -134,7 +134,7 @@ class NewFiles(Controller):
 
 _CANCELS = "Enter on this line leaves the file unchanged."
 _SHOWN = 400
-"""Maximum number of lines shown of the new file."""
+"""Maximum number of lines of the new file that are shown."""
 
 
 def _migration(entry: "EvalsetEntry", session: Path | None) -> "Migration":

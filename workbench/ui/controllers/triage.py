@@ -116,7 +116,7 @@ class Triage(Controller):
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
-        """Ask once for several cases. The answer applies to what decided each case."""
+        """Ask once for several cases. The answer applies to the first question about each case."""
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import questions
 

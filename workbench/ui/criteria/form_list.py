@@ -21,9 +21,9 @@ _NARROW = 60
 class FormList(RowsOf[FormRow]):
     """Rows with a cursor. Criteria can be folded, and rubrics are folded at first.
 
-    Keyed by the number of a config, `marks` maps locations with a fault to their style, `changed` holds the criteria
-    and keys that differ from the file, and `off` the criteria that are turned off. `typed` is the number being typed
-    at the cursor.
+    Three dicts have the number of a config as their key. `marks` maps locations with a fault to their style,
+    `changed` holds the criteria and keys that differ from the file, and `off` the criteria that are turned off.
+    `typed` is the number being typed at the cursor.
     """
 
     def __init__(self) -> None:

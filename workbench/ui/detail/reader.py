@@ -1,4 +1,4 @@
-"""The reader of a case or a conversation: open pane, scroll position, and where keys lead."""
+"""The reader of a case or a conversation: its open pane, its scroll position, and the effect of keys."""
 
 from typing import Generic, Self
 

@@ -26,7 +26,7 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _LINES = 400
-"""Maximum number of lines shown of a difference."""
+"""Maximum number of lines of a difference that are shown."""
 _WHO = {"theirs": "changed on disk", "mine": "changed by you", "both": "changed by both"}
 Choose: TypeAlias = Callable[[bytes | None], Awaitable[bytes | None]]
 """Asks for the content of a file, given its current content (None if the file is gone).

@@ -39,7 +39,7 @@ class CaseDraft:
         return self.evalset.edited(self.number, value)
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
-        """Return the same case in newer content of the file, or None if it is gone."""
+        """Return the draft, updated to newer content of the file. Return None if the case is gone."""
         if self.name not in evalset.ids:
             return None
         same = self.number < len(evalset.ids) and evalset.ids[self.number] == self.name
@@ -71,7 +71,7 @@ class FrameDraft:
         return EvalsetFile(self.evalset.with_frame(changed))
 
     def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
-        """Return the draft in newer content of the file."""
+        """Return the draft, updated to newer content of the file."""
         return FrameDraft(self.file, evalset, evalset.frame())
 
 

@@ -1,4 +1,4 @@
-"""Deletion of stored runs after a question, for the history and for an open run."""
+"""Deletion of stored runs after a confirmation, for the history and for an open run."""
 
 import asyncio
 from collections.abc import Sequence

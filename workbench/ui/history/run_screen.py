@@ -338,7 +338,7 @@ class RunScreen(SplitScreen):
             self.say("this case no longer exists", warning=True)
 
     def action_stored_delete(self) -> None:
-        """Delete this run after a question."""
+        """Delete this run after a confirmation."""
         if fault := reason_undeletable([self._run], self._active_run()):
             self.say(fault, warning=True)
         else:

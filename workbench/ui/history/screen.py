@@ -333,7 +333,7 @@ class HistoryScreen(ListScreen):
         self.say("baseline set; C compares with it" if pinned else "baseline removed")
 
     def action_history_delete(self) -> None:
-        """Delete the marked runs, or the current one, after a question."""
+        """Delete the marked runs, or the current one, after a confirmation."""
         runs = self.runs.marked or ([run] if (run := self.runs.row_or_none) is not None else [])
         if fault := reason_undeletable(runs, self._active_run()):
             self.say(fault, warning=True)
