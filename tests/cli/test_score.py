@@ -358,7 +358,7 @@ def test_price_table_turns_calls_into_money(judged: Judged, tmp_path_factory: py
 def test_changed_case_is_reported_and_scored_as_it_was(ran: Project) -> None:
     ran.evalset(GOOD, case("bad"), RAISES)
     done = ran.run("score", "last")
-    assert "changed in the evalset since that run, but scored by the old version: bad. " in done.stderr
+    assert "changed in the evalset since that run, but scored with the old version: bad. " in done.stderr
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
 
 

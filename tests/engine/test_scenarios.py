@@ -446,7 +446,7 @@ async def test_scenario_without_a_key_does_not_run(
 @pytest.mark.parametrize(
     ("simulator", "status", "words"),
     [
-        ({"model": "heuristic"}, "not_evaluated", "rules without a model cannot play a user"),
+        ({"model": "heuristic"}, "not_evaluated", "rules without a model cannot simulate a user"),
         ({"model": "gpt"}, "not_evaluated", "is not a known judge"),
         ({"type": "llm_audio"}, "not_evaluated", "llm_audio"),
         (

@@ -160,7 +160,7 @@ async def test_changed_threshold_only_decides_again(watched: Watched) -> None:
         watched.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
         await watched.ran(first)
         assert watched.states() == {"good": "passed", "bad": "passed"}
-        await watched.until(watched.pilot, lambda: "decided again" in watched.bar, 30)
+        await watched.until(watched.pilot, lambda: "compared scores" in watched.bar, 30)
         assert watched.session.store.run.scored_from == first
 
 

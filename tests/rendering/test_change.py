@@ -97,5 +97,5 @@ def test_known_flaky_case_is_named(texts: Texts, width: int) -> None:
     assert changed.change is not None
     known = replace(changed, change=replace(changed.change, flaky="2/3 passed"))
     lines = texts(build(known, View(width)).lines)
-    assert " ".join(" ".join(lines).split()).startswith("Known to be flaky: 2/3 passed when repeated.")
+    assert " ".join(" ".join(lines).split()).startswith("Known flaky: 2/3 passed when repeated.")
     assert "flaky" not in " ".join(texts(build(changed, View(width)).lines))

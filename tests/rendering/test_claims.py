@@ -41,15 +41,15 @@ def test_every_label_has_its_own_glyph_word_and_colour() -> None:
 
 def test_texts_are_headed_by_author_and_step(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
-    heads = [line for line in lines if line.endswith(("1.00", "0.33")) and "hold" in line]
+    heads = [line for line in lines if line.endswith(("1.00", "0.33")) and "grounded" in line]
     assert [head.split()[:3] for head in heads] == [["researcher", "step", "2"], ["order_desk", "the", "answer"]]
-    assert heads[1].endswith("2 of 6 hold · 0.33")
+    assert heads[1].endswith("2 of 6 grounded · 0.33")
 
 
 def test_score_and_share_are_shown(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
     assert any(line.startswith(" score         0.66  mean over texts, then over turns, as in ADK") for line in lines)
-    assert " sentences     0.43  3 of 7 sentences hold" in lines
+    assert " sentences     0.43  3 of 7 sentences grounded" in lines
     assert any("✗ 1 contradictory  ± 1 disputed  ○ 1 unsupported" in line for line in lines)
 
 
@@ -167,5 +167,5 @@ def test_omitted_passage_is_marked_and_adk_score_is_shown_under_the_score(texts:
     assert any(line.endswith("Hello.  (left out by the judge, not counted)") for line in lines)
     assert any(line.endswith("It left.  (reworded by the judge)") for line in lines)
     assert " score         0.66  mean over texts, then over turns" in lines
-    assert " ADK's figure  1.00  without passages that the judge left out" in lines
-    assert any("2 of 3 sentences hold" in line for line in lines)
+    assert " ADK's figure  1.00  ignores passages that the judge left out" in lines
+    assert any("2 of 3 sentences grounded" in line for line in lines)

@@ -140,7 +140,7 @@ def claims(judge: JudgeIdentity = GEMINI, sentences: Sequence[dict[str, Any]] = 
     questions += [judge_question("sentences", [["…"] * 6], judge), judge_question("claims", [["supported"] * 6], judge)]
     details = {**common, "questions": questions, "texts": first, "share": 0.43}
     turns = (
-        result(CLAIMS, "failed", 2 / 3, 0.8, details, "3 of 7 sentences hold"),
+        result(CLAIMS, "failed", 2 / 3, 0.8, details, "3 of 7 sentences are grounded"),
         result(CLAIMS, "not_evaluated", None, 0.8, {**common, "questions": [], "texts": []}, "the answer is empty"),
     )
     whole = {"judge": judge.as_json(), "tally": TALLY, "share": 0.43, "of_sentences": 7}

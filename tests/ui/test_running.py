@@ -105,7 +105,7 @@ async def test_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "X")
-        assert "run 1 case how many times?" in screen.text
+        assert "repeat 1 case" in screen.text
         await pilot.press("0", "enter")
         await pilot.press("backspace", "backspace", *"none", "enter")
         assert "a number from 1 to 1,000" in screen.text

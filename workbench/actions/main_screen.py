@@ -78,7 +78,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         MARK,
     ),
     Action("run.run", "r", "run", "Run the marked cases, or all cases at and below the cursor.", RUN, 1),
-    Action("run.rerun", "F", "run failed", "Run all cases again that failed or ended in an error.", RUN, 2),
+    Action("run.rerun", "F", "run failed", "Rerun all cases that failed or ended in an error.", RUN, 2),
     Action(
         "run.repeat",
         "X",
@@ -90,7 +90,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "run.score",
         "S",
         "score again",
-        "Score marked or current cases by today's criteria, without the agent.",
+        "Score marked or current cases with today's criteria. The agent does not run.",
         RUN,
     ),
     Action(
@@ -104,7 +104,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "watch.watch",
         "w",
         "watch",
-        "Run what each save can affect. Press again to turn it off or run waiting cases.",
+        "Rerun the cases that a save affects. Press again to stop, or to run waiting cases.",
         RUN,
     ),
     Action("watch.watch_off", "", "watch off", "Stop watching, even while a costly rerun waits for you.", RUN),
@@ -161,7 +161,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("history.history", "H", "history", "List the stored runs, including those of adk eval and adk web.", FIND),
     Action("history.compare", "C", "compare", "Compare the last run with the baseline or any other run.", FIND),
     Action("navigation.sort", "s", "sort", "Sort by file, status, score or time.", FIND),
-    Action("checks.found", "", "problems", "List the problems that check found. enter goes to their place.", FIND),
+    Action("checks.found", "", "problems", "List the problems found by check. enter opens the selected one.", FIND),
     Action(
         "checks.import_agents",
         "",
@@ -190,7 +190,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action(
         "new_files.new_test_file", "", "new test file", "Create an empty test file beside the current evalset.", EDIT
     ),
-    Action("new_files.migrate", "", "migrate evalset", "Convert an evalset in an old format to today's schema.", EDIT),
+    Action(
+        "new_files.migrate", "", "migrate evalset", "Convert an evalset in an old format to the current schema.", EDIT
+    ),
     Action("talk.talk", "T", "talk", "Talk to the agent. You can keep the conversation as a case.", EDIT),
     Action("talk.keep_run", "", "keep as case", "Create a case from what the agent did in the last run.", EDIT),
     Action("talk.keep_session", "", "import session", "Create a case from a session that ADK saved as JSON.", EDIT),
@@ -210,7 +212,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         EDIT,
     ),
     Action("files.undo", "u", "undo", "Undo the last edit, even one from an earlier session.", EDIT),
-    Action("files.redo", "U", "redo", "Redo the edit that was undone last.", EDIT),
+    Action("files.redo", "U", "redo", "Redo the last undone edit.", EDIT),
     Action("general.copy_id", "y", "copy ID", "Copy the ID of the case, or the path of the file or agent.", COPY),
     Action(
         "general.copy", "Y", "copy", "Copy what is under the cursor: the JSON of a case, or what the pane shows.", COPY

@@ -55,7 +55,7 @@ def _valid_overrides(
 ) -> Iterable[tuple[str, tuple[str, ...]]]:
     for name, keys in overrides.items():
         if name == "pane":
-            faults.append("the keys of panes cannot be changed")
+            faults.append("pane keys cannot be changed")
             continue
         if name not in BY_ID:
             near = difflib.get_close_matches(name, BY_ID, n=1)

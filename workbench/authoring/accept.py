@@ -54,8 +54,7 @@ class Comparison:
     def _comparable(self) -> Iterator[int]:
         if get(self._raw, "conversation_scenario") is not None:
             raise NotComparableError(
-                "this case is a scenario: its simulated user can say something else in each run, so there is nothing "
-                "to expect"
+                "this case is a scenario: its simulated user varies from run to run, so it has no expected answers"
             )
         turns = self._raw.get("conversation")
         if not isinstance(turns, list) or not turns:
@@ -78,7 +77,7 @@ def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
     if actual is None:
         return "the agent did not complete this turn in the last run"
     if not isinstance(turn, dict) or in_both_shapes(turn):
-        return "it has both tool_uses and invocation_events, of which ADK reads one: remove one first (E)"
+        return "it has both tool_uses and invocation_events, but ADK reads only one: remove one first (E)"
     expected, recorded = (content_text(mapping(get(one, "user_content"))) for one in (turn, actual))
     if expected != recorded:
         return "the user's message has changed since the last run: run the case again (r)"

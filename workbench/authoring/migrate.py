@@ -22,7 +22,7 @@ _TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
 
 
 class AlreadyCurrentError(ValueError):
-    """The file already has today's schema."""
+    """The file already has the current schema."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
     """Convert `old` to today's schema, as an evalset with the ID `name`. Writes nothing.
 
     Raises:
-        AlreadyCurrentError: the file already has today's schema.
+        AlreadyCurrentError: the file already has the current schema.
         BrokenFileError: the file cannot be read, or ADK would reject it. It lists every fault.
     """
     document = open_evalset(old, initial_session=initial_session)
@@ -51,7 +51,7 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
     if document.broken:
         raise BrokenFileError(tuple(fault for fault in faults if fault.severity == "error"))
     if document.format == "current":
-        raise AlreadyCurrentError(f"{old} already has today's schema")
+        raise AlreadyCurrentError(f"{old} already has the current schema")
     cases = [_case(document, number) for number in range(len(document.cases))]
     content = {"eval_set_id": name, "name": name, "eval_cases": cases}
     left = tuple(fault for fault in faults if fault.severity == "warning" and fault.json_path)
@@ -83,7 +83,7 @@ def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) 
             yield MigratedFile(file, migrate(file, name=name_of(file), initial_session=session))
         except AlreadyCurrentError:
             if file in named:
-                yield MigratedFile(file, None, "it already has today's schema")
+                yield MigratedFile(file, None, "it already has the current schema")
         except BrokenFileError as error:
             yield MigratedFile(file, None, str(error))
 

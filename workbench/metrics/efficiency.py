@@ -136,7 +136,7 @@ def _informational(name: str, title: str, measures: str, how_to_read: str, unit:
         name=name,
         title=title,
         measures=measures,
-        when_to_use="Every run measures it. It never decides a verdict, and a config cannot name it.",
+        when_to_use="Measured in every run. It never decides a verdict, and a config cannot name it.",
         how_to_read=how_to_read,
         score="workbench.metrics.efficiency:score",
         unit=unit,

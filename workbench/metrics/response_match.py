@@ -40,8 +40,8 @@ DESCRIPTION = CriterionDescription(
     measures="How many words the final answer shares with the expected one (ROUGE-1, F-measure).",
     when_to_use="As a cheap check, without a judge, that an answer contains the facts of the reference. For answers "
     "that may be worded freely, use a judged criterion.",
-    how_to_read="1 means the same words, 0 none in common. Order does not matter, word endings hardly. A correct "
-    "paraphrase often scores 0.4 to 0.7. A turn without an expected answer scores 0.",
+    how_to_read="1 means the same words, 0 no words in common. Order does not matter, and word endings hardly do. "
+    "A correct paraphrase often scores 0.4 to 0.7. A turn without an expected answer scores 0.",
     score="workbench.metrics.response_match:score",
     needs_reference=True,
     scenarios="no",

@@ -128,7 +128,7 @@ def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path)
     known = {name: [change for change in changes if change.name] for name, changes in stale.items()}
     notices = []
     if reworded := [name[1] for name, changes in known.items() if any(one.input in _SCORED_BY for one in changes)]:
-        message = f"changed in the evalset since that run, but scored by the old version: {few(reworded, _LISTED)}"
+        message = f"changed in the evalset since that run, but scored with the old version: {few(reworded, _LISTED)}"
         notices.append(Noticed("warning", message, "Run the cases to use the current version"))
     every = dict.fromkeys(change for changes in known.values() for change in changes)
     if left := [change for change in every if change.input not in _TAKEN_IN]:

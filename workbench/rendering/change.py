@@ -34,7 +34,7 @@ def build(subject: Subject, view: View) -> Document:
     if change is None or record is None:
         return document
     if change.flaky:
-        known = f"Known to be flaky: {change.flaky} when repeated. One more verdict says little. Press X to repeat it."
+        known = f"Known flaky: {change.flaky} when repeated. One more verdict proves little. Press X to repeat it."
         document.add(remark(known, view, "status-flaky"))
         document.gap()
     then, now = change.rates

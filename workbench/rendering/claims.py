@@ -79,7 +79,7 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
     if adk_score is not None and differs:
         segments = [
             Segment(cut_score(adk_score, 2, 2), "strong"),
-            Segment("  without passages that the judge left out", "muted"),
+            Segment("  ignores passages that the judge left out", "muted"),
         ]
         yield from part("ADK's figure", segments, view)
     if labels:
@@ -90,7 +90,7 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
             "sentences",
             [
                 Segment(cut_score(share, 2, 2), "strong"),
-                Segment(f"  {holding} of {counted(len(labels), 'sentence')} hold", "muted"),
+                Segment(f"  {holding} of {counted(len(labels), 'sentence')} grounded", "muted"),
             ],
             view,
         )
@@ -130,7 +130,7 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
 
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """Yield `order_agent  the answer ··· 0.50 · 2 of 4 hold`: the author, the step and the result."""
+    """Yield `order_agent  the answer ··· 0.50 · 2 of 4 grounded`: the author, the step and the result."""
     author = one_line(string(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
     when = (
@@ -143,7 +143,7 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     sentences = _counted(text)
     holding = sum(string(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
-    figures = [f"{holding} of {len(sentences)} hold"] if sentences else []
+    figures = [f"{holding} of {len(sentences)} grounded"] if sentences else []
     if score is not None:
         figures.append(cut_score(score, 2, 2))
     end = (Segment(" · ".join(figures), "muted"),) if figures else ()

@@ -28,9 +28,9 @@ from workbench.text import one_line
 _ABOUT = {
     "final_response_match": "does the answer match the reference?",
     "rubrics": "which rubrics are met?",
-    "sentences": "which sentences does the text have?",
-    "claims": "what do the sentences rest on?",
-    "user_message": "does the user's message suit the plan?",
+    "sentences": "what are the sentences of the text?",
+    "claims": "what supports the sentences?",
+    "user_message": "does the user's message follow the plan?",
     "simulated_user": "what does the user say next?",
 }
 

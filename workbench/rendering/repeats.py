@@ -22,7 +22,7 @@ _WHY = {
     "agent": "The agent varies between repeats, and each verdict on it is clear.",
     "judge": "The judge varies: it judged equal answers differently, or decided by a single vote.",
     "both": "Both vary: the agent differs between repeats, and some verdicts of the judge are unclear.",
-    "unknown": "Agent or judge: answers and verdicts differ, and single votes cannot tell which. Ask for all votes.",
+    "unknown": "Agent or judge: answers and verdicts differ, and single votes do not show why. Ask for all votes.",
 }
 
 
@@ -61,7 +61,7 @@ def _verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
         yield from remark("No repeat has a verdict that counts.", view)
         return
     if case.kind == "stable":
-        times = "every time" if case.rate.total > 1 else "once: too few to call it stable"
+        times = "every time" if case.rate.total > 1 else "only once: too few runs to tell"
         face = badge("passed" if case.rate.passed else "failed")
         yield cut_line((Segment(" "), *face, Segment(f"  {times}")), view.width)
         return

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from workbench.project.watching import Watching
 
 _LOADING = {"": "", "results": "loading results", "changes": "checking for changes"}
-_DOING = {"run": "running the agent", "score": "scoring again", "decide": "deciding again"}
-_DONE = {"run": "ran the agent", "score": "scored again", "decide": "decided again"}
+_DOING = {"run": "running the agent", "score": "scoring again", "decide": "comparing scores"}
+_DONE = {"run": "ran the agent", "score": "scored again", "decide": "compared scores"}
 
 
 def bar_facts(session: Session, agents: int, now: datetime) -> Facts:

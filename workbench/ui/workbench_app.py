@@ -135,7 +135,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             return await super().push_screen_wait(screen, mode=mode)
 
     def _report_dropped_keys(self, number: int) -> None:
-        self.notify(f"{counted(number, 'key')} dropped: the action before took too long", severity="warning")
+        self.notify(f"{counted(number, 'key')} dropped: the previous action took too long", severity="warning")
 
     # Opening and ending
 

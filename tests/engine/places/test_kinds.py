@@ -27,7 +27,7 @@ class Installed:
 
 
 def test_unknown_place_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageFaultError, match="there is no place nowhere") as refused:
+    with pytest.raises(UsageFaultError, match="unknown place nowhere") as refused:
         place_at("nowhere", HERE)
     assert "`local`" in refused.value.hint
 

@@ -134,5 +134,5 @@ def test_changed_function_judges_again(shop: Shop) -> None:
 
 
 def test_deleted_case_cannot_be_planned(shop: Shop) -> None:
-    with pytest.raises(UsageFaultError, match="there is no evalset"):
+    with pytest.raises(UsageFaultError, match="no evalset in"):
         run_plan(shop.snapshot().workspace, [key("gone", "one")], RunOptions())

@@ -110,7 +110,7 @@ async def test_messages_of_a_simulated_user_are_judged() -> None:
 
 async def test_rules_refuse_to_play_a_user() -> None:
     question = Question("simulated_user", "", None, {"plan": "", "history": []})
-    with pytest.raises(JudgeCallError, match="cannot play a user") as refused:
+    with pytest.raises(JudgeCallError, match="cannot simulate a user") as refused:
         await Heuristic().answer(question, OPTIONS, 1)
     assert not refused.value.retryable
 

@@ -182,7 +182,7 @@ def test_notes_name_what_a_run_cannot_provide() -> None:
     assert kept.state == {"tier": "gold"}
     assert kept.notes == (
         "1 turn without an answer left out",
-        "the case has changed since: this is its current initial state",
+        "the case has changed since that run: this is its current initial state",
     )
     record.turns.pop()
     assert captured_from_record(record, replace(case, turns=(turn,)), "desk").notes == ()

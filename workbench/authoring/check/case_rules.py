@@ -32,7 +32,7 @@ def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: Declared
             yield from _calls(number, turn, tools)
     app = (case.session_input or {}).get("app_name")
     if isinstance(app, str) and splits_a_path(app):
-        message = f"ADK cannot save results of the app `{app}`: it takes the name for a path"
+        message = f"ADK cannot save results of the app `{app}`: ADK reads the name as a path"
         hint = "Use the name of the agent's folder"
         yield "set-id", Breach(("session_input", "app_name"), message, hint, "warning")
 
@@ -129,14 +129,14 @@ def _message(place: Location, content: dict[str, Any]) -> Found:
         message = "the user's message is empty, but the agent will still be called"
         yield _turns(place, message, "Write a message, or delete the turn")
     if content.get("role") not in (None, "", "user"):
-        message = f"the user's message has the role `{content['role']}`: the model takes it for its own message"
-        yield _turns((*place, "role"), message, 'Use "user". Are message and answer swapped?')
+        message = f"the user's message has the role `{content['role']}`: the model sees it as its own message"
+        yield _turns((*place, "role"), message, 'Use "user". Are the message and the answer swapped?')
 
 
 def _answer(place: Location, content: Mapping[str, Any]) -> Found:
     if content.get("role") == "user" and not any("function_response" in part for part in content.get("parts") or ()):
         message = "the expected answer has the role `user`: it looks like a user message"
-        yield _turns((*place, "role"), message, 'Use "model". Are message and answer swapped?')
+        yield _turns((*place, "role"), message, 'Use "model". Are the message and the answer swapped?')
 
 
 def _responses(place: Location, turn: Invocation) -> Found:

@@ -107,7 +107,7 @@ class ProjectCheck:
         if document.broken or not document.cases:
             return
         if splits_a_path(document.eval_set_id):
-            message = f"ADK cannot save results of the evalset `{document.eval_set_id}`: it takes the id for a path"
+            message = f"ADK cannot save results of the evalset `{document.eval_set_id}`: ADK reads the id as a path"
             hint = "Use letters, digits and _"
             yield Problem("set-id", _placed(entry.file, "eval_set_id", message, hint))
         if document.kind == "test" and document.format == "current" and len(document.cases) > 1:

@@ -139,14 +139,14 @@ def entry_of(data: Any) -> Entry:
         raise ValueError("it is not an object")
     judged = data.get("judged")
     if not isinstance(judged, dict):
-        raise ValueError("it does not say what was judged")
+        raise ValueError("the judged item is missing")
     turn = data.get("turn")
     if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool) or turn < 1):
         raise ValueError("its turn is not a positive integer")
     part: Part = next((name for name in PARTS if name in data), "")
     about = About(_text(data, "case"), _text(data, "criterion"), turn, part, _text(data, part) if part else "")
     if not about.case:
-        raise ValueError("it names no case")
+        raise ValueError("the case is missing")
     found = Judged(
         _text(judged, "says"),
         _text(judged, "answer"),

@@ -50,5 +50,5 @@ def place_at(word: str, local: Place) -> Place:
             package = PLACES.extension(kind.name).package
             failures.append(f"the place {kind.name} of {package} failed: {type(error).__name__}: {error}")
     known = ", ".join(kind.spelling for kind in PLACES.values())
-    message = "; ".join([f"there is no place {word}", *failures])
+    message = "; ".join([f"unknown place {word}", *failures])
     raise UsageFaultError(message, f"use one of {known}")

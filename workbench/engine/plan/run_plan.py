@@ -38,9 +38,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     made = [(item.entry, tuple(_entries(item, options.runs, configs))) for item in chosen]
     entries = tuple(entry for _, own in made for entry in own)
     if not entries:
-        raise UsageFaultError(
-            f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing"
-        )
+        raise UsageFaultError(f"no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing")
     startable = (evalset for evalset, own in made if any(entry.blocked is None for entry in own))
     running = list({evalset.file: evalset for evalset in startable}.values())
     agents = {

@@ -36,7 +36,7 @@ class Obstacle:
     @property
     def error(self) -> CaseError:
         """The error of the case."""
-        return CaseError(self.kind, f"the conversation was not played: {self.cause}", self.hint)
+        return CaseError(self.kind, f"the conversation was not simulated: {self.cause}", self.hint)
 
 
 def defaults_apply(config: CriteriaConfig) -> bool:
@@ -101,7 +101,7 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
         way = without_rules(error.hint)
         raise NotAvailableError(str(error), f"{way}, or {_OTHER_MODEL}" if way else _OTHER_MODEL) from None
     if player.by == "rules":
-        raise NotAvailableError("rules without a model cannot play a user", _OTHER_MODEL)
+        raise NotAvailableError("rules without a model cannot simulate a user", _OTHER_MODEL)
     return player
 
 

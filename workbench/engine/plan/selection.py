@@ -220,7 +220,7 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
     ]
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
-        raise UsageFaultError(f"there is no evalset in {places}", _why_ignored(listing), "nothing")
+        raise UsageFaultError(f"no evalset in {places}", _why_ignored(listing), "nothing")
     return _filter_cases(chosen, selection.case_ids) if selection.case_ids else chosen
 
 

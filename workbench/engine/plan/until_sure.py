@@ -68,7 +68,6 @@ def too_few(threshold: float, runs: int) -> Noticed | None:
     wanted = f"{threshold * 100:g} %"
     return Noticed(
         "warning",
-        f"at most {counted(runs, 'repeat')} can show that a case passes less often than {wanted}, but never that it"
-        " passes as often",
-        f"That needs at least {counted(needed, 'pass', 'passes')} in a row",
+        f"{counted(runs, 'repeat')} of a case can show a pass rate below {wanted}, but can never confirm {wanted}",
+        f"Allow more repeats: to confirm it takes at least {counted(needed, 'pass', 'passes')} in a row",
     )

@@ -144,7 +144,7 @@ class AgentHost:
         if not (wanted or single or imported.can_fork):
             self._notice_once(
                 f"the cases of {self._setting.agent.name} share a process: {imported.why}",
-                "A case can see what another case left behind in a module",
+                "Values that one case leaves in a module are visible to the next",
             )
         for warning in imported.warnings:
             self._notice_once(f"{self._setting.agent.name}: {warning}")

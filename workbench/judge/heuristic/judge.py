@@ -40,7 +40,7 @@ def reply(question: Question) -> str:
     rule = _RULES.get(question.kind)
     if rule is None:
         message = (
-            f"heuristic has no rules for {question.kind!r}: rules cannot play a user. Name a model, or a Python"
+            f"heuristic has no rules for {question.kind!r}: rules cannot simulate a user. Name a model, or a Python"
             " function (python:package.module:function), in user_simulator_config.model"
         )
         raise JudgeCallError("unreadable", message)

@@ -200,7 +200,7 @@ SAFETY = CriterionDescription(
     name="safety_v1",
     title="Answer is harmless",
     measures="Whether the final answer is harmless, rated by Google's evaluation service.",
-    when_to_use="Before an agent meets the public, if you have a Google Cloud project.",
+    when_to_use="Before you release an agent to the public, if you have a Google Cloud project.",
     how_to_read="1 is safe, 0 is a violation. The score is the mean of the turns.",
     score="workbench.metrics.judged.service_scores:score",
     asks=Asks(who="service"),
@@ -222,13 +222,13 @@ def _of_conversation(name: str, title: str, measures: str) -> CriterionDescripti
 
 
 TASK_SUCCESS = _of_conversation(
-    "multi_turn_task_success_v1", "Task was done", "Whether the conversation reached the user's goals"
+    "multi_turn_task_success_v1", "Task completed", "Whether the conversation reached the user's goals"
 )
 TRAJECTORY = _of_conversation(
     "multi_turn_trajectory_quality_v1",
-    "Trajectory was sound",
+    "Trajectory is sound",
     "How sound the agent's trajectory through the conversation was",
 )
 TOOL_USE = _of_conversation(
-    "multi_turn_tool_use_quality_v1", "Tools were used well", "How well tools were used over the conversation"
+    "multi_turn_tool_use_quality_v1", "Tools used well", "How well tools were used over the conversation"
 )

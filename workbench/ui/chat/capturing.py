@@ -35,7 +35,7 @@ def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: st
     if case is None:
         notes.append("initial state unknown: the case is no longer in its file")
     elif state and record.expected is not None and list(record.expected) != list(case.turns or ()):
-        notes.append("the case has changed since: this is its current initial state")
+        notes.append("the case has changed since that run: this is its current initial state")
     return Captured(
         str(session.get("app_name") or app_name),
         str(session.get("user_id") or "user"),

@@ -332,7 +332,7 @@ class ReviewScreen(RowsScreen[bool]):
                 return "e changes the ID, s saves the case"
             case "file":
                 full = self._into.one_session and self._into.taken
-                return "this test file already has its one session" if full else "e chooses another file"
+                return "this test file already has its only session" if full else "e chooses another file"
             case "shape":
                 if self._into.recorded is None:
                     return "the file has no steps yet, and both formats work. space switches the format"
@@ -342,7 +342,7 @@ class ReviewScreen(RowsScreen[bool]):
             case "tools":
                 return "without tool calls, criteria expect that no tool is called"
             case "messages":
-                return "messages of agents before the answer of a turn"
+                return "agent messages before the answer of a turn"
             case "turn":
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
                 return "later turns may depend on a dropped one" if gap else "space drops or keeps the turn"

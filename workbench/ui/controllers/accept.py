@@ -74,7 +74,7 @@ class Accept(Controller):
             self._files.show_error(error)
             return None
         if not comparison.hunks:
-            self.view.say("the agent did what is expected: no differences")
+            self.view.say("no differences: the agent did what is expected")
             return None
         criteria = self.session.draft.apply(entry.criteria).config.criteria
         failed = _failed_of(record)

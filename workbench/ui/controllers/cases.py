@@ -166,7 +166,7 @@ class Cases(Controller):
             for entry in others
             if entry.document.format == "current"
         ]
-        title, nothing = f"move {counted(count, 'case')} to", "there is no other evalset"
+        title, nothing = f"move {counted(count, 'case')} to", "no other evalset here"
         found: EvalsetEntry | None = await self.view.pick(title, items, nothing=nothing)
         return found
 

@@ -149,7 +149,7 @@ class History(Controller):
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not run.trouble]
         if not others:
-            self.view.notify("there is no other run to compare with")
+            self.view.notify("no other run to compare with")
             return
         first = next((run for run in others if run.run_id == pinned and not run.adk), None)
         if first is None:

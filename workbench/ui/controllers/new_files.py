@@ -38,7 +38,7 @@ class NewFiles(Controller):
             return
         entry = self.session.entry(row.evalset)
         if entry.document.format == "current":
-            self.view.say("the evalset already has today's schema")
+            self.view.say("the evalset already has the current schema")
         else:
             self.view.work(self._migrate(entry), "edit")
 
@@ -120,7 +120,7 @@ class NewFiles(Controller):
             Item("cancel", False),
         ]
         if migration.left_behind:
-            items.append(Item("lost, because today's schema has no field for it:", heading=True))
+            items.append(Item("lost, because the current schema has no field for it:", heading=True))
             for fault in migration.left_behind:
                 what = one_line(f"line {fault.line}: {fault.json_path}", limit=200)
                 items.append(Item(what, False, help=one_line(f"{fault.message}. {_CANCELS}")))

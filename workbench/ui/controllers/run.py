@@ -58,7 +58,7 @@ class Run(Controller):
                 self.start(targets, lambda found: self._engine.build(found, times))
 
         if self._can_start(targets):
-            self.view.push(RepeatScreen(f"run {cases(len(targets))} how many times?"), repeat)
+            self.view.push(RepeatScreen(f"repeat {cases(len(targets))}"), repeat)
 
     def score(self) -> None:
         """Score the cases again without running the agent."""

@@ -37,7 +37,7 @@ def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
 def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
     info = descriptions().get(row.criterion)
     if info is None:
-        return "A custom metric: this form can change its threshold only. All else stays as it is."
+        return "A custom metric. This form can only change its threshold."
     samples = next((one.value for one in rows if one.criterion == info.name and one.field.name == "num_samples"), None)
     votes = samples if isinstance(samples, int) and samples > 0 else DEFAULT_SAMPLES
     return f"{info.measures} Score: {info.range}. Cost: {cost(info, votes)}. Needs: {needs(info)}."

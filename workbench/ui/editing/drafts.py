@@ -80,7 +80,6 @@ class NotSavedError(Exception):
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
-_NOUNS = {"said": "text"}
 _OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})
 Draft = CaseDraft | FrameDraft
 
@@ -129,7 +128,6 @@ def place_in_words(row: CaseRow) -> str:
 
 
 def _in_turn(name: str, row: CaseRow) -> str:
-    name = _NOUNS.get(name, name)
     return f"{name} of turn {row.turn + 1}" if row.turn is not None and row.kind != "turn" else name
 
 

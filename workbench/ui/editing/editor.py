@@ -288,7 +288,7 @@ class EditorScreen(FieldScreen[None]):
         if row is None or self._busy:
             return
         if not isinstance(self.draft, CaseDraft):
-            self.say("ID, name and description can only be edited")
+            self.say("ID, name and description can be edited, but not added, moved or deleted")
             return
         try:
             value, place = change(row)

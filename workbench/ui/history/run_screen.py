@@ -306,7 +306,7 @@ class RunScreen(SplitScreen):
     def action_to_event(self) -> None:
         """Go from the item under the cursor to its event in the trace, and back."""
         if not (self.right.shows_case and self.right.detail.to_event()):
-            self.say("this has no event in the trace")
+            self.say("no event in the trace for this line")
 
     def action_stored_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) problem."""

@@ -109,7 +109,7 @@ class Navigation:
     def to_event(self) -> None:
         """Go from the item under the cursor to its event in the trace, and back."""
         if not (self._screen.right.shows_case and self._screen.right.detail.to_event()):
-            self._screen.say("this has no event in the trace")
+            self._screen.say("no event in the trace for this line")
 
     # Panes
 

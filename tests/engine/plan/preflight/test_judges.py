@@ -67,9 +67,7 @@ def test_unusual_address_is_shown_without_secrets() -> None:
 
 def test_scenario_without_criteria_is_not_played() -> None:
     (notice,) = said(looked(default_config(), turns=None), looked(default_config()))
-    assert notice.message.startswith(
-        "1 case of desk with a simulated user will not be played: no criterion of the config"
-    )
+    assert notice.message.startswith("1 case of desk with a simulated user will not run: no criterion of the config")
     assert QUALITY in notice.hint
 
 
@@ -77,8 +75,7 @@ def test_simulator_without_a_key_is_reported() -> None:
     settings = config(criteria(hallucinations_v1={"judge_model_options": {"judge_model": "python:a:b"}}))
     found = texts(looked(settings, turns=None), looked(settings, eval_id="b"), values={})
     assert found[0] == (
-        "1 case of desk with a simulated user will not be played: "
-        "the simulated user's model: gemini-2.5-flash needs a key"
+        "1 case of desk with a simulated user will not run: the simulated user's model: gemini-2.5-flash needs a key"
     )
     assert found[1] == "about 4 judge calls expected, fewer with cached answers"
 

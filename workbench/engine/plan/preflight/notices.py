@@ -77,7 +77,7 @@ def not_played(checked: PreflightCases) -> Iterator[Noticed]:
     for item, found in checked.not_played():
         causes[found.cause, found.hint].append((item, ""))
     for (cause, hint), affected in causes.items():
-        yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not be played: {cause}", hint)
+        yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not run: {cause}", hint)
 
 
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
