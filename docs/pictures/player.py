@@ -40,9 +40,9 @@ class Player:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the folder is read and no case runs."""
+        """Whether the folder is read, and no run is requested or running."""
         session = self._app.session
-        return session.workspace is not None and not session.reading and not session.store.activity.running
+        return session.workspace is not None and not session.reading and not session.store.activity.busy
 
     async def pause(self, seconds: float) -> None:
         """Give the workbench time."""

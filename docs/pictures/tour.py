@@ -57,6 +57,7 @@ async def play(player: Player) -> AsyncIterator[str]:
         for part in parts:
             await player.press(*part.keys)
             if part.edit:
+                await player.until(lambda text: "watch off" not in text)
                 player.replace("order_desk/agent.py", *part.edit)
             if part.keys or part.edit:
                 await player.settle()

@@ -104,7 +104,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "watch.watch",
         "w",
         "watch",
-        "Rerun the cases that a save affects. Press again to stop, or to run waiting cases.",
+        "Rerun cases that a save affects. Press again to stop, or to run waiting cases.",
         RUN,
     ),
     Action("watch.watch_off", "", "watch off", "Stop watching, even while a costly rerun waits for you.", RUN),
