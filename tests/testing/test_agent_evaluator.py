@@ -182,7 +182,7 @@ async def test_missing_module_agent_and_files_are_named(talker: Project) -> None
 
 def test_migration_refuses_current_and_broken_files(project: Project) -> None:
     new = str(project.root / "new.test.json")
-    with pytest.raises(ValueError, match="already has today"):
+    with pytest.raises(ValueError, match="already has the current"):
         AgentEvaluator.migrate_eval_data_to_new_schema(str(project.evalset(GOOD)), new)
     with pytest.raises(ValueError, match="empty"):
         AgentEvaluator.migrate_eval_data_to_new_schema("", new)
