@@ -89,8 +89,7 @@ def test_screen_score_and_resume_name_the_same_inputs_as_status(
     place = verdicts.place(evalset_of(edit), edit.case)
     assert place is not None
     assert alike(kind, verdicts.stale[place], named(wanted))
-    labels = Labels(view.rows.entries, view.rows.groups, verdicts, lambda: 0.0)
-    left, _ = labels.pieces(view.rows.outline, Row("case", 0, *place), 300)
+    left, _ = Labels(view.rows, lambda: 0.0).pieces(Row("case", 0, *place), 300)
     assert left[-1][0] == f" stale: {describe_few(verdicts.stale[place])}"
     assert PurePosixPath(describe(verdicts.stale[place][0])).name in verdicts.stale_text[0]
 

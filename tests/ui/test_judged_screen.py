@@ -12,6 +12,7 @@ from workbench.judge.base import JudgeIdentity
 from workbench.store import Store
 from workbench.ui.detail.body import Body
 from workbench.ui.tree.labels import Labels
+from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 
 
@@ -149,10 +150,11 @@ async def test_panes_keep_their_digits_while_a_case_runs(open_screen: OpenScreen
 def test_repeat_shows_signs_of_rules_and_split_votes(open_screen: OpenScreen) -> None:
     class Known:
         store = Store()
+        repeats = None
 
         def record(self, *place: int) -> Any:
             return judged.judged_case(judged.HEURISTIC)
 
-    labels = Labels((), [], Known(), lambda: 0.0)  # type: ignore[arg-type]
+    labels = Labels(Tree(Known()), lambda: 0.0)  # type: ignore[arg-type]
     _, right = labels._repeat(Row("repeat", 0, 0, 0, 1))
     assert [text for text, _ in right] == ["≈ ", "◐ ", "fail"]

@@ -134,7 +134,10 @@ async def test_filter_shows_only_matching_cases(open_screen: OpenScreen) -> None
         await pilot.press("/", *"parcel")
         assert "on_time" not in screen.text
         assert "2 of 8" in screen.text
-        await pilot.press("enter", "G")
+        assert screen.row == "late_parcel", "the first match"
+        await pilot.press("escape")
+        assert screen.row == "everything"
+        await pilot.press("/", *"parcel", "enter", "G")
         assert screen.row == "two_parcels"
         await pilot.press("escape")
         assert "on_time" in screen.text

@@ -36,8 +36,8 @@ def run(feed: Feed, *outcomes: tuple[str, str, str]) -> None:
 
 def lines(tree: Tree, width: int = 60) -> list[str]:
     """Return the rows as text."""
-    labels = Labels(tree.entries, tree.groups, tree.verdicts, lambda: 0.0)
-    sides = [labels.pieces(tree.outline, tree.outline.row(number), width) for number in range(len(tree.outline))]
+    labels = Labels(tree, lambda: 0.0)
+    sides = [labels.pieces(tree.outline.row(number), width) for number in range(len(tree.outline))]
     return ["".join(text for text, _ in left) + "  |  " + "".join(text for text, _ in right) for left, right in sides]
 
 
@@ -291,10 +291,59 @@ def test_long_name_is_cut_before_its_signs(store: Store, make_workspace: MakeWor
     model.load(make_workspace({"desk": {"talk": [name]}}))
     model.verdicts.mark_stale({(0, 0): (PROMPT,)})
     model.verdicts.mark_flips({(0, 0): True})
-    labels = Labels(model.entries, model.groups, model.verdicts, lambda: 0.0)
-    left, right = labels.pieces(model.outline, Row("case", 0, 0, 0), width)
+    labels = Labels(model, lambda: 0.0)
+    left, right = labels.pieces(Row("case", 0, 0, 0), width)
     assert sum(cell_len(text) for text, _ in [*left, *right]) < width
     turned, stale = (text.strip() for text, _ in left[3:])
     assert turned == "↓"
     assert stale == ("~prompt.txt" if width >= 60 else "~"), "the name is worth more than the reason"
     assert left[2][0].startswith(name[:2])
+
+
+def test_counts_in_a_filtered_tree_are_those_of_the_filter(tree: Tree, feed: Feed) -> None:
+    run(
+        feed,
+        ("refunds", "on_time", "passed"),
+        ("refunds", "late_parcel", "failed"),
+        ("refunds", "two_parcels", "passed"),
+        ("greetings", "hello", "error"),
+    )
+    tree.set_query(parse_query("parcel"))
+    assert [line.split("  |  ")[1] for line in lines(tree)[:3]] == ["1✓ 1✗"] * 3
+    tree.verdicts.changed.clear()
+    feed.end(feed.start(("refunds", "two_parcels"), run_id="run-2")[0], "error")
+    feed.finish()
+    tree.touched(tree.verdicts.changed, range(len(tree.outline)))
+    assert [line.split("  |  ")[1] for line in lines(tree)[:3]] == ["1✗ 1!"] * 3, "verdicts arrive in the counts"
+    tree.set_query(parse_query(""))
+    assert lines(tree)[0].endswith("1✓ 1✗ 2!")
+
+
+def test_typing_a_filter_goes_to_the_first_match_and_leaving_it_goes_back(tree: Tree) -> None:
+    greetings = Row("evalset", 0, 1)
+    tree.show(greetings)
+    tree.toggle()
+    for text in ("t", "to", "to_tech"):
+        tree.set_query(parse_query(text), typing=True)
+    assert tree.cursor == Row("case", 1, 2, 1)
+    tree.set_query(parse_query("hello"), typing=True)
+    assert tree.cursor == Row("case", 0, 1, 0), "a collapsed evalset with a match is open"
+    tree.set_query(parse_query("zzz"), typing=True)
+    tree.set_query(parse_query(""), typing=True)
+    assert tree.cursor == greetings
+    assert not tree.outline.is_open(greetings)
+
+
+def test_leaving_a_kept_filter_collapses_again_and_stays_on_the_case(tree: Tree, shop: Workspace) -> None:
+    refunds, greetings = Row("evalset", 0, 0), Row("evalset", 0, 1)
+    tree.show(greetings)
+    tree.toggle()
+    tree.set_query(parse_query("o"), typing=True)
+    tree.show(Row("case", 0, 0, 2))
+    tree.load(shop)
+    tree.set_query(parse_query(""))
+    assert tree.cursor == Row("case", 0, 0, 2), "its evalset was open before"
+    assert (tree.outline.is_open(refunds), tree.outline.is_open(greetings)) == (True, False)
+    tree.set_query(parse_query("hello"), typing=True)
+    tree.set_query(parse_query(""))
+    assert tree.cursor == greetings, "the case is hidden again"

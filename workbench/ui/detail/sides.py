@@ -37,6 +37,17 @@ class FilterInput(PlainInput):
     class Left(Message):
         """The user left the field. Its value stays the filter."""
 
+    typing = False
+    """Whether the user is in the field, also until it has told that it was cleared."""
+
+    def on_focus(self) -> None:
+        """Start typing."""
+        self.typing = True
+
+    def on_blur(self) -> None:
+        """End typing."""
+        self.typing = False
+
     def open(self) -> None:
         """Show and focus the field."""
         self.add_class("-open")
@@ -82,7 +93,7 @@ class Cases(Vertical):
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         """Apply the filter as it is typed."""
         event.stop()
-        self.tree_view.set_query(parse_query(event.value))
+        self.tree_view.set_query(parse_query(event.value), typing=self.input.typing)
         self.show_nothing()
         self.show_state()
 

@@ -26,12 +26,12 @@ class CaseTree(RowView):
         super().__init__()
         self.model = Tree(verdicts)
         self._now = now
-        self._labels = Labels((), [], verdicts, now)
+        self._labels = Labels(self.model, now)
 
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again."""
         self.model.load(workspace)
-        self._labels = Labels(self.model.entries, self.model.groups, self.model.verdicts, self._now)
+        self._labels = Labels(self.model, self._now)
         self._lay_out()
 
     @property
@@ -39,10 +39,10 @@ class CaseTree(RowView):
         """The row under the cursor, or None in an empty tree."""
         return self.model.cursor
 
-    def set_query(self, query: Query) -> None:
-        """Filter the cases."""
-        self.model.set_query(query)
-        self._lay_out()
+    def set_query(self, query: Query, *, typing: bool = False) -> None:
+        """Filter the cases. While the user is typing, show them from the top, with the cursor on the first one."""
+        self.model.set_query(query, typing=typing)
+        self._lay_out(from_top=typing)
 
     def next_sort(self) -> Sort:
         """Sort by the next of file, status, score and time."""
@@ -151,7 +151,7 @@ class CaseTree(RowView):
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the two sides of a row."""
-        return self._labels.pieces(self.model.outline, self.model.outline.row(position), width)
+        return self._labels.pieces(self.model.outline.row(position), width)
 
     def is_marked(self, position: int) -> bool:
         """Return whether the row is marked."""
@@ -168,12 +168,12 @@ class CaseTree(RowView):
         top = self.scroll_offset.y
         return range(top, min(top + self.size.height, len(self.model.outline)))
 
-    def _lay_out(self) -> None:
-        """Show the model's rows again, with the cursor on the same screen line."""
+    def _lay_out(self, *, from_top: bool = False) -> None:
+        """Show the model's rows again, with the cursor on the same screen line, or with the first row in sight."""
         line = max(0, self._cursor - self.scroll_offset.y)
         self._cursor = self.model.position
         self.rows_changed()
         if self.size.height:
-            self.scroll_to(y=max(0, self._cursor - line), animate=False)
+            self.scroll_to(y=0 if from_top else max(0, self._cursor - line), animate=False)
             self.show_cursor()
         self.when_moved()

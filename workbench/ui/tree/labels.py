@@ -1,8 +1,6 @@
 """Texts of the tree's rows, as pieces of safe text with the names of their styles."""
 
-from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.rendering.cells import cell_len, cut
@@ -25,11 +23,9 @@ from workbench.repeats.repeat_texts import CAUSES, percent
 from workbench.scores import cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line
+from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Outline, Row
-from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict, Verdicts
-
-if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
+from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict
 
 Piece = tuple[str, str]
 Pieces = list[Piece]
@@ -58,24 +54,19 @@ def style_of(status: Status) -> str:
 
 
 class Labels:
-    """Makes the two sides of a row.
+    """Makes the two sides of a row of a loaded tree. `now` is the time since the run began, in seconds."""
 
-    `names` are those of the groups. `now` is the time since the run began, in seconds.
-    """
+    def __init__(self, tree: Tree, now: Callable[[], float]) -> None:
+        self._tree, self._now = tree, now
+        self._entries, self._verdicts, self._agents = tree.entries, tree.verdicts, tree.groups
+        self._names = [label(name) for name in tree.groups]
 
-    def __init__(
-        self, entries: "tuple[EvalsetEntry, ...]", names: list[str], verdicts: Verdicts, now: Callable[[], float]
-    ) -> None:
-        self._entries, self._verdicts, self._now = entries, verdicts, now
-        self._agents = names
-        self._names = [label(name) for name in names]
-
-    def pieces(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
+    def pieces(self, row: Row, width: int) -> tuple[Pieces, Pieces]:
         """Return the left and right side of `row`."""
+        outline = self._tree.outline
         match row.kind:
             case "all":
-                counts = self._verdicts.total(range(len(self._entries)))
-                return [("everything", "strong")], self._counts(counts, outline.count(row))
+                return [("everything", "strong")], self._counts(row)
             case "agent":
                 return self._agent(outline, row, width)
             case "evalset":
@@ -91,13 +82,12 @@ class Labels:
             left.append((f" {CHECKED['error'].glyph}{'import' if width >= _WORDS_FROM else ''}", "error"))
         if not evalsets:
             return left, [("no evalsets", "muted")]
-        return left, self._counts(self._verdicts.total(evalsets), outline.count(row))
+        return left, self._counts(row)
 
     def _evalset(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
         left = [("  " + _arrow(outline, row), "muted"), (label(entry.document.eval_set_id or entry.file.name), "")]
         left += self._check_sign((row.evalset, WHOLE_FILE), width)
-        counts = self._verdicts.counts[row.evalset]
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
         if entry.owned.rule == "location":
@@ -106,7 +96,7 @@ class Labels:
             return left, [(FACES["error"].glyph + " agent missing", "error")]
         if whole := self._verdicts.by_case.get((row.evalset, WHOLE_FILE)):
             return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
-        right = self._counts(counts, outline.count(row))
+        right = self._counts(row)
         if entry.document.broken:
             right.insert(0, ("errors ", "error"))
         return left, right
@@ -215,12 +205,13 @@ class Labels:
                 return f"{FACES[state].word} {seconds}s"
         return FACES[state].word
 
-    def _counts(self, counts: Counter[Status], cases: int) -> Pieces:
+    def _counts(self, row: Row) -> Pieces:
+        counts = self._tree.counts(row)
         pieces = [(f"{counts[state]}{FACES[state].glyph}", style_of(state)) for state in COUNTED if counts[state]]
         if active := counts["running"] + counts["queued"]:
             pieces.append((f"{active}{FACES['running'].glyph}", "running"))
         if not pieces:
-            return [(str(cases), "muted")]
+            return [(str(self._tree.outline.count(row)), "muted")]
         return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
 
 

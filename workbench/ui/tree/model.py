@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.rendering.faces import Status
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
 from workbench.ui.tree.outline import ALL, Names, Outline, Row
 from workbench.ui.tree.query import Query
@@ -79,6 +80,10 @@ class Tree:
         self.cursor: Row | None = None
         self.anchor: Row | None = None
         """The row where a range of marks began."""
+        self._before_filter: tuple[set[Row], Row | None] | None = None
+        """The collapsed rows and the cursor before the filter, or None without one."""
+        self._counts: dict[int, Counter[Status]] = {}
+        """Counts of the filtered cases of an evalset, until one of its verdicts changes."""
 
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again. Cursor, marks and open rows are kept by name."""
@@ -86,6 +91,10 @@ class Tree:
         marked, cursor = names.cases(self.marks), names.of(self.cursor or ALL)
         closed = {names.of(row) for row in self.outline.closed}
         opened = {names.of(row) for row in self.outline.opened}
+        before = self._before_filter and (
+            map(names.of, self._before_filter[0]),
+            names.of(self._before_filter[1] or ALL),
+        )
         first_time = not self.entries
         self.entries = workspace.evalsets
         self.groups, evalsets = _groups(workspace)
@@ -97,6 +106,8 @@ class Tree:
         else:
             self.outline.closed = after.rows(closed, self.outline)
             self.outline.opened = after.rows(opened, self.outline)
+        if before is not None:
+            self._before_filter = after.rows(before[0], self.outline), after.row(before[1], self.outline)
         self.marks.clear()
         self.marks.add((row.evalset, row.case) for row in after.rows(marked, self.outline))
         self.anchor = None
@@ -141,12 +152,23 @@ class Tree:
 
     # Filter and order
 
-    def set_query(self, query: Query) -> None:
-        """Filter the cases. Closed rows open, so that matches are visible."""
-        self.query = query
+    def set_query(self, query: Query, *, typing: bool = False) -> None:
+        """Filter the cases. Collapsed rows open, so that matches are visible, and collapse again without the filter.
+
+        While the user is typing, the cursor goes to the first match, and without a filter back to where it was before.
+        """
         if not query.empty:
+            if self._before_filter is None:
+                self._before_filter = set(self.outline.closed), self.cursor
             self.outline.closed.clear()
+        elif self._before_filter is not None:
+            self.outline.closed, before = self._before_filter
+            self.cursor = before if typing or self.cursor is None else self.cursor
+            self._before_filter = None
+        self.query = query
         self._arrange(None)
+        if typing and not query.empty:
+            self._go_to_first_case()
 
     def next_sort(self) -> Sort:
         """Sort by the next of file, status, score and time."""
@@ -158,6 +180,13 @@ class Tree:
     def arranged(self) -> bool:
         """Whether a filter or an order hides or moves anything."""
         return not (self.query.empty and self.sort == "file")
+
+    def counts(self, row: Row) -> Counter[Status]:
+        """Count the filtered cases at and below a row by status, without those that never ran."""
+        total: Counter[Status] = Counter()
+        for evalset in self.members(row):
+            total.update(self._filtered_counts(evalset))
+        return total
 
     def arrange_again(self) -> None:
         """Filter and sort by the current verdicts. The case under the cursor stays visible."""
@@ -275,13 +304,29 @@ class Tree:
             "case": lambda row: (row.evalset, row.case) in changed,
             "repeat": lambda row: (row.evalset, row.case) in changed,
         }
+        for evalset in evalsets:
+            self._counts.pop(evalset, None)
         rows = ((position, self.outline.row(position)) for position in visible)
         return [position for position, row in rows if tests[row.kind](row)]
 
     def _arrange(self, keep: tuple[int, int] | None) -> None:
         self.outline.orders = arrange(self.entries, self.verdicts, self.query, self.sort, self.marks, keep)
+        self._counts.clear()
         self.outline.rebuild()
         self.stand_on(self.position)
+
+    def _go_to_first_case(self) -> None:
+        first = next(iter(self.outline.all_cases()), None)
+        if first is not None:
+            self.show(self.row_of(*first))
+
+    def _filtered_counts(self, evalset: int) -> Counter[Status]:
+        if self.query.empty:
+            return self.verdicts.counts[evalset]
+        if evalset not in self._counts:
+            found = map(self.verdicts.by_case.get, ((evalset, case) for case in self.outline.order(evalset)))
+            self._counts[evalset] = Counter(verdict.state for verdict in found if verdict is not None)
+        return self._counts[evalset]
 
 
 def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:
