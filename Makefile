@@ -57,8 +57,8 @@ endef
 
 # Some systems ship python3 without ensurepip; there the pip of the system fills the new environment.
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-workbench needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv $(VENV) 2>/dev/null \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-workbench needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null \
 		|| ($(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(VENV)/bin/python install --quiet pip)
 
 $(VENV)/.installed: pyproject.toml $(VENV)/bin/python

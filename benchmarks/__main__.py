@@ -1,4 +1,4 @@
-"""All figures, one after the other: `python -m benchmarks` (or `make bench`).
+"""All benchmarks in turn: `python -m benchmarks`, or `make bench`.
 
     python -m benchmarks [NAME ...] [--out FILE] [--compare EARLIER]
 

@@ -23,7 +23,7 @@ class Figure:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the goal is; None where there is none."""
+        """Whether the goal is reached, or None without a goal."""
         if self.goal is None:
             return None
         return self.value >= self.goal if self.more_is_better else self.value <= self.goal

@@ -98,7 +98,7 @@ def texts(cases: int, name: str, splits: int) -> list[str]:
 
 
 async def workbench(pool: JudgePool, url: str, named: list[str], rounds: int) -> Figures:
-    """All cases at once through one pool."""
+    """Score all cases concurrently through one pool."""
     environment = JudgeEnvironment("benchmark", {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url})
     benches = [pool.bench(environment, 1, False) for _ in named]
     criterion = Criterion(METRIC, 0.5, 0.5, {})

@@ -110,7 +110,7 @@ def _run_all(root: Path, *more: str) -> Took:
 
 
 def reopen(folder: Path, cases: int, rounds: int = 5) -> None:
-    """From the start to the first frame, and to the verdicts of a run before."""
+    """Measure the time from the start to the first frame, and to the verdicts of an earlier run."""
     root = write_project(folder / f"open{cases}", cases)
     _run_all(root)
     first, verdicts, waits = [], [], []

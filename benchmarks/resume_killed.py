@@ -35,8 +35,13 @@ LONG_AGO = 0.5
 
 @dataclass
 class Round:
-    """What a killed and resumed run came to: calls made again that had been answered, by who made them; those whose
-    answer was not written yet; and answers that were written of cases in the middle of their conversation."""
+    """The result of a killed and resumed run.
+
+    Attributes:
+        again: Repeated calls whose answer had been stored, by caller.
+        unwritten: Repeated calls whose answer was not stored yet.
+        recalled: Stored answers used by cases that were killed in the middle of their conversation.
+    """
 
     killed_after: int
     ended: bool

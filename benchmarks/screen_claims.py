@@ -85,10 +85,10 @@ class Judged:
             self._publish(event)
 
     def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
-        """It is over already."""
+        """Do nothing: the run is already over."""
 
     def stop(self) -> None:
-        """It is over already."""
+        """Do nothing: the run is already over."""
 
 
 def main() -> None:

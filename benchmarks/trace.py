@@ -134,8 +134,7 @@ class _Detail(App[None]):
 
 
 async def _screen_seconds(case: CaseRecord, runs: Path) -> tuple[float, ...]:
-    """From another pane to the trace, from the key that unfolds its first row, and to the row below: until the screen
-    is painted."""
+    """Return the seconds to paint the trace when it is opened, when its first row is unfolded, and one row below."""
     rounds: list[tuple[float, ...]] = []
     for _ in range(ROUNDS):
         app = _Detail()

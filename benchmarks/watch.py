@@ -1,5 +1,6 @@
-"""From save to verdict, seen from outside: a file is saved by this process, the bytes of a terminal are watched for the
-new verdict (goals G8 and G9); and many saves in a row.
+"""The time from save to verdict, seen from outside (goals G8 and G9), and many saves in a row.
+
+This process saves a file, and waits for the new verdict in the bytes of a terminal.
 
     python -m benchmarks.watch [one|many|saves] [--rounds 30]
 
@@ -225,7 +226,7 @@ def weight(pid: int) -> tuple[int, int, float]:
 
 
 def _percentile(seconds: list[float], part: int) -> float:
-    """In milliseconds."""
+    """Return a percentile in milliseconds."""
     ordered = sorted(seconds)
     return ordered[min(len(ordered) - 1, len(ordered) * part // 100)] * 1000
 

@@ -99,7 +99,7 @@ def test_users_key_replaces_a_default_key() -> None:
     keys = keymap({"run": ["n"]})
     assert keys.keys["run"] == ("n",)
     assert keys.keys["next_problem"] == ()
-    assert keys.faults == ("n now means run; next problem (next_problem) lost it",)
+    assert keys.faults == ("n is now the key of run, no longer of next problem (next_problem)",)
 
 
 def test_two_actions_can_swap_keys() -> None:

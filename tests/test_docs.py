@@ -19,7 +19,7 @@ _LINK = re.compile(r"(?:\]\(|src(?:set)?=\")([^)#\s\"]*)#?([^)\s\"]*)[)\"]")
 
 @cache
 def _anchors(page: Path) -> set[str]:
-    """What a link can lead to within a page, spelled as GitHub and GitLab do."""
+    """Return the anchors of a page, spelled as on GitHub and GitLab."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     heads = (head.replace("`", "").strip().lower() for head in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE))
     return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", head)) for head in heads}

@@ -117,6 +117,12 @@ def _named_path(project: Path) -> Path:
     return project
 
 
+def _start(project: Path) -> Path:
+    """Make the folders that the start page names: the samples, and a project."""
+    shutil.copytree(project / "order_desk", project / "sample_agents/order_desk")
+    return _named_path(project)
+
+
 def _from_adk(project: Path) -> Path:
     """Name an agent and its evalset as the page does."""
     shutil.copytree(project / "order_desk", project / "my_agent")
@@ -128,7 +134,7 @@ def _from_adk(project: Path) -> Path:
 _PREPARATIONS: dict[str, Callable[[Path], Path]] = {
     "first-case.md": _first_case,
     "from-adk-eval.md": _from_adk,
-    "README.md": _named_path,
+    "README.md": _start,
     "tour.md": lambda project: project.parent,
 }
 """What a page needs besides the samples; each returns the folder in which its commands run."""

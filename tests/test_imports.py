@@ -1,4 +1,4 @@
-"""What is really loaded, seen in fresh interpreters: a heavy import that creeps in makes every start slow."""
+"""Modules loaded in fresh interpreters. An unnoticed heavy import makes every start slow."""
 
 import os
 import subprocess
@@ -81,7 +81,7 @@ USAGE_ERRORS = [
 
 
 def test_usage_errors_load_no_run_modules(repository: Path) -> None:
-    """One after the other in one interpreter, so that the test is quick; the first that loads something is named."""
+    """All run in one interpreter, which is quicker. The first that loads a heavy module is named."""
     code = (
         "import contextlib, io, sys\nfrom workbench.__main__ import main\n"
         f"for words in {USAGE_ERRORS!r}:\n"
@@ -160,8 +160,7 @@ def test_rendering_text_needs_no_screen(repository: Path) -> None:
 
 
 def test_worker_needs_only_the_standard_library(repository: Path) -> None:
-    """It runs in the agent's interpreter, which may have nothing of ours. Its modules for ADK's agents are loaded only
-    where an agent is one."""
+    """The agent's interpreter may have nothing else installed. Modules for ADK agents load only for them."""
     code = (
         "import importlib, pkgutil, sys\nroot = importlib.import_module('workbench.agents.worker')\n"
         "for item in pkgutil.iter_modules(root.__path__, root.__name__ + '.'):\n"

@@ -18,7 +18,7 @@ _NUMBERS = count()
 
 
 class Thing:
-    """What the extensions of these tests are."""
+    """The class of extensions in these tests."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Only regular files are read, and only up to a limit."""
+"""Reading of regular files only, up to a size limit."""
 
 import io
 import os

@@ -42,7 +42,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def described(samples: Path) -> dict[str, str]:
-    """What each case's description promises, by its id."""
+    """Return the status that each case's description promises, by case ID."""
     promises = {}
     for file in samples.rglob("*.json"):
         data = json.loads(file.read_text(encoding="utf-8"))

@@ -40,7 +40,7 @@ class Player:
 
     @property
     def at_rest(self) -> bool:
-        """Whether the folder is read, and no run is requested or running."""
+        """Whether the folder has been read and no run is requested or running."""
         session = self._app.session
         return session.workspace is not None and not session.reading and not session.store.activity.busy
 

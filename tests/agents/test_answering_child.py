@@ -105,7 +105,7 @@ async def test_child_that_never_starts_is_an_error(make: Make) -> None:
 
 
 async def test_child_that_starts_too_slowly_is_an_error(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not listen yet, so it gets no time to quit."""
+    """A child that does not listen yet is killed without a grace period."""
     monkeypatch.setattr(ChildProcess.close, "__kwdefaults__", {"grace": 3600.0})
     child = make("import time; time.sleep(1e6)", ready_within=0.3)
     with pytest.raises(ChildLostError, match=r"was not ready after 0\.3 s") as caught:

@@ -382,7 +382,7 @@ def number(*given):
 
 @needs_adk
 async def test_metric_is_called_as_adk_calls_it(make: Make) -> None:
-    """All in one process, because google-adk takes a second to import."""
+    """Share one process, because google-adk takes a second to import."""
     functions = make(SCORE)
     verdict = {"rubric_id": "short", "score": 1.0, "rationale": "it is"}
     for name, changes in (("brief", {}), ("brief", {"expected": None, "scenario": None})):
@@ -425,7 +425,7 @@ async def test_metric_runs_without_adk(make: Make, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="descendants are found on Linux only")
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_processes_started_by_a_function_end_with_the_child(make: Make, tmp_path: Path, hangs: bool) -> None:
-    """For example a server in its own session. A pipe that it holds shows its end."""
+    """The example is a process in its own session. It holds a pipe, which closes when it ends."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     functions = make(

@@ -1,4 +1,4 @@
-"""Does one thing to a file again and again, each time killed a step later; a process of its own, for it forks.
+"""A process that changes a file in a child, again and again, and kills the child one step later each time.
 
 `python killing.py FOLDER ACTION [in-place]` makes a folder for each kill, with the file, the journal's folder, and
 `ended` where the action was not killed any more. `in-place` writes as one must not, to see that the kills find it out.

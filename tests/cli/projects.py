@@ -132,7 +132,7 @@ def python_path() -> str:
 
 @contextmanager
 def _given_up_after(seconds: int) -> Iterator[None]:
-    """What hangs fails."""
+    """Raise a `TimeoutError` in the block after so many seconds."""
 
     def give_up(number: int, frame: object) -> None:
         raise TimeoutError(f"not over after {seconds} s")
@@ -157,7 +157,7 @@ class PutBack:
         self._prepare = prepare
 
     def project(self) -> Project:
-        """To be called by the fixture of a single test: only there is the environment clean."""
+        """Return the prepared project. Call it in a fixture of function scope: only there is the environment clean."""
         root = self._project.root
         if self._kept.exists():
             shutil.rmtree(root)

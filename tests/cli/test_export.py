@@ -217,7 +217,7 @@ def test_export_is_valid_for_an_older_adk(version: str | None, older: bool) -> N
     for content in build_adk(all_statuses(), version).values():
         written = json.loads(content)
         assert isinstance(written, str) == older
-        assert utils.parse_eval_set_result_json(content.decode()).eval_case_results, "today's reads it as well"
+        assert utils.parse_eval_set_result_json(content.decode()).eval_case_results, "the installed version reads it"
         if older:
             for key in ("token_usage_details", "duration", "usage_metadata", "custom_function_path"):
                 assert f'"{key}"' not in written

@@ -76,7 +76,7 @@ async def test_blocked_terminal_does_not_block_signals(
 
 @pytest.mark.parametrize(("pipes", "kept"), [(False, True), (True, False)])
 def test_pipe_is_silenced_only_at_the_second_signal(monkeypatch: pytest.MonkeyPatch, pipes: bool, kept: bool) -> None:
-    """It may have the report in it, and a reader that is slow."""
+    """A slow reader may not have read the whole report at the first signal."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb", buffering=0) as stream:
         monkeypatch.setattr(sys, "stdout", stream)

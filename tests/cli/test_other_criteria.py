@@ -49,7 +49,7 @@ def store_of(events: list[Event]) -> Store:
 
 
 def is_marked(record: CaseRecord) -> bool:
-    """Whether line, title and pane of a case say it, and all of them or none."""
+    """Return whether line, title and pane all mark the case. Fail if only some of them do."""
     subject = Subject(record, None, None)
     title = "".join(text for text, _ in summary(subject, 100))
     pane = "\n".join(plain_case(record, 100))

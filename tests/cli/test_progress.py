@@ -19,7 +19,7 @@ _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
 class Terminal(io.StringIO):
-    """What would reach a terminal."""
+    """A stream that keeps what a terminal would get."""
 
     encoding = "utf-8"
 

@@ -106,7 +106,7 @@ def test_sigterm_still_writes_the_report(number: signal.Signals, waiting: Waitin
 
 
 def test_sigint_works_in_a_background_job_of_a_script(waiting: Waiting) -> None:
-    """There SIGINT is ignored from the start."""
+    """Shells start background jobs with SIGINT ignored."""
     script = f"trap '' INT; exec {sys.executable} -m workbench run . --concurrency 1 --json report.json"
     process = subprocess.Popen(
         ["/bin/sh", "-c", script],

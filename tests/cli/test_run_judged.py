@@ -64,7 +64,7 @@ def judged(*names: str, samples: int = 5, threshold: float = 0.5, **options: Any
 
 
 def environment(server: ScriptedGemini | None, **more: str) -> dict[str, str]:
-    """All that tells the program where its judge is; nothing of the machine's own."""
+    """Return variables that name the judge's server. Those of this machine are blank."""
     blank = dict.fromkeys(("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT"), "")
     where = {"GOOGLE_API_KEY": "", "GOOGLE_GEMINI_BASE_URL": ""}
     if server is not None:
@@ -203,7 +203,7 @@ def test_votes_stop_when_they_decide_unless_all_are_wanted(project: Project, jud
 
 
 def test_each_repeat_has_its_own_votes(project: Project, judge: ScriptedGemini) -> None:
-    """Whether a judge wavers is seen over repeats: each of them is a question of its own."""
+    """Each repeat asks the judge again, so repeats show whether its verdicts vary."""
     project.evalset(case("good"))
     project.write("echo/test_config.json", judged(MATCH))
     state = project.root / "state"
@@ -325,7 +325,7 @@ PERSISTENT: dict[str, tuple[str, str]] = {
 
 
 def test_broken_judge_never_stops_the_run_or_passes_a_case(project: Project, judge: ScriptedGemini) -> None:
-    """All at once, for each is tried several times."""
+    """All faults share one run, because each one is retried several times."""
 
     def answer(asked: Asked) -> Reply:
         hit = re.search(r"You said (\w+)", asked.prompt)

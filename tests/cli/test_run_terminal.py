@@ -44,7 +44,7 @@ def on_a_terminal(
 
 
 def _read(terminal: int) -> bytes:
-    """What was sent next; nothing at the end, or if nothing comes for long."""
+    """Return the next bytes, or nothing at the end or after 30 s of silence."""
     if not select.select([terminal], [], [], 30)[0]:
         return b""
     try:

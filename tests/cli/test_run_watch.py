@@ -17,7 +17,7 @@ WITHIN = 60.0
 
 
 class Lines:
-    """What a process writes, line by line, as it comes."""
+    """A running `run --watch` and the lines it has written so far."""
 
     def __init__(self, project: Project, *words: str) -> None:
         settings = {"XDG_CONFIG_HOME": str(project.root / "settings")}

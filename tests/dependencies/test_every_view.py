@@ -160,7 +160,7 @@ async def opened(project: Project) -> FakeView:
 
 
 def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[CaseName, tuple[Change, ...]]:
-    """What a watch, begun in a project that was just opened, says of an edit."""
+    """Return the changes that a watch reports for an edit, if it starts in a newly opened project."""
     engine, workspace = Engine(project.root), open_workspace(project.root)
     engine.load_touched(workspace)
     watcher = Watcher(workspace, lambda: open_workspace(project.root), engine.touched)
@@ -196,7 +196,7 @@ def changes_of(project: Project, edit: Edit) -> list[dict[str, Any]]:
 
 
 def status_of(project: Project, edit: Edit) -> dict[str, Any]:
-    """What `status --json` says of the edit's case."""
+    """Return the entry of the edit's case in `status --json`."""
     cases = json.loads(project.run("status", "--json").stdout)["cases"]
     found: dict[str, Any] = next(case for case in cases if case["eval_id"] == edit.case)
     return found
@@ -211,8 +211,10 @@ def named_by_status(project: Project, edit: Edit) -> Named:
 
 
 def alike(kind: Input, changes: Iterable[Change], wanted: Named) -> bool:
-    """Whether these are the changes that are wanted. Another agent has other files and variables, of which a view may
-    name those that it had, or those that it has."""
+    """Return whether the changes are as wanted.
+
+    If the agent is another one, a view may name the files and variables of either agent as well.
+    """
     found = named(changes)
     return found == wanted if kind != "owner" else ("owner", "agent") in found & wanted
 

@@ -66,7 +66,7 @@ class Project:
 
 @dataclass
 class Outcome:
-    """What a run said, in order, and what a store made of it."""
+    """The events of a run in order, and a store that has applied them."""
 
     events: list[Event] = field(default_factory=list)
     store: Store = field(default_factory=Store)

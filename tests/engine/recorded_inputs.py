@@ -13,7 +13,7 @@ from workbench.history.journal import Journal
 
 
 class Recorded:
-    """What a run of `plan` records whose agents read the definitions of their agents, and nothing else."""
+    """The inputs recorded by a run of `plan` whose agents read only their definitions."""
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self._plan = plan

@@ -48,7 +48,7 @@ ONE_BY_ONE = RunOptions(concurrency=1)
 
 
 def gone(pids: Iterable[int], seconds: float = 10.0) -> bool:
-    """Whether all these processes end in time."""
+    """Return whether all these processes end in time."""
     for pid in pids:
         try:
             descriptor = os.pidfd_open(pid)
@@ -142,7 +142,7 @@ async def test_cancelling_the_task_ends_the_children(project: Project) -> None:
 
 
 def below(pid: int) -> list[int]:
-    """All processes that descend from `pid`."""
+    """Return all descendants of `pid`."""
     children = [
         int(child) for tasks in Path(f"/proc/{pid}/task").glob("*/children") for child in tasks.read_text().split()
     ]
@@ -150,7 +150,7 @@ def below(pid: int) -> list[int]:
 
 
 async def test_killed_workbench_leaves_no_processes(project: Project, repository: Path) -> None:
-    """What was shown is on disk, the journal can be read, and no child outlives it."""
+    """All printed results are on disk, the journal can be read, and no child outlives the workbench."""
     project.agent(AGENT)
     project.cases("first", "wait", "second", response_match_score=0.0)
     command = [sys.executable, "-m", "workbench", "run", str(project.root), "--plain", "--concurrency", "2"]
@@ -201,7 +201,7 @@ def started_by(outcome: Outcome, eval_id: str) -> list[int]:
 
 @pytest.mark.parametrize("beside", [0, 1])
 async def test_child_processes_of_a_case_end_with_a_killed_zygote(project: Project, beside: int) -> None:
-    """With one case the process above it is the zygote, with two the agent's."""
+    """With one case, its parent is the zygote. With two, it is the agent's process."""
     project.agent(STARTER)
     project.cases("kill zygote", *["wait"] * beside)
     async with Children() as children:
@@ -244,7 +244,7 @@ async def test_processes_of_a_live_workbench_are_not_stale() -> None:
 
 @pytest.mark.parametrize("cases", [1, 2])
 async def test_child_processes_of_a_case_end_with_the_workbench(project: Project, repository: Path, cases: int) -> None:
-    """With one case there is no zygote: the process that runs it sees to it itself."""
+    """With one case there is no zygote, so the case's process must end them itself."""
     project.agent(STARTER)
     project.cases(*(f"wait {number}" for number in range(cases)))
     command = [sys.executable, "-m", "workbench", "run", str(project.root), "--plain"]

@@ -172,7 +172,7 @@ async def test_conversation_ends_at_the_turn_limit(project: Project, children: C
 
 @pytest.mark.parametrize(("limit", "turns"), [(0, 0), (1, 1)])
 async def test_small_turn_limits_ask_no_model(project: Project, children: Children, limit: int, turns: int) -> None:
-    """Not even whether somebody could be asked."""
+    """Nor do they check whether the model exists."""
     project.agent(AGENT)
     scenario(project, "one", criteria=FREE, max_allowed_invocations=limit, model="no such model")
     outcome = await execute(project.plan(), children)
@@ -310,7 +310,7 @@ async def test_agent_that_dies_in_a_simulated_conversation_is_an_error(project: 
 
 
 async def test_case_in_a_killed_shared_process_is_played_again(project: Project, children: Children) -> None:
-    """It is played anew, alone; what the user says to the same answers is kept."""
+    """It starts again alone. The simulated user repeats its messages as long as the answers are the same."""
     project.agent(NEIGHBOURS)
     project.write("desk/kill.evalset.json", evalset("kill", {"kill": [turn("kill", "x")]}))
     scenario(project, "more | wait")

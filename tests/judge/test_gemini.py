@@ -1,4 +1,4 @@
-"""All faults of the service, with the real google-genai client, with a key and as a project on Vertex."""
+"""Faults of the service, seen by the real google-genai client, with a key and with a Vertex project."""
 
 import importlib.util
 import json

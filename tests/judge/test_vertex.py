@@ -232,7 +232,7 @@ async def test_key_has_priority_over_a_project(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_with_client")
 class TestAtOnce:
-    """What is missing is said before any child is started."""
+    """Missing settings, which are reported before any child starts."""
 
     @pytest.fixture
     def _with_client(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_client
 def test_package_blocked_in_this_process_counts_as_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the scorer does with pandas."""
+    """The scorer blocks pandas in this way."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert installed("pandas")
     assert not installed("a_package_that_is_not_there")

@@ -171,7 +171,7 @@ async def test_wrong_number_of_turn_results_is_an_error(count: int, words: str) 
 
 
 async def test_uncounted_statuses_may_omit_turns() -> None:
-    """As in ADK, which puts empty results in their place."""
+    """ADK fills in empty results."""
     scored = await score(request("a", "b"), bench(returned(1.0, "INFORMATIONAL")))
     assert (scored.result.status, scored.turns) == ("informational", ())
 

@@ -48,7 +48,7 @@ def test_offsets_belong_to_the_same_words(text: str) -> None:
 
 
 def test_composing_characters_stay_in_one_cluster() -> None:
-    """What `placed_words` stands on: in every canonical decomposition, all but the first part combine."""
+    """`placed_words` relies on it: in every canonical decomposition, all parts except the first combine."""
     for code in range(sys.maxunicode + 1):
         parts = unicodedata.normalize("NFD", chr(code))
         assert all(_combines(part) for part in parts[1:]), hex(code)

@@ -51,7 +51,7 @@ def _read_vectors() -> Iterable[dict[str, Any]]:
 
 @pytest.fixture
 def outcome(request: pytest.FixtureRequest, vector: dict[str, Any]) -> dict[str, Any]:
-    """Where the test writes what came out; it counts as wrong until then."""
+    """Return the entry for the test's outcome, which is "wrong" until the test changes it."""
     entry = {"metric": vector["metric"], "quirks": vector.get("quirks") or [], "outcome": "wrong"}
     request.node.user_properties.append((_PROPERTY, entry))
     return entry

@@ -68,7 +68,7 @@ def test_different_calls_are_blamed_on_the_agent() -> None:
 
 
 def test_missing_arguments_differ_from_empty_ones() -> None:
-    """As they are for the criterion, which asks no judge."""
+    """They differ for the criterion too."""
     records = [execution(1, name=CALLS, calls=("look",)), execution(2, "failed", name=CALLS, calls=("look",))]
     for number, record in enumerate(records):
         assert record.turns[0].actual is not None

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 @dataclass(frozen=True)
 class Request:
-    """What came: `headers` with lower-case names, `body` as JSON (None where there is none)."""
+    """A received request. Names in `headers` are lower case. `body` is parsed JSON, or None without a body."""
 
     method: str
     path: str
@@ -27,8 +27,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """What to send, `latency` seconds after the request came. `fault`: "reset" resets the connection instead,
-    "truncated" promises more than it sends, "drip" sends a byte every `drip` seconds."""
+    """A response to be sent `latency` seconds after the request.
+
+    `fault` "reset" resets the connection instead, "truncated" announces more bytes than it sends, and "drip" sends a
+    byte every `drip` seconds.
+    """
 
     status: int = 200
     body: bytes = b"{}"
@@ -94,7 +97,7 @@ class LoopbackServer:
         writer.close()
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection may go on."""
+        """Answer one request. Return whether the connection stays open."""
         self.requests.append(request)
         self._open += 1
         self.peak = max(self.peak, self._open)

@@ -52,7 +52,7 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """All that the model reads as one text: system instruction, then contents, calls and results as JSON."""
+        """The whole prompt as one text: system instruction, then contents, with calls and results as JSON."""
         told = [self.request.body.get("systemInstruction") or {}, *self.contents]
         return "\n".join(filter(None, map(_words, told)))
 
@@ -68,7 +68,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model says: parts of one candidate, or something else than that, as `raw`."""
+    """A reply of the model: the parts of one candidate, or any other body as `raw`."""
 
     parts: Sequence[Mapping[str, Any]] = ()
     finish_reason: str = "STOP"

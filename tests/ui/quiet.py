@@ -1,7 +1,7 @@
-"""When a pilot goes on: as soon as the loop has nothing left to do.
+"""A pilot that continues as soon as the event loop is idle.
 
-Textual's own pilot looks at the processor: it sleeps 20 ms at a time, several times a key, until the process has done
-nothing for so long. That was a third of what the tests of the screen took.
+Textual's own pilot measures CPU time: after each key, it sleeps 20 ms at a time until the process was idle for that
+long. This would take a third of the time of all screen tests.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How the screen looks, as text, at four sizes: after a run, with a filter, and with what opens on top.
+"""Golden screens as text at four sizes: after a run, with a filter, and with dialogs.
 
 PICTURES=write python -m pytest tests/rendering/test_charts.py      after a change that is meant
 """

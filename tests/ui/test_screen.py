@@ -239,7 +239,7 @@ async def test_help_lists_the_active_keys_and_runs_the_picked_action(open_screen
     screen = open_screen(overrides={"sort": ("S",), "hide_tree": ("n",)})
     async with screen.open() as pilot:
         await pilot.press("?")
-        assert "n now means hide tree; next problem" in screen.text
+        assert "n is now the key of hide tree, no longer of next problem" in screen.text
         await pilot.press(*"sort by file", "enter")
         await pilot.pause()
         assert "by status" in screen.text
@@ -260,7 +260,8 @@ async def test_conflict_in_the_keymap_is_reported_once(open_screen: OpenScreen) 
     screen = open_screen(overrides={"sort": ("r",)})
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j")
-        assert [notice.message for notice in screen.app._notifications] == ["r now means sort; run (run) lost it"]
+        notices = [notice.message for notice in screen.app._notifications]
+        assert notices == ["r is now the key of sort, no longer of run (run)"]
 
 
 async def test_folder_without_cases_says_what_to_do(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

@@ -1,4 +1,4 @@
-"""All screens have few base classes, so that a reader finds their methods."""
+"""The number of base classes of screens: readers must find their methods."""
 
 import importlib
 import pkgutil

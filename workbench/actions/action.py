@@ -23,11 +23,15 @@ Where: TypeAlias = Literal[
 class Action:
     """An action with its keys and texts.
 
-    Attributes: does: The call that it makes. On the main screen: `controller.method('argument')`. On other screens:
-        `method`, which calls `action_<method>`. keys_typed: Its keys, separated by spaces. If empty, the action is only
-        in the palette. label: Two or three words for the footer and the palette. help: One sentence. group: Its group
-        in the help, which also says where the keys work. footer: Its place in the footer, smallest first; 0 keeps it
-        out. id: Its name in the keymap of the user's settings. Default: the name of the method.
+    Attributes:
+        does: The call that it makes. On the main screen: `controller.method('argument')`. On other screens: `method`,
+            which calls `action_<method>`.
+        keys_typed: Its keys, separated by spaces. If empty, the action is only in the palette.
+        label: Two or three words for the footer and the palette.
+        help: One sentence.
+        group: Its group in the help, which also says where the keys work.
+        footer: Its place in the footer, smallest first; 0 keeps it out.
+        id: Its name in the keymap of the user's settings. Default: the name of the method.
     """
 
     does: str

@@ -90,7 +90,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "run.score",
         "S",
         "score again",
-        "Score marked or current cases with today's criteria. The agent does not run.",
+        "Score marked or current cases with the current criteria. The agent does not run.",
         RUN,
     ),
     Action(
@@ -154,7 +154,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "navigation.filter",
         "/",
         "filter",
-        "Filter by text, :fail :error :flaky :stale :changed … and metric<0.8.",
+        "Filter by text, :fail :error :stale :changed … and response_match_score<0.8.",
         FIND,
         4,
     ),

@@ -45,7 +45,8 @@ def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
             if owner == action.id:
                 free.append(key)
             else:
-                faults.append(f"{key_label(key)} now means {BY_ID[owner].label}; {action.label} ({action.id}) lost it")
+                meaning, lost = BY_ID[owner].label, f"{action.label} ({action.id})"
+                faults.append(f"{key_label(key)} is now the key of {meaning}, no longer of {lost}")
         keys[action.id] = tuple(free)
     return Keymap(keys, tuple(faults))
 

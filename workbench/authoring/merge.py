@@ -43,7 +43,7 @@ def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
     """Return the differences between theirs and mine: the frame, their cases, then cases only in mine.
 
     Raises:
-        EditError: a version is not a valid file of today's schema.
+        EditError: a version is not a valid file of the current schema.
         ValueError: a version has two cases with the same ID.
     """
     versions = [EvalsetText(content) for content in (base, theirs, mine)]

@@ -1,4 +1,4 @@
-"""Migration of files in ADK's two old formats to today's schema.
+"""Migration of files in ADK's two old formats to the current schema.
 
 The conversion is ADK's own (`workbench.model.old_formats`), with two differences. ADK makes new turn IDs each time.
 Here, the same file gets the same IDs, so that a dry run shows what will be written. Times are left out.
@@ -29,8 +29,8 @@ class AlreadyCurrentError(ValueError):
 class Migration:
     """A converted file.
 
-    `text` is the new content. `left_behind` names parts without a place in today's schema. `cases` and `turns` count
-    the converted ones.
+    `text` is the new content. `left_behind` names parts without a place in the current schema. `cases` and `turns`
+    count the converted ones.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Migration:
 
 
 def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = None) -> Migration:
-    """Convert `old` to today's schema, as an evalset with the ID `name`. Writes nothing.
+    """Convert `old` to the current schema, as an evalset with the ID `name`. Writes nothing.
 
     Raises:
         AlreadyCurrentError: the file already has the current schema.
@@ -71,7 +71,7 @@ class MigratedFile:
 def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) -> Iterator[MigratedFile]:
     """Migrate old files one by one: those in `paths`, and all below folders in `paths`. Writes nothing.
 
-    Files of today's schema found in a folder are skipped. `initial_session` is used for lists of turns.
+    Files of the current schema found in a folder are skipped. `initial_session` is used for lists of turns.
     """
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]

@@ -37,7 +37,7 @@ A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`
 Exit codes
     0  no regression
     1  a case passed in A and does not pass in B, or B has no verdict for it
-    2  the command line or a run is wrong, or no case is in both runs
+    2  the command line or a run is wrong, or the runs have no case in common
 """
 
 
@@ -86,7 +86,7 @@ def _lines(found: "Comparison") -> Iterator[str]:
         if rows:
             yield f"{word}: {few((_label(row['ref']) for row in rows), 5)}"
     if found.is_empty:
-        yield "No case is in both runs"
+        yield "The runs have no case in common"
     if found.files or found.differences:
         yield "Differences between the runs:"
     for words in found.differences:

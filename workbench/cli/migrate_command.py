@@ -1,4 +1,4 @@
-"""The command `migrate`: convert files in ADK's old formats to today's schema."""
+"""The command `migrate`: convert files in ADK's old formats to the current schema."""
 
 import sys
 from pathlib import Path
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 _KEPT = ".old"
 
-_DESCRIPTION = """Convert files in an old format to today's schema: a list of turns (`*.test.json`), or a list of named
-cases (`*.evalset.json`).
+_DESCRIPTION = """Convert files in an old format to the current schema: a list of turns (`*.test.json`), or a list of
+named cases (`*.evalset.json`).
 
 \b
 OLD  a file, or a folder with old files of any name
 
-The file is replaced, and the old content is saved beside it with `.old` added to the name. Values that today's schema
-has no place for are listed.
+The file is replaced, and the old content is saved beside it with `.old` added to the name. Values that have no place in
+the current schema are listed.
 """
 
 
-@common.command("migrate", _DESCRIPTION, "Convert old files to today's schema.")
+@common.command("migrate", _DESCRIPTION, "Convert old files to the current schema.")
 @click.argument("old", type=common.FILE, metavar="OLD...", nargs=-1, required=True)
 @click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="Session for lists of turns.")
 @click.option(

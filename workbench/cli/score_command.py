@@ -13,7 +13,7 @@ from workbench.engine.plan.run_options import RunOptions
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
 
-_DESCRIPTION = """Score the transcripts of a stored run again, with today's criteria or those of --config. Calls no
+_DESCRIPTION = """Score the transcripts of a stored run again, with the current criteria or those of --config. Calls no
 agent, and asks judges only questions without a cached answer. The result is a new run.
 
 \b

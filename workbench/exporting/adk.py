@@ -148,7 +148,7 @@ _OLDER_TURN = frozenset(
 
 
 def _is_older(version: Any) -> bool:
-    """Return whether this version of google-adk lacks today's fields, or False for an unknown version.
+    """Return whether this version of google-adk lacks fields of current result files, or False for an unknown version.
 
     Older versions refuse unknown keys, so what 2.13 added is omitted: durations, token counts and informational
     criteria. Until 1.22 the file was JSON inside a JSON string; later versions read that too.

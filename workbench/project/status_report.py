@@ -40,7 +40,7 @@ class StatusCase(Part):
     agent: Words
     """The agent's name; empty if the evalset belongs to none."""
     evalset_file: Words
-    """Relative to `root`, with `/`."""
+    """Path relative to `root`, separated by `/`."""
     eval_set_id: Words
     eval_id: Words
     status: CaseStatus | None

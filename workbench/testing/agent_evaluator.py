@@ -107,10 +107,10 @@ class AgentEvaluator:
     def migrate_eval_data_to_new_schema(
         old_eval_data_file: str, new_eval_data_file: str, initial_session_file: str | None = None
     ) -> None:
-        """Convert a test file of an old format to today's schema, like `agent-workbench migrate`.
+        """Convert a test file of an old format to the current schema, like `agent-workbench migrate`.
 
         Raises:
-            ValueError: a file name is empty, or the old file is broken or already has today's schema.
+            ValueError: a file name is empty, or the old file is broken or already has the current schema.
             OSError: the new file cannot be written.
         """
         if not old_eval_data_file or not new_eval_data_file:

@@ -89,7 +89,7 @@ async def test_cancelling_has_no_effect_without_judges(children: Children) -> No
 
 
 async def test_secrets_reach_judges_but_not_explanations(children: Children) -> None:
-    """What is computed from a text is explained with its words: of those, no piece of a secret may be one."""
+    """Explanations of computed scores quote words of the text. None of them may be part of a secret."""
     scoring = Scoring(children, ROUGE, ask(""))
     verdicts = await scoring.run(f"ok {SECRET}")
     assert verdicts.scored[0].result.score == pytest.approx(2 / 6), "ok, and the four words of the secret"

@@ -15,12 +15,12 @@ class Time:
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self._now)
 
     async def pass_by(self, seconds: float) -> None:
-        """In small steps: the loop works all the time."""
+        """Move the clock in small steps, as in a loop that runs all the time."""
         for _ in range(round(seconds * 10)):
             await self.jump(0.1)
 
     async def jump(self, seconds: float) -> None:
-        """At once: the process was stopped."""
+        """Move the clock at once, as in a process that was stopped."""
         self._now += seconds
         for _ in range(3):
             await asyncio.sleep(0)

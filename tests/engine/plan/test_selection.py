@@ -31,7 +31,7 @@ def shop(project: Project) -> Project:
 
 @pytest.fixture
 def chosen(shop: Project) -> Choose:
-    """What words choose: file → case ids."""
+    """Choose with words, and return file → case IDs."""
 
     def pick(*words: str, agent: str | None = None, cases: tuple[str, ...] = ()) -> dict[str, list[str]]:
         selection = parse_targets(words, folder=shop.root, agent=None if agent is None else Path(agent), case_ids=cases)

@@ -1,4 +1,4 @@
-"""Which executions are worth starting, and which are unnecessary."""
+"""The executions that `--until-sure` starts, and those that it leaves out."""
 
 import asyncio
 from collections.abc import Callable

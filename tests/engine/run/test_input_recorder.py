@@ -52,13 +52,13 @@ class Run:
         self.input_recorder.read(str)
 
     def changes(self, *read: str, error: CaseError | None = None) -> list[str]:
-        """What differs now from what a case that read these files and ends now depended on."""
+        """Return the current changes of the inputs of a case that read these files."""
         return self.since(self.inputs(*read, error=error))
 
     def inputs(
         self, *read: str, error: CaseError | None = None, reads: Reads | None = _NOTHING, seconds: float = 0.0
     ) -> Record:
-        """What a case that read these files and ends now depends on. `reads` None: it does not say what it read."""
+        """Return the inputs of a case that read these files. If `reads` is None, it did not report what it read."""
         ref = self.plan.entries[0].ref
         if reads is not None:
             reads = Reads(frozenset(self.plan.root / name for name in read))
@@ -68,7 +68,7 @@ class Run:
         return Record(ref.evalset_file, self.input_recorder._inputs.of(numbers))
 
     def since(self, then: Record) -> list[str]:
-        """What differs now from these inputs."""
+        """Return the current changes of these inputs."""
         source = self.plan.entries[0].source
         assert isinstance(source, AgentSource)
         now = plan_inputs(replace(self.plan), project_digests(self.state), lambda value: value)

@@ -117,7 +117,7 @@ async def test_repeats_are_separate_cases(project: Project, children: Children) 
 
 
 async def test_case_is_scored_as_soon_as_its_transcript_is_complete(project: Project, children: Children) -> None:
-    """Not when the slow ones are over too."""
+    """Other cases may still run."""
     project.agent(AGENT)
     project.cases("quick", "wait")
     outcome = Outcome()

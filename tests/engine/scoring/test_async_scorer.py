@@ -232,7 +232,7 @@ async def test_crash_in_a_calculation_is_not_blamed_on_judges(children: Children
 
 
 def patience(children: Children, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """From here on the scorer may be silent for so long. Its one timer is set already, for the time that held then."""
+    """Set for how many seconds the scorer may be silent, and stop the timer with the old limit."""
     monkeypatch.setattr("workbench.engine.scoring.client._ANSWER_WITHIN", seconds)
     children.scorer._stop_clock()
 

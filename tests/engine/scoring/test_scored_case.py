@@ -13,7 +13,7 @@ LABELLED = [{"text": "It is late.", "label": "supported"}]
 
 
 def travelled(prompt: str, turns: int, clean: Callable[[str], str] = str) -> Any:
-    """What comes of a verdict over so many turns, each with one question."""
+    """Send a verdict over so many turns, each with one question, through a scorer frame, and return it."""
     asked = {"kind": "claims", "prompt": prompt, "judge": {}, "replies": [{"text": "{}", "verdict": ["supported"]}]}
     details = {"questions": [asked], "texts": [{"sentences": LABELLED}]}
     of_case = {"judge": {"model": "m"}, "stop": {"questions": [asked]}}

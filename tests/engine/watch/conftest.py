@@ -66,7 +66,7 @@ class Shop:
         return take_snapshot(open_workspace(self.root))
 
     def changes(self, work: Callable[[], Any], *names: str, seen: bool = True) -> Impact:
-        """What `work` does to the cases; `names` are the files that it changes."""
+        """Return the effect of `work` on the cases. `names` are the files that it changes."""
         before = self.snapshot()
         paths = frozenset(self.root / name for name in names)
         were_there = {path for path in paths if path.exists()}

@@ -28,7 +28,7 @@ class Seen:
         return await asyncio.wait_for(self.batches.get(), WITHIN)
 
     async def until(self, path: Path) -> list[Batch]:
-        """All batches up to the one that holds this path."""
+        """Return all batches up to the one with this path."""
         found: list[Batch] = []
         while not found or path not in found[-1].paths:
             found.append(await self.next())
@@ -258,7 +258,7 @@ def test_network_file_systems_are_polled(tmp_path: Path) -> None:
 
 
 class _Told:
-    """What stands for `awatch`: gives what it is told to, or raises it."""
+    """A fake `awatch` that yields its steps, or raises those that are exceptions."""
 
     def __init__(self, *steps: object) -> None:
         self.steps = steps
@@ -330,7 +330,7 @@ async def test_folder_deleted_at_the_start_does_not_cause_polling(
 async def test_all_files_are_checked_after_a_stop_or_lost_events(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What the system had to tell meanwhile may be more than it keeps, and `watchfiles` says nothing of it."""
+    """The system's event queue may have overflowed, which `watchfiles` does not report."""
     few, many = {(1, "/x")}, {(1, f"/{number}") for number in range(3000)}
     monkeypatch.setattr("watchfiles.awatch", _Told(few, many, few, set()))
     clock = iter([0.0, 1.0, 1.0, 2.0, 2.0, 30.0, 30.0, 33.0, 33.0])

@@ -94,7 +94,7 @@ def test_judged_score_is_compared_with_the_current_threshold(shop: Shop) -> None
 
 @pytest.mark.parametrize(("threshold", "holds"), [(0.5, True), (0.1, False)])
 def test_custom_metric_keeps_its_own_decision(shop: Shop, threshold: float, holds: bool) -> None:
-    """It may be one of those where less is better: no threshold is compared with what it says."""
+    """For a custom metric, less may be better, so its score is not compared with a threshold."""
     custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
     judged = "final_response_match_v2"
     config = {"criteria": {"brief": threshold, judged: 0.9}, "custom_metrics": custom}

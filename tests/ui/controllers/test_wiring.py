@@ -1,4 +1,4 @@
-"""All controllers together. Every row of the action table calls one of them."""
+"""All controllers together, and the rows of the action table that call them."""
 
 from pathlib import Path
 from typing import Any

@@ -171,7 +171,7 @@ def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
         return
     if owned.before:
-        message = f"it ran with {owned.before} before and now belongs to {entry.agent.name}: {entry.agent_reason}"
+        message = f"it used to run with {owned.before} and now belongs to {entry.agent.name}: {entry.agent_reason}"
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "warning"))
     if owned.rule == "location":
         message = f"it runs with {entry.agent.name}, {entry.agent_reason}"

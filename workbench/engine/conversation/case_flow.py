@@ -35,7 +35,7 @@ from workbench.simulation.scenario import full_scenario
 
 _STALLED_TWICE = (
     "the agent's process hung in both attempts at this case and was replaced",
-    "A case may block its parent process. To find it, run the cases one by one (--concurrency 1)",
+    "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
 )
 
 

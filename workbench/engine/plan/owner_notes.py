@@ -61,7 +61,7 @@ def owner_notices(entries: Sequence[EvalsetEntry]) -> Iterator[Noticed]:
             continue
         if entry.owned.before:
             before = Path(entry.owned.before).name or entry.owned.before
-            message = f"{entry.relative} ran with {before} before, but now runs with {entry.agent.name}"
+            message = f"{entry.relative} used to run with {before} and now runs with {entry.agent.name}"
             yield Noticed("warning", f"{message}: {entry.agent_reason}")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.counting import counted
 from workbench.judge.base import Judge
 from workbench.metrics.judged.outcome import samples_text
 from workbench.metrics.judged.reply_text import (
@@ -94,7 +95,7 @@ def verdict_reason(sampled: SampledQuestion[Verdict], verdict: bool | None) -> s
         return f"no verdict ({samples}): {sampled.unread}"
     winners = [answer for answer in sampled.answers if answer.valid is verdict]
     name = "valid" if verdict else "invalid"
-    summary = f"{name} by {len(winners)} of {len(sampled.answers)} votes ({samples})"
+    summary = f"{name} by {len(winners)} of {counted(len(sampled.answers), 'vote')} ({samples})"
     reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
     return f"{summary}: {reasoning}" if reasoning else summary
 

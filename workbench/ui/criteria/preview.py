@@ -32,7 +32,7 @@ class Preview:
         return [fault for fault in self.faults if concerns_row(row, fault)]
 
     def lines_of(self, row: FormRow) -> list[str]:
-        """Return safe lines about a row: its faults, and the last run's results if they can be decided again."""
+        """Return safe lines about a row: its faults, and results of the last run if stored scores decide them."""
         lines = [fault_line(fault) for fault in self.faults_of(row)]
         if row.kind == "threshold" or (row.criterion and effect_of(row.criterion, row.field.name) == "decide"):
             lines += outlook_of_criterion(self.outlook, row.criterion)

@@ -80,7 +80,7 @@ class Cases(Vertical):
         super().__init__()
         self._loading = loading
         self.tree_view = tree_view
-        self.input = FilterInput(placeholder="text  :fail  :error  metric<0.8")
+        self.input = FilterInput(placeholder="text  :fail  :error  response_match_score<0.8")
         self._nothing = Static("", classes="nothing", markup=False)
 
     def compose(self) -> ComposeResult:

@@ -1,4 +1,4 @@
-"""Queries typed after `/`: words, `:status` and `metric<0.8`.
+"""Queries typed after `/`: words, `:status` and `response_match_score<0.8`.
 
 All kinds must match, but only one of several statuses. Example: refund :fail trajectory<1
 """
