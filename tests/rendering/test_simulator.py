@@ -93,7 +93,7 @@ def test_pane_exists_before_the_first_message(texts: Texts) -> None:
 
 def test_only_simulated_cases_have_the_pane() -> None:
     titles = [pane.title for pane in panes_of(Subject(record_of(scenario_events())))]
-    assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log", "Trace"]
+    assert titles == ["Diff", "Scores", "Log", "Trace", "Judge", "Simulator"]
     assert record_of(scenario_events()).ref == REF
 
 

@@ -48,7 +48,7 @@ async def test_heuristic_judge_is_named_on_every_surface(open_screen: OpenScreen
         await screen.until(pilot, lambda: "≈ heuristic" in screen.text.splitlines()[0])
         lines = screen.text.splitlines()
         assert "≈" in next(line for line in lines if "on_time" in line and "▌" in line)
-        for digit in "123456":
+        for digit in "123567":
             await pilot.press(digit)
             await pilot.pause()
             pane = [line[30:] for line in screen.text.splitlines()[1:]]
@@ -101,7 +101,7 @@ async def test_keys_lead_to_the_evidence_and_back(open_screen: OpenScreen) -> No
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await run_first(screen, pilot)
-        await pilot.press("enter", "3")
+        await pilot.press("enter", "5")
         await pilot.pause()
         body = screen.app.screen.query_one(Body)
         assert body.item is not None
@@ -124,8 +124,8 @@ async def test_a_jump_list_names_the_panes_of_this_case(open_screen: OpenScreen)
         await run_first(screen, pilot)
         await pilot.press("'")
         await pilot.pause()
-        assert " 4  Rubrics" in screen.text
-        await pilot.press("4")
+        assert " 6  Rubrics" in screen.text
+        await pilot.press("6")
         await pilot.pause()
         assert screen.main.right.detail._reading.pane.title == "Rubrics"
 
@@ -144,7 +144,7 @@ async def test_panes_keep_their_digits_while_a_case_runs(open_screen: OpenScreen
             screen.runs[0].publish(event)
             await screen.until(pilot, lambda event=event: event in applied)  # type: ignore[misc]
             titles.append(screen.main.right.detail.pane_titles)
-        assert set(titles) == {("Diff", "Scores", "Claims", "Rubrics", "Judge", "Log", "Trace")}
+        assert set(titles) == {("Diff", "Scores", "Log", "Trace", "Claims", "Rubrics", "Judge")}
 
 
 def test_repeat_shows_signs_of_rules_and_split_votes(open_screen: OpenScreen) -> None:

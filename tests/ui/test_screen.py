@@ -126,6 +126,18 @@ async def test_digits_and_the_jump_list_open_panes(open_screen: OpenScreen) -> N
         assert not screen.main.in_right
         await pilot.press("'", "w")
         assert not isinstance(screen.app.screen, JumpScreen), "any other key leaves"
+        await pilot.press("0")
+        await pilot.pause()
+        assert "0 Change: this verdict has not changed" in screen.text
+        await pilot.press("'", "9")
+        await pilot.pause()
+        assert "9 Repeats: no repeats" in screen.text
+        await pilot.press("2")
+        await pilot.pause()
+        assert "1 Diff" in screen.text
+        await pilot.press("escape", "g", "5")
+        await pilot.pause()
+        assert "put the cursor on a case first" in screen.text
 
 
 async def test_filter_shows_only_matching_cases(open_screen: OpenScreen) -> None:

@@ -6,15 +6,14 @@ Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`
     python -m workbench.actions > docs/keys.md
 """
 
-from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, Where
-from workbench.actions.key_names import key_label, key_name
+from workbench.actions.action import COPY, EDIT, FIND, GENERAL, MARK, RUN, Action, Where
+from workbench.actions.key_names import digits_label, key_label, key_name
 from workbench.actions.table import ACTIONS, BY_ID, Keymap, footer, keymap
 
 __all__ = [
     "ACTIONS",
     "BY_ID",
     "COPY",
-    "DIGITS",
     "EDIT",
     "FIND",
     "GENERAL",
@@ -23,6 +22,7 @@ __all__ = [
     "Action",
     "Keymap",
     "Where",
+    "digits_label",
     "footer",
     "key_label",
     "key_name",

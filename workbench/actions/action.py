@@ -51,6 +51,11 @@ class Action:
         return tuple(self.keys_typed.split())
 
     @property
+    def by_digit(self) -> bool:
+        """Whether its keys are digits. The method gets the one that was pressed."""
+        return len(self.keys) > 1 and set(self.keys) <= set(DIGITS)
+
+    @property
     def by(self) -> str:
         """Name of the controller, or "" outside of the main screen."""
         return self.does.partition("(")[0].rpartition(".")[0]
@@ -96,4 +101,5 @@ _PLACES: Mapping[str, Where] = {
     COMPARE: "compare",
 }
 """Groups of the help whose keys work outside of the main screen, with their place."""
-DIGITS = tuple("123456789")
+DIGITS = tuple("1234567890")
+"""The digits that choose a pane, in the order of the panes."""

@@ -101,7 +101,7 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("triage_letter('f')", "f", "flaky", "The result differs from run to run.", TRIAGE, id="triage_flaky"),
     Action("triage_letter('w')", "w", "won't fix", "The failure is accepted.", TRIAGE, id="triage_stays"),
     Action("triage_letter('r')", "r", "verdict correct", "The verdict is correct.", TRIAGE, id="triage_right"),
-    Action("triage_number", " ".join(DIGITS), "line", "Choose the line with this number.", TRIAGE),
+    Action("triage_number", " ".join(DIGITS[:9]), "line", "Choose the line with this number.", TRIAGE),
     Action("triage_note", "n", "note", "Write a note. enter saves it, esc discards it.", TRIAGE, 1),
     Action("triage_about", "tab", "switch subject", "Switch between label, criterion and case.", TRIAGE, 2),
     Action("triage_on", "space", "auto-advance", "Show the next problem after each verdict.", TRIAGE, 3),

@@ -2,6 +2,7 @@
 
 import string
 import unicodedata
+from collections.abc import Sequence
 
 _RENAMED = {
     "commercial_at": "at",
@@ -23,6 +24,11 @@ def key_name(key: str) -> str:
 
 
 _SIGNS = {key_name(sign): sign for sign in string.punctuation}
+
+
+def digits_label(keys: Sequence[str]) -> str:
+    """Return the name of several digits as shown to users: `1 … 9`, `0 … 9`."""
+    return f"{min(keys)} … {max(keys)}"
 
 
 def key_label(key: str) -> str:

@@ -1,7 +1,7 @@
 """The text of `docs/keys.md`."""
 
-from workbench.actions.action import DIGITS, Action
-from workbench.actions.key_names import key_label
+from workbench.actions.action import Action
+from workbench.actions.key_names import digits_label, key_label
 from workbench.actions.table import ACTIONS
 
 
@@ -32,7 +32,7 @@ def document() -> str:
 
 
 def _document_row(action: Action) -> str:
-    keys = "1 … 9" if action.keys == DIGITS else " ".join(_code(key_label(key)) for key in action.keys)
+    keys = digits_label(action.keys) if action.by_digit else " ".join(_code(key_label(key)) for key in action.keys)
     return f"| {keys or 'palette'} | {action.help.replace('|', chr(92) + '|')} | `{action.id}` |"
 
 

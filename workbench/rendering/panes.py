@@ -1,7 +1,7 @@
-"""The panes of a case, in the order of their digits. A new pane is a module with `build` and one line here.
+"""The panes of a case with their digits. A new pane is a module with `build` and one line here.
 
-A case's panes follow from its criteria and from whether it has a simulated user, not from its results. So a digit means
-the same before, during and after a run. It means the same in all cases of an evalset, except simulated ones.
+A digit means the same pane in every case. A case that lacks it says why. Its panes follow from its criteria and from
+whether it has a simulated user, repeats or a changed verdict, not from its results.
 """
 
 from collections.abc import Callable
@@ -24,32 +24,57 @@ def always(subject: object, criteria: frozenset[str]) -> bool:
 class Pane(NamedTuple, Generic[Read]):
     """A pane of a case or conversation.
 
-    `title` is its name in the strip. `build` lays out the whole pane for a subject. A running case should add lines at
-    the end, which the screen follows. `by_turns`: the reader is always in one of its turns, which is named and copied.
-    `applies`: whether a case with these criteria has the pane. `aside`: its items have details beside the
-    document. With "always", the details go below if two columns do not fit. `opens`: a case with this pane opens
-    in it, unless another pane was requested.
+    `digit` is its key, and `title` its name in the strip. `build` lays out the whole pane for a subject. A running
+    case should add lines at the end, which the screen follows. `by_turns`: the reader is always in one of its turns,
+    which is named and copied. `applies`: whether a case with these criteria has the pane. `absent`: why a case lacks
+    it. `aside`: its items have details beside the document. With "always", the details go below if two columns do not
+    fit. `opens`: a case with this pane opens in it, unless a pane was chosen.
     """
 
+    digit: str
     title: str
     build: Callable[[Read, View], Document]
     by_turns: bool = False
     applies: Callable[[Read, frozenset[str]], bool] = always
+    absent: str = ""
     aside: AsideWhen = "never"
     opens: bool = False
 
 
 PANES: tuple[Pane[Subject], ...] = (
-    Pane("Diff", diff.build, by_turns=True),
-    Pane("Scores", score_pane.build),
-    Pane("Claims", claims.build, by_turns=True, applies=claims.applies, aside="always"),
-    Pane("Rubrics", rubrics.build, applies=rubrics.applies),
-    Pane("Judge", judge_pane.build, applies=judge_pane.applies),
-    Pane("Simulator", simulator.build, by_turns=True, applies=simulator.applies, aside="beside"),
-    Pane("Log", log.build),
-    Pane("Trace", trace.build, by_turns=True, aside="always"),
-    Pane("Change", change.build, by_turns=True, applies=change.applies),
-    Pane("Repeats", repeats.build, applies=repeats.applies, opens=True),
+    Pane("1", "Diff", diff.build, by_turns=True),
+    Pane("2", "Scores", score_pane.build),
+    Pane("3", "Log", log.build),
+    Pane("4", "Trace", trace.build, by_turns=True, aside="always"),
+    Pane(
+        "5",
+        "Claims",
+        claims.build,
+        by_turns=True,
+        applies=claims.applies,
+        absent="no criterion of this case finds claims",
+        aside="always",
+    ),
+    Pane("6", "Rubrics", rubrics.build, applies=rubrics.applies, absent="no criterion of this case has rubrics"),
+    Pane("7", "Judge", judge_pane.build, applies=judge_pane.applies, absent="no criterion of this case asks a judge"),
+    Pane(
+        "8",
+        "Simulator",
+        simulator.build,
+        by_turns=True,
+        applies=simulator.applies,
+        absent="this case has no simulated user",
+        aside="beside",
+    ),
+    Pane("9", "Repeats", repeats.build, applies=repeats.applies, absent="no repeats; X repeats a case", opens=True),
+    Pane(
+        "0",
+        "Change",
+        change.build,
+        by_turns=True,
+        applies=change.applies,
+        absent="this verdict has not changed",
+    ),
 )
 
 
@@ -59,6 +84,12 @@ def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
         return tuple(pane for pane in PANES if pane.applies is always)
     criteria = criteria_of(subject)
     return tuple(pane for pane in PANES if pane.applies(subject, criteria))
+
+
+def why_absent(digit: str) -> str:
+    """Return `6 Rubrics: no criterion of this case has rubrics`, for a pane that the case lacks."""
+    pane = next(pane for pane in PANES if pane.digit == digit)
+    return f"{digit} {pane.title}: {pane.absent}"
 
 
 def criteria_of(subject: Subject) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from textual.binding import Binding
 
-from workbench.actions import ACTIONS, BY_ID, DIGITS, Action, Keymap, Where, key_name
+from workbench.actions import ACTIONS, BY_ID, Action, Keymap, Where, key_name
 
 
 def bindings(*ids: str) -> list[Binding]:
@@ -21,7 +21,8 @@ def bindings_of(where: Where) -> list[Binding]:
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
     """Return the user's keymap for `App.set_keymap`: only what differs from the table."""
-    changed = {f"pane_{digit}": f"unbound_{digit}" for digit in DIGITS if digit not in keymap.keys["pane"]}
+    digits = BY_ID["pane"].keys
+    changed = {f"pane_{digit}": f"unbound_{digit}" for digit in digits if digit not in keymap.keys["pane"]}
     for name, keys in keymap.keys.items():
         if name == "pane":
             continue
@@ -31,6 +32,8 @@ def textual_keymap(keymap: Keymap) -> dict[str, str]:
 
 
 def _binding(action: Action) -> list[Binding]:
-    if action.keys == DIGITS:
-        return [Binding(digit, f"{action.call}({digit})", action.label, id=f"{action.id}_{digit}") for digit in DIGITS]
+    if action.by_digit:
+        return [
+            Binding(digit, f"{action.call}({digit})", action.label, id=f"{action.id}_{digit}") for digit in action.keys
+        ]
     return [Binding(",".join(map(key_name, action.keys)), action.call, action.label, id=action.id)]

@@ -21,7 +21,7 @@ from workbench.ui.detail.pane import CaseDetail
 
 MakeApp = Callable[[], Any]
 GOLDEN = Path(__file__).parent / "golden"
-CLAIMS, RUBRICS, JUDGE, LOG = 3, 4, 5, 6
+LOG, CLAIMS, RUBRICS, JUDGE, SIMULATOR = 3, 5, 6, 7, 8
 
 
 async def show(pilot: Pilot[None], record: CaseRecord, pane: int) -> CaseDetail:
@@ -56,7 +56,7 @@ async def test_judged_panes_match_golden_files(
 @pytest.mark.parametrize(("width", "height"), [(50, 20), (134, 36)])
 async def test_simulated_conversation_matches_its_golden_file(width: int, height: int, make_app: MakeApp) -> None:
     record = record_of(scenario_events())
-    await compare(make_app(), record, 4, f"simulator_{width}x{height}", (width, height))
+    await compare(make_app(), record, SIMULATOR, f"simulator_{width}x{height}", (width, height))
 
 
 async def compare(app: Any, record: CaseRecord, pane: int, name: str, size: tuple[int, int]) -> None:
@@ -392,7 +392,7 @@ async def test_a_running_simulated_case_is_followed_turn_by_turn(make_app: MakeA
     happened = list(scenario_events(ends=False))
     async with app.run_test(size=(60, 16)) as pilot:
         for count in (4, 6, 7):
-            await show(pilot, record_of(iter(happened[:count])), 4)
+            await show(pilot, record_of(iter(happened[:count])), SIMULATOR)
             assert app.query_one(Body).at_end
         assert key(app) == "simulated/1"
 
@@ -401,7 +401,7 @@ async def test_a_running_simulated_case_is_followed_turn_by_turn(make_app: MakeA
 async def test_every_size_is_drawn_to_its_edges(size: tuple[int, int], make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=size) as pilot:
-        for pane in range(1, 7):
+        for pane in range(1, 8):
             await show(pilot, judged_case(), pane)
             lines = app.seen()
             assert len(lines) == size[1]
@@ -413,7 +413,7 @@ async def test_hostile_text_reaches_no_strip(make_app: MakeApp) -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         # One text of all; each by itself, in every place: render/test_panes.
         text = "".join(text for text in HOSTILE if len(text) < 1000)
-        for pane in range(1, 7):
+        for pane in range(1, 8):
             await show(pilot, with_text(judged_case(), text), pane)
             assert not leaks("".join(app.seen()))
 

@@ -43,7 +43,7 @@ class ConversationView(Reader[Conversation]):
     def turn_page(self, page: int) -> None:
         """Show another page. The conversation opens at its end, other pages at their start."""
         self._touched = False
-        self._reading.choose(page + 1)
+        self.open_pane(PAGES[page].title)
         self._open()
         self.post_message(self.Turned())
 
@@ -77,10 +77,16 @@ class ConversationView(Reader[Conversation]):
         conversation = self._reading.subject
         return (Segment(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted"))),)
 
+    def why_absent(self, digit: str) -> str:
+        """Return the numbers of the pages."""
+        return f"a conversation has pages 1 to {len(PAGES)}"
+
     def show_pane(self, n: int) -> None:
         """Show the page with a number, counted from 1."""
-        if n <= len(PAGES):
+        if 1 <= n <= len(PAGES):
             self.turn_page(n - 1)
+        else:
+            super().show_pane(n)
 
     # Keys
 

@@ -105,10 +105,10 @@ def trace_page(conversation: Conversation, view: View) -> Document:
 
 CONVERSATION = "Conversation"
 PAGES: tuple[Pane[Conversation], ...] = (
-    Pane(CONVERSATION, conversation_page),
-    Pane("State", state_page),
-    Pane("Output", output_page),
-    Pane("Trace", trace_page, aside="always"),
+    Pane("1", CONVERSATION, conversation_page),
+    Pane("2", "State", state_page),
+    Pane("3", "Output", output_page),
+    Pane("4", "Trace", trace_page, aside="always"),
 )
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.actions import ACTIONS, COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, key_label
+from workbench.actions import ACTIONS, COPY, EDIT, FIND, GENERAL, MARK, RUN, Action, digits_label, key_label
 from workbench.events import Event, RunStarted
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
@@ -170,8 +170,8 @@ class General(Controller):
         return row.where == "main" and row.group in _PALETTE and row.id not in ("palette", "theme")
 
     def _keys_of(self, row: Action) -> str:
-        if row.keys == DIGITS:
-            return "1 … 9"
+        if row.by_digit:
+            return digits_label(row.keys)
         return " ".join(map(key_label, self.view.keys[row.id]))
 
     def _theme_items(self) -> list[Item]:

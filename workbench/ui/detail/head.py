@@ -1,15 +1,36 @@
 """The two fixed lines over a pane: pane names with the turn, and the verdicts of the case."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
 from workbench.rendering.cells import cell_len
 from workbench.rendering.lines import Line, Segment, cut_line, width_of
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
+
+_EVERYDAY = frozenset("1234")
+"""The digits of the panes that every case has."""
+_EXPLAINED = 5.0
+"""Seconds for which a remark replaces the pane names."""
+
+
+class Tab(NamedTuple):
+    """A pane in the strip: blanks or a dot, its digit, its name if there is room, and blanks."""
+
+    lead: str
+    digit: str
+    title: str = ""
+    after: str = ""
+
+    @property
+    def size(self) -> int:
+        """Its width in cells."""
+        return sum(map(cell_len, self))
 
 
 class Head(Widget):
@@ -27,16 +48,29 @@ class Head(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._titles: tuple[str, ...] = ()
+        self._tabs: tuple[tuple[str, str], ...] = ()
         self._chosen = 0
         self._position = ""
         self._summary: Line = ()
+        self._remark = ""
+        self._timer: Timer | None = None
         self._painter = Painter(self)
 
-    def show(self, titles: tuple[str, ...], chosen: int, position: str, summary: Line) -> None:
-        """Show the names of the panes, the open one, the visible turn, and the summary."""
-        if (titles, chosen, position, summary) != (self._titles, self._chosen, self._position, self._summary):
-            self._titles, self._chosen, self._position, self._summary = titles, chosen, position, summary
+    def show(self, tabs: tuple[tuple[str, str], ...], chosen: int, position: str, summary: Line) -> None:
+        """Show the digits and names of the panes, the open one, the visible turn, and the summary."""
+        if (tabs, chosen, position, summary) != (self._tabs, self._chosen, self._position, self._summary):
+            self._tabs, self._chosen, self._position, self._summary = tabs, chosen, position, summary
+            self.refresh()
+
+    def explain(self, remark: str) -> None:
+        """Show a remark instead of the pane names for a while. "" shows the names again."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if remark:
+            self._timer = self.set_timer(_EXPLAINED, lambda: self.explain(""))
+        if remark != self._remark:
+            self._remark = remark
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -56,40 +90,46 @@ class Head(Widget):
                 self.post_message(self.Chosen(index))
 
     def _strip_line(self, width: int) -> Line:
+        if self._remark:
+            return cut_line((Segment(f" {self._remark}", "status-not-evaluated"),), width)
         line: list[Segment] = []
-        for index, tab in enumerate(tabs(self._titles, self._chosen, width)):
-            digit, _, title = tab.strip(" ").partition(" ")
-            before, after = len(tab) - len(tab.lstrip(" ")), len(tab) - len(tab.rstrip(" "))
+        for index, tab in enumerate(self._laid_out(width)):
             line += [
-                Segment(f"{' ' * before}{digit} ", "tab"),
-                Segment(title, "tab-chosen" if index == self._chosen else "tab"),
-                Segment(" " * after),
+                Segment(tab.lead),
+                Segment(f"{tab.digit}{tab.title[:1]}", "tab"),
+                Segment(tab.title[1:], "tab-chosen" if index == self._chosen else "tab"),
+                Segment(tab.after),
             ]
         room = width - width_of(tuple(line)) - cell_len(self._position) - 1
         if self._position and room >= 0:
             line += [Segment(" " * room), Segment(self._position, "label")]
         return cut_line(tuple(line), width)
 
+    def _laid_out(self, width: int) -> list[Tab]:
+        return tabs(self._tabs, self._chosen, width, cell_len(self._position))
+
     def _places(self) -> list[tuple[int, int]]:
         places: list[tuple[int, int]] = []
         start = 0
-        for tab in tabs(self._titles, self._chosen, self.size.width):
-            places.append((start, start + cell_len(tab)))
-            start += cell_len(tab)
+        for tab in [] if self._remark else self._laid_out(self.size.width):
+            places.append((start, start + tab.size))
+            start += tab.size
         return places
 
 
-def tabs(titles: tuple[str, ...], chosen: int, width: int) -> list[str]:
-    """Return the pane names with their digits, in `width` cells.
+def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: int = 0) -> list[Tab]:
+    """Return the panes with their digits, in `width` cells with `position` cells to the right of them.
 
-    If there is little room, the spaces go first. Then all names but the chosen one are cut.
+    If there is little room, only the chosen one has its name: `1 Diff  2 3 4 · 7`.
     """
-    wide = [f" {number} {title} " for number, title in enumerate(titles, 1)]
-    if sum(map(cell_len, wide)) <= width:
-        return wide
-    for letters in range(max(map(len, titles)), 0, -1):
-        cut = [title if number == chosen else title[:letters] for number, title in enumerate(titles)]
-        tight = [f" {number} {title}" for number, title in enumerate(cut, 1)]
-        if sum(map(cell_len, tight)) <= width:
-            return tight
-    return [f" {number}" if number - 1 != chosen else f" {number} {title}" for number, title in enumerate(titles, 1)]
+    room = width - (position + 1 if position else 0)
+    for after in (" ", ""):
+        named = [Tab(" ", digit, f" {title}", after) for digit, title in panes]
+        if sum(tab.size for tab in named) <= room:
+            return named
+    short: list[Tab] = []
+    for index, (digit, title) in enumerate(panes):
+        further = digit not in _EVERYDAY and index > 0 and panes[index - 1][0] in _EVERYDAY
+        lead = " · " if further else "  " if index and index - 1 == chosen else " "
+        short.append(Tab(lead, digit, f" {title}" if index == chosen else ""))
+    return short

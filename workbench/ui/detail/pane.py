@@ -11,7 +11,7 @@ from workbench.events import CaseRef
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Line, width_of
-from workbench.rendering.panes import panes_of
+from workbench.rendering.panes import panes_of, why_absent
 from workbench.rendering.title import ending, summary, title
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
@@ -59,6 +59,7 @@ class CaseDetail(Reader[Subject]):
             self._reading.take(replace(subject, earlier=before.earlier), same=True)
             self.refresh_record()
         else:
+            self._head.explain("")
             self._reading.take(subject)
             self._touched = False
             self._open()
@@ -105,6 +106,10 @@ class CaseDetail(Reader[Subject]):
     def summary(self, width: int) -> Line:
         """Return the verdicts over every pane."""
         return summary(self._reading.subject, width)
+
+    def why_absent(self, digit: str) -> str:
+        """Return why the case has no pane with this digit."""
+        return why_absent(digit)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         self._stage = self._reading.subject.stage

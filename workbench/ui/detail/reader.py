@@ -58,6 +58,10 @@ class Reader(Widget, Generic[Read]):
         """Return the line over every pane."""
         raise NotImplementedError
 
+    def why_absent(self, digit: str) -> str:
+        """Return why the subject has no pane with this digit."""
+        raise NotImplementedError
+
     def position(self) -> str:
         """Return the visible turn as text, or "" if the pane has no turns."""
         turn, count = self._visible_turn(), len(self._body.document.turns)
@@ -65,6 +69,11 @@ class Reader(Widget, Generic[Read]):
         return f"turn {(turn or 0) + 1} of {count}" if named else ""
 
     # Content
+
+    @property
+    def tabs(self) -> tuple[tuple[str, str], ...]:
+        """The digits and names of the panes, in order."""
+        return tuple((pane.digit, pane.title) for pane in self._reading.panes)
 
     @property
     def pane_titles(self) -> tuple[str, ...]:
@@ -88,7 +97,7 @@ class Reader(Widget, Generic[Read]):
     def _write_head(self) -> None:
         reading = self._reading
         summary = self.summary(max(self._head.size.width - 2, 0))
-        self._head.show(self.pane_titles, reading.panes.index(reading.pane), self.position(), summary)
+        self._head.show(self.tabs, reading.panes.index(reading.pane), self.position(), summary)
 
     def _visible_turn(self) -> int | None:
         """Return the turn that was jumped to, else that of the cursor, else the first visible one.
@@ -105,8 +114,17 @@ class Reader(Widget, Generic[Read]):
         return document.turn_at(body.top)
 
     def show_pane(self, n: int) -> None:
-        """Open the pane with digit `n`. Other numbers are ignored."""
-        if self._reading.choose(n):
+        """Open the pane with digit `n`, or say why there is none."""
+        pane = next((pane for pane in self._reading.panes if pane.digit == str(n)), None)
+        if pane is None:
+            self._head.explain(self.why_absent(str(n)))
+        else:
+            self.open_pane(pane.title)
+
+    def open_pane(self, title: str) -> None:
+        """Open the pane with this title, one of `pane_titles`, and keep it for other subjects."""
+        self._head.explain("")
+        if self._reading.choose(title):
             self._touched = False
             self._open()
 
@@ -172,7 +190,7 @@ class Reader(Widget, Generic[Read]):
     def on_head_chosen(self, event: Head.Chosen) -> None:
         """Open the pane whose name was clicked."""
         event.stop()
-        self.show_pane(event.index + 1)
+        self.open_pane(self.pane_titles[event.index])
 
     def _fit(self) -> None:
         """Lay out the pane for another size."""

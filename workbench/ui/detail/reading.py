@@ -23,7 +23,7 @@ _RULE = re.compile("─{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a document: pane, item under the cursor, first visible line."""
+    """A place in a document: the pane that was chosen, the item under the cursor, the first visible line."""
 
     pane: str
     item: str
@@ -48,7 +48,7 @@ class Reading(Generic[Read]):
         self.panes = panes_of(subject)
         self.full = False
         self._wanted = ""
-        """The pane that was chosen last. A case without it shows its default pane."""
+        """The pane that was chosen last. A case without it shows its first pane, and the next one with it shows it."""
         self._opened: set[str] = set()
         """The keys of unfolded items, of all panes."""
         self._places: list[Place] = []
@@ -63,8 +63,9 @@ class Reading(Generic[Read]):
     @property
     def pane(self) -> Pane[Read]:
         """The open pane."""
-        own = next((pane for pane in self.panes if pane.opens), self.panes[0])
-        return next((pane for pane in self.panes if pane.title == self._wanted), own)
+        if not self._wanted:
+            return next((pane for pane in self.panes if pane.opens), self.panes[0])
+        return next((pane for pane in self.panes if pane.title == self._wanted), self.panes[0])
 
     @property
     def away(self) -> bool:
@@ -91,12 +92,14 @@ class Reading(Generic[Read]):
         self.panes = self._panes_of(self.subject)
         self._cache.clear()
 
-    def choose(self, n: int) -> bool:
-        """Open the pane with digit `n`. Return whether it is another one."""
-        if not 1 <= n <= len(self.panes) or self.panes[n - 1] is self.pane:
+    def choose(self, title: str) -> bool:
+        """Open the pane with this title, which is then kept for other cases. Return whether it is another one."""
+        before = self.pane.title
+        self._wanted = title
+        if title == before:
             return False
         self._places.clear()
-        self._wanted, self.full = self.panes[n - 1].title, False
+        self.full = False
         return True
 
     def document(self, planned: Planned) -> Document:
@@ -138,7 +141,7 @@ class Reading(Generic[Read]):
 
     def follow(self, item: Item, top: int, planned: Planned, *, only: str | None = None) -> Arrival | None:
         """Go to the source of an item, in any pane or in pane `only`. Return None if there is none."""
-        here = Place(self.pane.title, item.key, top, self.full)
+        here = Place(self._wanted, item.key, top, self.full)
         for target in item.targets:
             if (
                 only in (None, target.pane)

@@ -11,21 +11,24 @@ from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from workbench.actions import BY_ID
 from workbench.ui.screens.shell import Shell
 
+DIGITS = BY_ID["pane"].keys
 
-def places(panes: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return the target of each jump key (`cases`, `filter` or a pane's number) and its name."""
+
+def places(panes: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the target of each jump key (`cases`, `filter` or a pane's digit) and its name."""
     found = {"c": ("cases", "cases"), "/": ("filter", "filter")}
-    return found | {str(number): (str(number), name) for number, name in enumerate(panes[:9], 1)}
+    return found | {digit: (digit, name) for digit, name in panes}
 
 
 class JumpScreen(ModalScreen[str | None]):
-    """A dialog that returns a target of `places`, or None for any other key."""
+    """A dialog that returns a target of `places` or any digit, or None for another key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
 
-    def __init__(self, panes: Sequence[str]) -> None:
+    def __init__(self, panes: Sequence[tuple[str, str]]) -> None:
         super().__init__()
         self._places = places(panes)
 
@@ -41,8 +44,9 @@ class JumpScreen(ModalScreen[str | None]):
     def on_key(self, event: Key) -> None:
         """Return the key's target."""
         event.stop()
-        place = self._places.get(event.character or "")
-        self.dismiss(place[0] if place else None)
+        key = event.character or ""
+        place = self._places.get(key)
+        self.dismiss(place[0] if place else key if key in DIGITS else None)
 
     def action_leave(self) -> None:
         """Close the dialog without a jump."""
@@ -113,14 +117,16 @@ class Navigation:
 
     # Panes
 
-    def pane(self, number: int = 0) -> None:
+    def pane(self, number: int | None = None) -> None:
         """Show a pane by its number. Without one (picked from the key help), ask for it."""
-        if not number:
+        if number is None:
             self.jump()
         elif self._screen.right.shows_case:
             self._screen.right.detail.show_pane(number)
             if self._screen.has_class("-narrow"):
                 self._screen.go_right()
+        else:
+            self._screen.say("put the cursor on a case first")
 
     def other_side(self) -> None:
         """Move the focus between the cases and the panes."""
@@ -128,7 +134,7 @@ class Navigation:
 
     def jump(self) -> None:
         """Ask for one more key and go to its pane."""
-        panes = self._screen.right.detail.pane_titles if self._screen.right.shows_case else ()
+        panes = self._screen.right.detail.tabs if self._screen.right.shows_case else ()
         self._screen.app.push_screen(JumpScreen(panes), self._jumped)
 
     def maximise(self) -> None:
@@ -189,5 +195,6 @@ class Navigation:
         elif place == "filter":
             self.filter()
         elif place is not None:
-            self._screen.right.detail.show_pane(int(place))
-            self._screen.go_right()
+            self.pane(int(place))
+            if self._screen.right.shows_case:
+                self._screen.go_right()
