@@ -15,6 +15,7 @@ from workbench.metrics.description import (
     field_extra,
     option_breaches,
     read_options,
+    short_title,
 )
 from workbench.metrics.judged.descriptions import AnswerRubricOptions, SimulatorOptions
 from workbench.metrics.registry import descriptions
@@ -117,3 +118,26 @@ def test_options_for_comparing_calls_decide_without_a_new_score() -> None:
         "ignore_args": "decide",
     }
     assert descriptions()["final_response_match_v2"].effect_of("judge_model_options") == "score"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("tone_of_voice_score", "tone"),
+        ("checkGreeting", "greeti"),
+        ("is_ok_today", "oktoda"),
+        ("my_metric_v2", "mymetr"),
+        ("score", "score"),
+        ("丁寧さ", "丁寧さ"),
+        ("\x1b[31mred", "␛[31mr"),
+        ("", "?"),
+    ],
+)
+def test_column_title_comes_from_the_first_telling_word_of_the_name(name: str, title: str) -> None:
+    assert short_title(name) == title
+
+
+def test_column_titles_are_short_and_differ() -> None:
+    titles = [info.short for info in descriptions().values() if not info.informational]
+    assert all(0 < len(title) <= 6 for title in titles)
+    assert len(set(titles)) == len(titles)

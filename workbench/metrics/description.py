@@ -5,6 +5,7 @@ computes the score is named in `score` and loaded when a case is scored.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from workbench.model.breaches import Breach
 from workbench.model.criteria import Criterion
 from workbench.model.evalset_schema import Rubric
 from workbench.model.schema_messages import breaches_of, expected_words, explain
+from workbench.text import one_line
 
 Effect: TypeAlias = Literal["decide", "score"]
 """Work that a change of an option requires: `decide` compares stored scores again, `score` computes the score again."""
@@ -30,6 +32,10 @@ Part: TypeAlias = Literal["message", "answer", "calls"]
 Shown: TypeAlias = Literal["calls", "words", "claims", "rubrics", "simulator"]
 """Place where details are shown: beside the calls or the answer of a turn, or in the pane of that name."""
 
+_MOST_LETTERS, _LEAST_LETTERS = 6, 3
+_WORDS = re.compile("(?<=[a-z])([A-Z])")
+_COUNT = re.compile("v?[0-9]+")
+_FILLERS = re.compile("a|and|avg|based|checks?|criterion|custom|eval|has|is|metric|my|of|quality|rate|score|the", re.I)
 JUDGE, RUBRICS = "judge_model_options", "rubrics"
 INTERMEDIATE = "include_intermediate_responses_in_final"
 
@@ -133,7 +139,7 @@ class CriterionDescription:
     """Description of one criterion.
 
     `measures`, `when_to_use` and `how_to_read` are sentences for people. `title` and `short_name` have two or three
-    words.
+    words. `short` is the title of its column in tables: at most six letters, by default from the name.
     """
 
     name: str
@@ -147,6 +153,7 @@ class CriterionDescription:
     With `asks` it is a coroutine function that also gets a `Bench`.
     """
     short_name: str = ""
+    short: str = ""
     options: type[Options] = Options
     asks: Asks | None = None
     needs_reference: bool = False
@@ -171,6 +178,9 @@ class CriterionDescription:
     """
     presets: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Its value in each preset that includes it, by preset name."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "short", short_title(self.short or self.name))
 
     @property
     def supported(self) -> bool:
@@ -239,6 +249,19 @@ class CriterionDescription:
         """Options that can be changed without scoring again."""
         fields = self.options.model_fields.items()
         return {name: option for name, option in fields if field_extra(option, "effect") == "decide"}
+
+
+def short_title(name: str) -> str:
+    """Return at most six letters for the title of a column, from the first telling word of a criterion's name.
+
+    `tone_of_voice_score` becomes `tone`, `checkGreeting` becomes `greeti`.
+    """
+    words = [word for word in _WORDS.sub(r" \1", name).replace("_", " ").split() if not _COUNT.fullmatch(word)]
+    telling = [word for word in words if not _FILLERS.fullmatch(word)] or words or [name.strip() or "?"]
+    found = one_line(telling[0].lower())
+    if len(found) < _LEAST_LETTERS and len(telling) > 1:
+        found += one_line(telling[1].lower())
+    return found[:_MOST_LETTERS]
 
 
 def option_breaches(model: type[Options], name: str, value: Any) -> list[Breach]:

@@ -37,6 +37,7 @@ DESCRIPTION = CriterionDescription(
     name="response_match_score",
     title="Answer shares words",
     short_name="response match",
+    short="resp",
     measures="How many words the final answer shares with the expected one (ROUGE-1, F-measure).",
     when_to_use="As a cheap check, without a judge, that an answer contains the facts of the reference. For answers "
     "that may be worded freely, use a judged criterion.",

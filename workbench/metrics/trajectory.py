@@ -57,6 +57,7 @@ DESCRIPTION = CriterionDescription(
     name="tool_trajectory_avg_score",
     title="Tool calls match",
     short_name="trajectory",
+    short="traj",
     measures="Whether the agent called the expected tools with the expected arguments.",
     when_to_use="When the tool calls matter: the right tools, in the right order, with the right arguments. If several "
     "trajectories are correct, relax it with match_type or ignore_args.",

@@ -48,6 +48,7 @@ class SimulatorOptions(JudgeOptions):
 
 ANSWER_MATCH = CriterionDescription(
     name="final_response_match_v2",
+    short="final",
     title="Answer means the same",
     measures="Whether a judge model finds the final answer equivalent to the expected one.",
     when_to_use="When the reference answer is right but may be worded in many ways.",
@@ -64,6 +65,7 @@ ANSWER_MATCH = CriterionDescription(
 
 def _by_rubrics(
     name: str,
+    short: str,
     title: str,
     rubric_type: str,
     judged: str,
@@ -84,6 +86,7 @@ def _by_rubrics(
     ]
     return CriterionDescription(
         name=name,
+        short=short,
         title=title,
         measures=f"Whether a judge model finds each of your rubrics fulfilled by {judged}.",
         when_to_use=sentences[0],
@@ -100,6 +103,7 @@ def _by_rubrics(
 _MAJORITY = "The share of rubrics, over all turns, that a majority of the judge's samples answers with yes. "
 ANSWER_RUBRICS = _by_rubrics(
     "rubric_based_final_response_quality_v1",
+    "rubric",
     "Answer fulfils rubrics",
     "FINAL_RESPONSE_QUALITY",
     "the final answer",
@@ -116,6 +120,7 @@ ANSWER_RUBRICS = _by_rubrics(
 )
 TOOL_RUBRICS = _by_rubrics(
     "rubric_based_tool_use_quality_v1",
+    "rtool",
     "Tool use fulfils rubrics",
     "TOOL_USE_QUALITY",
     "the tool calls of a turn",
@@ -132,6 +137,7 @@ TOOL_RUBRICS = _by_rubrics(
 )
 CONVERSATION_RUBRICS = _by_rubrics(
     "rubric_based_multi_turn_trajectory_quality_v1",
+    "rtraj",
     "Conversation fulfils rubrics",
     "TRAJECTORY_QUALITY",
     "the whole conversation",
@@ -150,6 +156,7 @@ CONVERSATION_RUBRICS = _by_rubrics(
 
 HALLUCINATIONS = CriterionDescription(
     name="hallucinations_v1",
+    short="halluc",
     title="Answer is grounded",
     measures="Whether what the agent said is supported by its instructions, tools and tool results.",
     when_to_use="For agents that must not invent facts.",
@@ -169,6 +176,7 @@ HALLUCINATIONS = CriterionDescription(
 )
 SIMULATED_USER = CriterionDescription(
     name="per_turn_user_simulator_quality_v1",
+    short="user",
     title="Simulated user followed its plan",
     measures="Whether the simulated user followed its scenario, turn by turn, and stopped in time.",
     when_to_use="To find out whether a failed scenario was the agent's fault or the simulated user's.",
@@ -183,6 +191,7 @@ SIMULATED_USER = CriterionDescription(
 
 COHERENCE = CriterionDescription(
     name="response_evaluation_score",
+    short="coher",
     title="Answer is coherent",
     measures="How coherent the final answer is, rated by Google's evaluation service.",
     when_to_use="To compare the writing of two versions of an agent, if you have a Google Cloud project.",
@@ -198,6 +207,7 @@ COHERENCE = CriterionDescription(
 )
 SAFETY = CriterionDescription(
     name="safety_v1",
+    short="safety",
     title="Answer is harmless",
     measures="Whether the final answer is harmless, rated by Google's evaluation service.",
     when_to_use="Before you release an agent to the public, if you have a Google Cloud project.",
@@ -208,9 +218,10 @@ SAFETY = CriterionDescription(
 )
 
 
-def _of_conversation(name: str, title: str, measures: str) -> CriterionDescription:
+def _of_conversation(name: str, short: str, title: str, measures: str) -> CriterionDescription:
     return CriterionDescription(
         name=name,
+        short=short,
         title=title,
         measures=f"{measures}, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
@@ -222,13 +233,14 @@ def _of_conversation(name: str, title: str, measures: str) -> CriterionDescripti
 
 
 TASK_SUCCESS = _of_conversation(
-    "multi_turn_task_success_v1", "Task completed", "Whether the conversation reached the user's goals"
+    "multi_turn_task_success_v1", "task", "Task completed", "Whether the conversation reached the user's goals"
 )
 TRAJECTORY = _of_conversation(
     "multi_turn_trajectory_quality_v1",
+    "mtraj",
     "Trajectory is sound",
     "How sound the agent's trajectory through the conversation was",
 )
 TOOL_USE = _of_conversation(
-    "multi_turn_tool_use_quality_v1", "Tools used well", "How well tools were used over the conversation"
+    "multi_turn_tool_use_quality_v1", "mtool", "Tools used well", "How well tools were used over the conversation"
 )
