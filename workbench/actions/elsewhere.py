@@ -88,21 +88,21 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("accept_all", "a", "choose all", "Choose everything. Press again to choose nothing.", ACCEPT, 2),
     Action("triage_letter('a')", "a", "agent bug", "The agent is wrong.", TRIAGE, id="triage_agent"),
     Action(
-        "triage_letter('e')",
-        "e",
+        "triage_letter('x')",
+        "x",
         "expectation wrong",
         "The expected answer or calls are wrong.",
         TRIAGE,
         id="triage_expectation",
     ),
     Action(
-        "triage_letter('j')", "j", "judge wrong", "The verdict is wrong for this answer.", TRIAGE, id="triage_judge"
+        "triage_letter('d')", "d", "judge wrong", "The verdict is wrong for this answer.", TRIAGE, id="triage_judge"
     ),
     Action("triage_letter('f')", "f", "flaky", "The result differs from run to run.", TRIAGE, id="triage_flaky"),
     Action("triage_letter('w')", "w", "won't fix", "The failure is accepted.", TRIAGE, id="triage_stays"),
-    Action("triage_letter('r')", "r", "verdict correct", "The verdict is correct.", TRIAGE, id="triage_right"),
+    Action("triage_letter('p')", "p", "verdict correct", "The verdict is correct.", TRIAGE, id="triage_right"),
     Action("triage_number", " ".join(DIGITS[:9]), "line", "Choose the line with this number.", TRIAGE),
-    Action("triage_note", "n", "note", "Write a note. enter saves it, esc discards it.", TRIAGE, 1),
+    Action("triage_note", "t", "note", "Write a note. enter saves it, esc discards it.", TRIAGE, 1),
     Action("triage_about", "tab", "switch subject", "Switch between label, criterion and case.", TRIAGE, 2),
     Action("triage_on", "space", "auto-advance", "Show the next problem after each verdict.", TRIAGE, 3),
     Action("triage_back", "D backspace", "clear", "Clear your triage of this verdict.", TRIAGE, 4),

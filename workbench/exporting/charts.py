@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from workbench.authoring.triage.agreement import JudgeAgreement
+from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
 from workbench.exporting.html_text import html_line
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share
@@ -79,11 +79,16 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], not
     yield ("</table>" if shares else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
 
 
-def agreement_tables(found: Sequence[JudgeAgreement]) -> Iterator[str]:
-    """Show how often judges agree with the user's triage, with a confusion matrix each."""
-    if not found:
+def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
+    """Show how often judges agree with the user's triage, with a confusion matrix each.
+
+    `left_out` verdicts were given by cause and do not count.
+    """
+    if not found and not left_out:
         return
     yield "<section><h2>Judges against the user</h2>\n"
+    if left_out:
+        yield f"<p>{html_line(left_out_text(left_out))}</p>\n"
     for one in found:
         name = one.criterion or "the case’s verdict"
         kappa = "" if one.pairs.kappa is None else f", kappa {one.pairs.kappa:.2f}"

@@ -6,7 +6,7 @@ Each case has the lines and styles that the terminal shows. Cases that did not p
 from collections.abc import Iterator
 from typing import Final
 
-from workbench.authoring.triage.agreement import agreements
+from workbench.authoring.triage.agreement import agreements, left_out
 from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.html_text import class_name, html_body, html_line
@@ -78,7 +78,8 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
             yield f"<p>{_head(record, context)}</p>\n"
         else:
             yield from _case(record, context, is_open=is_open)
-    yield from agreement_tables(agreements(context.entries()))
+    entries = list(context.entries())
+    yield from agreement_tables(agreements(entries), left_out(entries))
     yield "</main></body></html>\n"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from workbench.authoring.triage.agreement import JudgeAgreement
+from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
 from workbench.counting import counted
 from workbench.rendering.cells import cut
 from workbench.rendering.faces import JUDGED
@@ -20,9 +20,12 @@ _EMPTY = (
 )
 
 
-def agreement_lines(found: Iterable[JudgeAgreement], width: int) -> Iterator[Line]:
-    """Yield the whole page in `width` cells."""
+def agreement_lines(found: Iterable[JudgeAgreement], width: int, left_out: int = 0) -> Iterator[Line]:
+    """Yield the whole page in `width` cells. `left_out` verdicts were given by cause and do not count."""
     found = list(found)
+    if left_out:
+        yield from wrap([Segment(left_out_text(left_out), "muted")], width)
+        yield BLANK
     if not found:
         for sentence in _EMPTY:
             yield from wrap([Segment(sentence, "muted")], width)

@@ -1,9 +1,11 @@
 """Meaning of triage entries for the judge, and the agreement computed from them."""
 
+from dataclasses import replace
+
 import pytest
 
-from workbench.authoring.triage.agreement import agreements
-from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
+from workbench.authoring.triage.agreement import agreements, left_out
+from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, offered, says
 
 
 def test_each_choice_has_a_meaning_for_the_judge() -> None:
@@ -54,3 +56,28 @@ def test_agreement_is_separate_by_criterion_judge_and_label() -> None:
 def test_duplicate_entry_counts_once() -> None:
     (found,) = agreements(entries(("passed", "failed")) * 2)
     assert found.pairs.items == 1
+
+
+def test_entries_by_cause_do_not_count_and_are_counted_apart() -> None:
+    rated = entries(("failed", "failed"), ("passed", "failed"), ("", "failed"))
+    unseen = [replace(one, by="cause", about=About(f"other-{one.about.case}", "c")) for one in rated]
+    (found,) = agreements([*rated, *unseen])
+    assert found.pairs.items == 2
+    assert left_out([*rated, *unseen]) == 2
+    assert left_out(rated) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "by_judge", "keys"),
+    [
+        ("failed", False, "axfw"),
+        ("failed", True, "axdfwp"),
+        ("passed", False, "axfp"),
+        ("passed", True, "axdfp"),
+        ("error", False, "axfw"),
+    ],
+)
+def test_only_choices_that_mean_something_are_offered(status: str, by_judge: bool, keys: str) -> None:
+    choices = offered(status, by_judge=by_judge)
+    assert "".join(choice.key for choice in choices) == keys
+    assert choices[0].label == ("false pass" if status == "passed" else "agent bug")

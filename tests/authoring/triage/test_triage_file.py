@@ -52,6 +52,7 @@ ENTRIES = st.builds(
     TEXT,
     TEXT,
     TEXT,
+    TEXT,
 )
 
 
@@ -187,3 +188,11 @@ def test_fields_have_a_fixed_order() -> None:
     items = [entry("a", part="sentence", name="x", turn=1), entry("b", part="rubric", name="y", turn=1, note="n")]
     found = data(changed(FILE, changed(FILE, None, items[:1]), items[1:]))
     assert list(found[1]) == ["case", "criterion", "turn", "rubric", "triage", "says", "note", "at", "judged"]
+
+
+def test_own_verdict_replaces_one_given_by_cause() -> None:
+    before = changed(FILE, None, [entry("a", by="cause"), entry("b", by="cause")])
+    assert [one.get("by") for one in data(before)] == ["cause", "cause"]
+    after = changed(FILE, before, [entry("a")])
+    assert [one.get("by") for one in data(after)] == [None, "cause"]
+    assert entry_of(data(after)[1]).by == "cause"

@@ -16,9 +16,9 @@ def test_the_only_criterion_that_failed_is_asked_about_first() -> None:
     first = asked[0]
     assert first.about.criterion == (failed[0] if len(failed) == 1 else "")
     assert {question.about.criterion for question in asked} >= {"", *failed}
-    assert [one.key for one in first.options] == list("aejfwr")
-    entry = first.entry(first.options[2], "seen", "2026-11-22T02:30:00Z")
-    assert (entry.triage, entry.says, entry.note) == ("judge wrong", "passed", "seen")
+    assert [one.key for one in first.options] == list("axfw")
+    entry = first.entry(first.options[0], "seen", "2026-11-22T02:30:00Z")
+    assert (entry.triage, entry.says, entry.note) == ("agent bug", "failed", "seen")
     assert entry.judged.answer == answer_of(record)
 
 
@@ -52,3 +52,11 @@ def test_only_another_answer_changes_the_digest() -> None:
     assert answer_of(record) == answer_of(again)
     again.turns.pop()
     assert answer_of(record) != answer_of(again)
+
+
+def test_judge_can_be_wrong_only_where_a_judge_judged() -> None:
+    record = judged_case()
+    keys = {one.about.criterion: "".join(option.key for option in one.options) for one in questions(record)}
+    assert keys[CLAIMS] == "axdfwp"
+    (unjudged,) = [one for one in questions(late_parcel()) if one.about.criterion == "tool_trajectory_avg_score"]
+    assert "d" not in [option.key for option in unjudged.options]

@@ -47,13 +47,13 @@ async def test_auto_advance_with_a_note_and_undo(
         await run_all(screen, pilot)
         await pilot.press("n", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
-        await pilot.press("space", "n", *"seen tk-12345678", "enter", "a")
+        await pilot.press("space", "t", *"seen tk-12345678", "enter", "a")
         await screen.until(pilot, lambda: len(entries(screen)) == 1 and "triage: worse" in screen.text)
-        await pilot.press("j")
+        await pilot.press("x")
         await screen.until(pilot, lambda: len(entries(screen)) == 2 and "last problem" in screen.text)
-        assert [(one["case"], one["triage"], one["says"]) for one in entries(screen)] == [
+        assert [(one["case"], one["triage"], one.get("says", "")) for one in entries(screen)] == [
             ("bad", "agent bug", "failed"),
-            ("worse", "judge wrong", "passed"),
+            ("worse", "expectation wrong", ""),
         ]
         assert entries(screen)[0]["note"] == "seen [secret SHOP_TOKEN]"
         assert entries(screen)[0]["criterion"] == "response_match_score"
@@ -61,7 +61,7 @@ async def test_auto_advance_with_a_note_and_undo(
         assert screen.session.store.counts()["failed"] == 2  # verdicts are what they were
         await pilot.press("u")
         await screen.until(pilot, lambda: len(entries(screen)) == 1)
-        await screen.until(pilot, lambda: "⚑ judge wrong" not in screen.text)
+        await screen.until(pilot, lambda: "⚑ expectation wrong" not in screen.text)
         await pilot.press("/", *":untriaged", "enter")
         await screen.until(pilot, lambda: "⚑" not in screen.text)
 
@@ -75,25 +75,16 @@ async def test_marked_cases_are_triaged_together_and_a_new_answer_makes_the_tria
         await pilot.press("a", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
         await pilot.resize_terminal(40, 12)
-        choices = [
-            "agent bug",
-            "expectation wrong",
-            "judge wrong",
-            "flaky",
-            "won't fix",
-            "verdict correct",
-            "note",
-            "clear",
-        ]
+        choices = ["agent bug", "expectation wrong", "flaky", "won't fix", "verdict correct", "note", "clear"]
         await screen.until(pilot, lambda: all(word in screen.text for word in choices))
         await pilot.resize_terminal(120, 30)
-        await pilot.press("r")
+        await pilot.press("a")
         await screen.until(pilot, lambda: len(entries(screen)) == 2)
-        assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "passed")]
+        assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "failed")]
         await pilot.press("a")
         await run_all(screen, pilot, good="Another answer.")
         await screen.until(
-            pilot, lambda: "⚐ verdict correct 1.00 pass" in screen.text and "⚑ verdict correct 0.50 fail" in screen.text
+            pilot, lambda: "⚐ agent bug 1.00 pass" in screen.text and "⚑ agent bug 0.50 fail" in screen.text
         )
 
 
@@ -120,5 +111,5 @@ async def test_esc_restores_the_note(open_screen: OpenScreen, make_workspace: Ma
         await run_all(screen, pilot)
         await pilot.press("n", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
-        await pilot.press("n", *"kept", "enter", "n", *"!?", "escape", "a")
+        await pilot.press("t", *"kept", "enter", "t", *"!?", "escape", "a")
         await screen.until(pilot, lambda: [one["note"] for one in entries(screen)] == ["kept"])

@@ -2,13 +2,15 @@
 
 Every entry about the judge counts, each with the answer that it was made for. These are `agent bug`, `judge wrong`,
 `right`, and every label that was overridden or confirmed. `expectation wrong`, `flaky` and `won't fix` do not count.
+Nor do verdicts that the user gave to all cases of a cause, unseen.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workbench.authoring.triage.entry import Entry, Part
+from workbench.authoring.triage.entry import BY_CAUSE, Entry, Part
+from workbench.counting import counted
 from workbench.rates import PassRate, pass_rate
 
 
@@ -97,9 +99,7 @@ def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
     """
     found: dict[tuple[str, str, Part], list[tuple[str, str]]] = {}
     for entry in {entry.key: entry for entry in entries}.values():
-        if not entry.says or not entry.judged.says:
-            continue
-        if not entry.about.part and entry.judged.says not in _VERDICTS:
+        if entry.by == BY_CAUSE or not _is_about_judge(entry):
             continue
         group = entry.about.criterion, entry.judged.judge, entry.about.part
         found.setdefault(group, []).append((entry.says, entry.judged.says))
@@ -107,3 +107,21 @@ def agreements(entries: Iterable[Entry]) -> list[JudgeAgreement]:
         JudgeAgreement(*group, pairs := agreement(found[group]), pass_rate(pairs.agreed, pairs.items))
         for group in sorted(found)
     ]
+
+
+def left_out(entries: Iterable[Entry]) -> int:
+    """Return the number of entries that do not count because they were given by cause."""
+    found = {entry.key: entry for entry in entries}.values()
+    return sum(entry.by == BY_CAUSE and _is_about_judge(entry) for entry in found)
+
+
+def left_out_text(number: int) -> str:
+    """Return a sentence about a number of verdicts that do not count."""
+    return f"Not counted: {counted(number, 'verdict')} given by cause, unseen."
+
+
+def _is_about_judge(entry: Entry) -> bool:
+    """Return whether the entry has a label of the user and one of the judge."""
+    if not entry.says or not entry.judged.says:
+        return False
+    return bool(entry.about.part) or entry.judged.says in _VERDICTS

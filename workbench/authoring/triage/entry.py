@@ -1,7 +1,7 @@
 """A triage entry: what the user says about a verdict, and what was judged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 
@@ -15,24 +15,52 @@ class Choice:
     - "same": the judge is right.
     - "other": the judge is wrong.
     - "": nothing.
+
+    `key` is its letter in the triage dialog and in the review. `label` and `short` are its words there. They differ
+    from `name`, the word in triage files, where the meaning is clear from the verdict.
     """
 
     name: str
+    key: str
     says: Literal["failed", "same", "other", ""]
     help: str
+    label: str
+    short: str
 
 
 CHOICES: tuple[Choice, ...] = (
-    Choice("agent bug", "failed", "The agent is wrong (on a pass: false pass)."),
-    Choice("expectation wrong", "", "The reference, rubric or criterion is wrong."),
-    Choice("judge wrong", "other", "The verdict is wrong for this answer."),
-    Choice("flaky", "", "The outcome varies between runs; says nothing about the judge."),
-    Choice("won't fix", "", "Accepted as it is; says nothing about the judge."),
-    Choice("right", "same", "The verdict is correct."),
+    Choice("agent bug", "a", "failed", "The agent is wrong.", "agent bug", "agent"),
+    Choice(
+        "expectation wrong",
+        "x",
+        "",
+        "The reference, rubric or criterion is wrong.",
+        "expectation wrong",
+        "expected",
+    ),
+    Choice("judge wrong", "d", "other", "The verdict is wrong for this answer.", "judge wrong", "judge"),
+    Choice("flaky", "f", "", "The outcome varies between runs; says nothing about the judge.", "flaky", "flaky"),
+    Choice("won't fix", "w", "", "Accepted as it is; says nothing about the judge.", "won't fix", "won't fix"),
+    Choice("right", "p", "same", "The verdict is correct.", "verdict correct", "correct"),
 )
 BY_NAME: Mapping[str, Choice] = {choice.name: choice for choice in CHOICES}
-_LABELS = {"right": "verdict correct"}
-"""Choices whose label on the screen differs from their name in triage files."""
+_FALSE_PASS = replace(
+    BY_NAME["agent bug"], help="The agent is wrong, but the case passed.", label="false pass", short="false pass"
+)
+
+
+def offered(status: str, *, by_judge: bool) -> tuple[Choice, ...]:
+    """Return the choices that mean something for a verdict. `by_judge`: a judge gave it, be it a model or rules."""
+    left_out = {"won't fix"} if status == "passed" else set()
+    if not by_judge:
+        left_out.add("judge wrong")
+    if status != "passed" and not (by_judge and status == "failed"):
+        left_out.add("right")
+    found = (_FALSE_PASS if status == "passed" and one.name == "agent bug" else one for one in CHOICES)
+    return tuple(choice for choice in found if choice.name not in left_out)
+
+
+BY_CAUSE = "cause"
 _OTHER = {"passed": "failed", "failed": "passed"}
 
 Part: TypeAlias = Literal["", "sentence", "rubric", "verdict"]
@@ -76,7 +104,8 @@ class Entry:
     """A triage entry.
 
     `triage` is the name of a choice, or "" if a label was overridden. `says` is the user's verdict or label, or "" if
-    the entry is not about the judge. `at` is UTC in ISO 8601.
+    the entry is not about the judge. `at` is UTC in ISO 8601. `by` is "cause" if the user gave the verdict to all cases
+    of a cause and did not see this one, else "".
     """
 
     about: About
@@ -85,6 +114,7 @@ class Entry:
     says: str = ""
     note: str = ""
     at: str = ""
+    by: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -118,6 +148,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         **label,
         "triage": entry.triage,
         "says": entry.says,
+        "by": entry.by,
         "note": entry.note,
         "at": entry.at,
         "judged": {
@@ -155,7 +186,7 @@ def entry_of(data: Any) -> Entry:
         _text(judged, "judge"),
         _text(judged, "run"),
     )
-    return Entry(about, found, *(_text(data, name) for name in ("triage", "says", "note", "at")))
+    return Entry(about, found, *(_text(data, name) for name in ("triage", "says", "note", "at", "by")))
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:
@@ -174,4 +205,4 @@ def _number(data: Mapping[str, Any], key: str) -> float | None:
 
 def choice_label(name: str) -> str:
     """Return the label of a choice on the screen."""
-    return _LABELS.get(name, name)
+    return BY_NAME[name].label if name in BY_NAME else name

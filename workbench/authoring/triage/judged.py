@@ -5,9 +5,9 @@ from typing import Literal, TypeAlias
 from workbench.authoring.triage.entry import Entry, Judged
 from workbench.dependencies.record import digest
 from workbench.events import MetricResult
+from workbench.history.judge_details import judge_in
 from workbench.history.summary import texts, tool_steps
 from workbench.json_values import mapping, string
-from workbench.judge.judge_details import judge_in
 from workbench.store import CaseRecord
 
 
@@ -73,3 +73,13 @@ def deciding_criterion(record: CaseRecord) -> str:
         if found:
             return found[0] if len(found) == 1 else ""
     return ""
+
+
+def by_judge(record: CaseRecord, criterion: str) -> bool:
+    """Return whether a judge gave the verdict on a criterion, or with "" the one on the case.
+
+    A judge is a model or rules.
+    """
+    if criterion:
+        return bool(judge_in(record.metrics[criterion].details))
+    return any(result.status == record.state and judge_in(result.details) for result in record.metrics.values())

@@ -117,8 +117,10 @@ def changed(
                 continue
         kept.append((key, item))
     added: dict[int, list[Entry]] = {}
+    place = 0
     for key, entry in sorted(fresh.items()):
-        place = next((number for number, (other, _) in enumerate(kept) if other > key), len(kept))
+        # The keys ascend, so no later entry belongs above this place.
+        place = next((number for number in range(place, len(kept)) if kept[number][0] > key), len(kept))
         added.setdefault(place, []).append(entry)
     if not kept and not added and data.keys() <= {"schema", "entries"}:
         return None
@@ -147,7 +149,20 @@ def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return the new entry with the old one's unknown fields."""
-    known = {"case", "criterion", "turn", "sentence", "rubric", "verdict", "triage", "says", "note", "at", "judged"}
+    known = {
+        "case",
+        "criterion",
+        "turn",
+        "sentence",
+        "rubric",
+        "verdict",
+        "triage",
+        "says",
+        "by",
+        "note",
+        "at",
+        "judged",
+    }
     return {**{name: value for name, value in old.items() if name not in known}, **new}
 
 

@@ -133,7 +133,9 @@ class Triage(Controller):
         shown = first if not others else _combined(many, [question for _, question in found])
         answer = await self.view.ask(TriageScreen(f"triage: {many}", [shown], {}, self.view.keys))
         if answer is not None:
-            await self._save(found, answer)
+            await self._save(
+                [one for one in found if answer.option is None or one[1].offers(answer.option.value)], answer
+            )
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
         """Write the user's answer to the triage files. If that fails, say why and return False."""
@@ -172,29 +174,34 @@ class Triage(Controller):
 
     def agreement(self) -> None:
         """Open a page that shows how often judges agree with the user's triage."""
-        from workbench.authoring.triage.agreement import agreements
+        from workbench.authoring.triage.agreement import agreements, left_out
         from workbench.rendering.agreement import agreement_lines
         from workbench.ui.dialogs.page import PageScreen
 
         rows = self.view.rows
         members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))
         files = [self.session.entry(number).file for number in members]
-        found = agreements(self.session.verdicts.triage.every(files))
+        entries = self.session.verdicts.triage.every(files)
+        found, unseen = agreements(entries), left_out(entries)
 
         def build(width: int) -> list[Line]:
-            return list(agreement_lines(found, width))
+            return list(agreement_lines(found, width, unseen))
 
         self.view.push(PageScreen("judge agreement", build, self.view.keys))
 
 
 def _combined(many: str, questions: "Sequence[Question]") -> "Question":
     """Return one question that represents several."""
+    from workbench.authoring.triage.entry import BY_NAME
     from workbench.ui.triage.question import Question
 
     counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
-    first = questions[0]
+    # A failure decides the words, such as "agent bug", where a pass has others.
+    first = next((question for question in questions if question.judged.says != "passed"), questions[0])
+    every = {option.value: option for question in [*questions, first] for option in question.options}
+    options = sorted(every.values(), key=lambda option: list(BY_NAME).index(option.value))
     return Question(
-        first.about, first.judged, f"{many}, each by its deciding criterion", ", ".join(counts), first.options
+        first.about, first.judged, f"{many}, each by its deciding criterion", ", ".join(counts), tuple(options)
     )
 
 

@@ -5,8 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, choice_label, says
-from workbench.authoring.triage.judged import deciding_criterion, judged_case, judged_criterion, judged_label
+from workbench.authoring.triage.entry import About, Entry, Judged, offered, says
+from workbench.authoring.triage.judged import (
+    by_judge,
+    deciding_criterion,
+    judged_case,
+    judged_criterion,
+    judged_label,
+)
 from workbench.json_values import objects, string
 from workbench.rendering.faces import FACES, LABELS, VERDICTS
 from workbench.rendering.judge_texts import leading_vote
@@ -15,9 +21,6 @@ from workbench.rendering.status import score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
-_LETTERS = {
-    "agent bug": "a", "expectation wrong": "e", "judge wrong": "j", "flaky": "f", "won't fix": "w", "right": "r",
-}  # fmt: skip
 _SCALES = (("valid", "invalid"), ("yes", "no"))
 
 
@@ -51,6 +54,10 @@ class Question:
             return Entry(self.about, self.judged, "", option.value, note, at)
         return Entry(self.about, self.judged, option.value, says(option.value, self.judged.says), note, at)
 
+    def offers(self, value: str) -> bool:
+        """Return whether an option has this value."""
+        return any(option.value == value for option in self.options)
+
     def key(self) -> tuple[Any, ...]:
         """Return the key that all entries for this question share."""
         return Entry(self.about, self.judged).key
@@ -75,7 +82,7 @@ def _of_case(record: CaseRecord) -> Question:
     words = [f"{face.glyph} {face.word}", *(f"{one_line(one.name, limit=60)} {score_text(one)}" for one in failed)]
     if record.error is not None:
         words.append(one_line(f"{record.error.kind}: {record.error.message}", limit=160))
-    return Question(About(record.ref.eval_id), judged_case(record), "the case", "  ".join(words), _choices())
+    return Question(About(record.ref.eval_id), judged_case(record), "the case", "  ".join(words), _choices(record))
 
 
 def _of_criterion(record: CaseRecord, name: str) -> Question:
@@ -85,13 +92,13 @@ def _of_criterion(record: CaseRecord, name: str) -> Question:
     words = f"{face.glyph} {face.word}  {score_text(result)}".rstrip()
     if judged.judge:
         words += f"  by {one_line(judged.judge, limit=40)}"
-    return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), words, _choices())
+    return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), words, _choices(record, name))
 
 
-def _choices() -> tuple[Option, ...]:
-    return tuple(
-        Option(choice.name, choice_label(choice.name), choice.help, _LETTERS[choice.name]) for choice in CHOICES
-    )
+def _choices(record: CaseRecord, criterion: str = "") -> tuple[Option, ...]:
+    status = record.metrics[criterion].status if criterion else record.state
+    choices = offered(status, by_judge=by_judge(record, criterion))
+    return tuple(Option(choice.name, choice.label, choice.help, choice.key) for choice in choices)
 
 
 def _of_item(record: CaseRecord, item: str) -> list[Question]:
