@@ -1,4 +1,4 @@
-"""One part of the benchmarks: its own process, its figures, and what it left behind."""
+"""One part of the benchmarks: a process of its own, its figures, and what it left behind."""
 
 import os
 import signal
@@ -28,10 +28,8 @@ class Done:
 
 
 def run_part(part: Sequence[str], longest: float = LONGEST) -> Done:
-    """Run `benchmarks.MODULE` with arguments.
-
-    Processes that it leaves are a fault. They are killed, because they would disturb the next parts.
-    """
+    """Runs `benchmarks.MODULE` with arguments. What it leaves running is a fault, and killed: it would disturb the
+    parts behind it."""
     name = " ".join(part)
     faults = []
     began = time.monotonic()
@@ -57,7 +55,7 @@ def run_part(part: Sequence[str], longest: float = LONGEST) -> Done:
 
 
 def _left(mark: str) -> list[int]:
-    """Return the processes with the part's environment, after those about to end have ended."""
+    """The processes that have the part's environment, after those that are about to end have ended."""
     deadline = time.monotonic() + _SETTLE
     while (found := marked(figures.VARIABLE, mark)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -65,7 +63,7 @@ def _left(mark: str) -> list[int]:
 
 
 def marked(variable: str, mark: str) -> list[int]:
-    """Return our processes that were started with this value of an environment variable."""
+    """The processes that were started with this value of an environment variable, as far as they are ours."""
     wanted = f"{variable}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
@@ -78,7 +76,7 @@ def marked(variable: str, mark: str) -> list[int]:
 
 
 def end(pids: Sequence[int]) -> None:
-    """Kill processes that may have ended already."""
+    """Kills processes that may have ended already."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -30,7 +30,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
 
 @pytest.fixture
 def project(kept: PutBack) -> Project:
-    """Replace the empty project by one with a run."""
+    """Overrides the empty project: one that was run."""
     return kept.project()
 
 

@@ -20,7 +20,7 @@ async def queue(clock: Clock, waits: Waits) -> ModelQueue:
 
 
 async def settle() -> None:
-    """Run all tasks that can run."""
+    """Lets everything run that can."""
     for _ in range(50):
         await asyncio.sleep(0)
 

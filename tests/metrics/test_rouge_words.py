@@ -14,7 +14,8 @@ texts = st.text() | st.text(_SCRIPTS, max_size=12)
 
 
 def _oracle(text: str) -> list[str]:
-    """Apply the rule character by character: a blank before a word, after a word, and for each separator."""
+    """The rule character by character: a blank before what starts a word, after what is one, in place of what
+    separates."""
     spread = ""
     for character in unicodedata.normalize("NFKC", text).lower():
         block = ord(character)

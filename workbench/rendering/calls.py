@@ -54,10 +54,7 @@ def call_section(
         for number, lines in enumerate(_plain_calls(calls or (), view, view_of if expected is None else None)):
             yield CallPiece(lines, number if expected is None else None)
         return
-    details = scored.details if scored else {}
-    rows = _known_rows(details.get("rows"))
-    if rows is None:
-        rows = call_rows(expected, actual, ignore_args=details.get("ignore_args") is True)
+    rows = aligned_rows(expected, actual, scored)
     if not rows:
         return
     aside = _aside(rows, view)
@@ -71,6 +68,36 @@ def call_section(
         words = match_type_words(scored)
         if words:
             yield CallPiece(list(under(label("match type"), wrap(words, view.room))))
+
+
+def aligned_rows(
+    expected: Sequence[ToolCall], actual: Sequence[ToolCall], scored: MetricResult | None
+) -> list[dict[str, Any]]:
+    """Return the rows of `metrics.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
+    details = scored.details if scored else {}
+    rows = _known_rows(details.get("rows"))
+    return call_rows(expected, actual, ignore_args=details.get("ignore_args") is True) if rows is None else rows
+
+
+def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = frozenset()) -> Line:
+    """Return one call on one line: `refund(id="A-7", amount=…)`, else with only the differing names, else cut.
+
+    `differing` are the paths of arguments whose values are shown elsewhere.
+    """
+    name = Segment(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
+    args = call.get("args")
+    if not isinstance(args, dict):
+        return cut_line((name, Segment("()" if args is None else f"({one_line(compact(args))})")), width)
+    keys = {key: _argument_marked(key, differing) for key in args}
+    parts = [
+        f"{_key(key)}=…" if marked else f"{_key(key)}={one_line(compact(args[key]), limit=200)}"
+        for key, marked in keys.items()
+    ]
+    whole: Line = (name, Segment(f"({', '.join(parts)})"))
+    if width_of(whole) <= width:
+        return whole
+    only = [_key(key) for key, marked in keys.items() if marked]
+    return cut_line((name, Segment(f"({', '.join(only)})")), width) if only else cut_line(whole, width)
 
 
 def call_lines(
@@ -248,9 +275,14 @@ def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any]
 
 def _phrase(item: dict[str, Any], side: str) -> str:
     """Return `number 12.5`: the type, and the value as the criterion made it visible."""
+    kind, text = type_and_value(item, side)
+    return text if kind == "true/false" else f"{kind} {text}"
+
+
+def type_and_value(item: Mapping[str, Any], side: str) -> tuple[str, str]:
+    """Return `("number", "12.5")`: one side of a difference, with the value as the criterion made it visible."""
     kind = item.get(f"{side}_type") or type_name(item.get(side))
-    text = item.get(f"{side}_shown") or shown(item.get(side))
-    return plain(str(text) if kind == "true/false" else f"{kind} {text}")
+    return plain(str(kind)), plain(str(item.get(f"{side}_shown") or shown(item.get(side))))
 
 
 def match_type_words(scored: MetricResult) -> Line:

@@ -50,16 +50,26 @@ def compared(
     if expected == actual:
         yield from under(mark_lead("same"), text_lines(expected, view.room, view))
         return
-    left, right, counted = _pieces(expected, actual, marks)
     aside = view.side_by_side(expected[:5000], actual[:5000])
-    width = view.column if aside else view.room
-    yield from pair("differs", None, _side(left, width, view), _side(right, width, view), aside, view)
+    left, right, note = both_sides(expected, actual, view.column if aside else view.room, view, marks)
+    yield from pair("differs", None, left, right, aside, view)
+    yield from under((), wrap([Segment(note, "muted")], view.room) if note else ())
+
+
+def both_sides(
+    expected: str, actual: str, width: int, view: View, marks: tuple[object, object] = (None, None)
+) -> tuple[list[Line], list[Line], str]:
+    """Return the lines of two different texts in `width` cells each, and a note, or "".
+
+    `marks` as in `compared`.
+    """
+    left, right, counted = _pieces(expected, actual, marks)
     note = ""
     if not differs(left) and not differs(right):
         note = f"the first {LIMIT:,} characters are equal; later ones differ"
     elif not counted:
         note = "same words; the score ignores spaces, case and punctuation"
-    yield from under((), wrap([Segment(note, "muted")], view.room) if note else ())
+    return _side(left, width, view), _side(right, width, view), note
 
 
 def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:

@@ -95,7 +95,7 @@ class Stored:
 
 @pytest.fixture
 def ran(project: Project, children: Children) -> Callable[..., Any]:
-    """Run a project whose cases are these messages."""
+    """Runs a project whose cases are the messages given."""
 
     async def make(*messages: str, **criteria: Any) -> Stored:
         project.agent(AGENT)

@@ -44,7 +44,7 @@ class Named(Protocol):
 
     @property
     def eval_set_id(self) -> str:
-        """ID of the evalset in its file."""
+        """The id in the file."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Named(Protocol):
 
     @property
     def case_ids(self) -> Sequence[str]:
-        """IDs of its cases, in the order of the file."""
+        """The ids of its cases, in order."""
         ...
 
     @property

@@ -1,0 +1,205 @@
+"""The pure state of a review: order, verdicts, undo, whole causes, and keys that come too early."""
+
+import pytest
+
+from workbench.ui.review.model import Given, Judgeable, Review, Section
+
+REFUND = tuple(("refunds.json", f"refund_{number}") for number in range(5))
+DATE = tuple(("refunds.json", f"date_{number}") for number in range(3))
+ERRORS = (("brief.json", "no_key"),)
+ODD = (("a.json", "one"), ("a.json", "other"))
+
+
+class Desk:
+    """A review whose pictures are painted at once, at ever later times."""
+
+    def __init__(self, *sections: Section, earlier: dict[tuple[str, str], Given] | None = None) -> None:
+        self.clock = 0.0
+        self.earlier = earlier or {}
+        self.review = Review(sections or SECTIONS, self.earlier.get, self.judgeable)
+        self.paint()
+
+    def judgeable(self, name: tuple[str, str]) -> Judgeable:
+        return "error" if name in ERRORS else "verdict"
+
+    def paint(self) -> None:
+        self.clock += 1
+        self.review.painted(self.review.version, self.clock)
+
+    def press(self, choice: str) -> bool:
+        """Give a verdict and paint. Return whether something was saved."""
+        step = self.review.choose(choice, lambda name: True)
+        if step is not None:
+            self.review.save(step, object())
+        self.paint()
+        return step is not None
+
+    @property
+    def at(self) -> str:
+        return "done" if self.review.done else self.review.name[1]
+
+
+SECTIONS = (Section("amount is text", REFUND), Section("lacks the date", DATE), Section("no key", ERRORS))
+
+
+def test_one_key_for_each_failure() -> None:
+    desk = Desk()
+    for _ in (*REFUND, *DATE):
+        desk.press("agent bug")
+    assert desk.at == "no_key"
+    desk.review.step(1)
+    assert desk.at == "done"
+    assert desk.review.outcome().counts() == {"agent bug": 8, "errors": 1}
+
+
+def test_three_causes_of_40_failures_take_ten_keys() -> None:
+    sections = [Section(text, tuple((text, str(number)) for number in range(many)))
+                for text, many in (("one", 19), ("two", 12), ("three", 9))]  # fmt: skip
+    desk, keys = Desk(*sections), 1  # V
+    while not desk.review.done:
+        desk.review.begin_whole()
+        assert not desk.press("agent bug")
+        assert desk.press("agent bug")
+        keys += 3
+    assert keys == 10
+    outcome = desk.review.outcome()
+    assert (outcome.counts()["agent bug"], outcome.by_cause) == (40, 37)
+
+
+def test_whole_cause_asks_with_the_number_of_cases_and_of_those_seen() -> None:
+    desk = Desk()
+    desk.press("flaky")
+    desk.review.step(1)
+    desk.paint()
+    desk.review.begin_whole()
+    assert not desk.press("agent bug")
+    assert desk.review.question is not None
+    assert (desk.review.question.cases, desk.review.question.seen) == (4, 2)
+    assert not desk.press("won't fix")
+    assert desk.press("won't fix")
+    given = {name[1]: desk.review.given(name) for name in REFUND}
+    assert given["refund_0"] == Given("flaky")
+    assert given["refund_1"] == given["refund_2"] == Given("won't fix")
+    assert given["refund_3"] == given["refund_4"] == Given("won't fix", by_cause=True)
+    assert desk.at == "date_0"
+
+
+def test_other_key_drops_the_question() -> None:
+    desk = Desk()
+    desk.review.begin_whole()
+    desk.press("agent bug")
+    assert desk.review.drop_question()
+    assert desk.press("agent bug")
+    assert desk.at == "refund_1"
+    assert desk.review.given(REFUND[2]) is None
+
+
+def test_cases_for_which_the_verdict_makes_no_sense_are_left_out() -> None:
+    desk = Desk()
+    desk.review.begin_whole()
+    for _ in range(2):
+        step = desk.review.choose("judge wrong", lambda name: name != REFUND[3])
+    assert step is not None
+    assert step.names == (*REFUND[:3], REFUND[4])
+
+
+def test_causes_of_one_kind_each_have_no_common_verdict() -> None:
+    desk = Desk(Section("one of a kind", ODD, alike=False))
+    assert not desk.review.begin_whole()
+
+
+def test_error_takes_no_common_verdict() -> None:
+    desk = Desk(Section("no key", ERRORS))
+    assert not desk.review.begin_whole()
+
+
+def test_undo_goes_back_to_the_case_and_restores_what_was_given_before() -> None:
+    desk = Desk()
+    desk.press("agent bug")
+    edit = desk.review.steps[-1].edit
+    desk.review.step(-1)
+    desk.press("flaky")
+    newest = desk.review.steps[-1].edit
+    desk.review.step(1)
+    assert not desk.review.undo(edit)
+    assert desk.review.undo(newest)
+    assert (desk.at, desk.review.given(REFUND[0])) == ("refund_0", Given("agent bug"))
+    assert desk.review.undo(edit)
+    assert desk.review.given(REFUND[0]) is None
+
+
+def test_undo_of_a_whole_cause_takes_all_its_verdicts_back() -> None:
+    desk = Desk()
+    desk.review.begin_whole()
+    desk.press("agent bug")
+    desk.press("agent bug")
+    assert desk.at == "date_0"
+    assert desk.review.undo(desk.review.steps[-1].edit)
+    assert desk.at == "refund_0"
+    assert not any(map(desk.review.given, REFUND))
+
+
+def test_key_before_the_next_case_is_painted_is_early() -> None:
+    desk = Desk()
+    now = desk.clock + 0.5
+    assert not desk.review.is_early(now)
+    step = desk.review.choose("agent bug", lambda name: True)
+    assert step is not None
+    desk.review.save(step, None)
+    assert desk.review.is_early(now + 0.1)
+    old = desk.review.version - 1
+    desk.review.painted(old, now)
+    assert desk.review.is_early(now + 0.1)
+    desk.review.painted(desk.review.version, now + 0.2)
+    assert desk.review.is_early(now + 0.1)
+    assert not desk.review.is_early(now + 0.3)
+
+
+def test_key_before_the_question_is_painted_is_early() -> None:
+    desk = Desk()
+    desk.review.begin_whole()
+    desk.paint()
+    assert desk.review.choose("agent bug", lambda name: True) is None
+    assert desk.review.is_early(desk.clock + 0.1)
+
+
+def test_case_that_was_never_painted_is_not_seen() -> None:
+    desk = Desk()
+    desk.review.step(1)
+    desk.review.step(1)
+    desk.paint()
+    assert desk.review.seen == {REFUND[0], REFUND[2]}
+
+
+def test_review_continues_where_an_earlier_one_stopped() -> None:
+    desk = Desk(earlier={REFUND[0]: Given("agent bug"), REFUND[2]: Given("flaky")})
+    assert desk.at == "refund_1"
+    desk.press("agent bug")
+    assert desk.at == "refund_3"
+    assert len(desk.review.left()) == 2
+
+
+def test_finished_review_starts_again() -> None:
+    desk = Desk(Section("one", ODD), earlier=dict.fromkeys(ODD, Given("agent bug")))
+    assert desk.at == "one"
+    desk.press("flaky")
+    assert desk.at == "other"
+
+
+def test_skipped_cases_can_be_gone_through_again() -> None:
+    desk = Desk()
+    desk.review.step(1)
+    for _ in range(7):
+        desk.press("agent bug")
+    desk.review.step(1)
+    outcome = desk.review.outcome()
+    assert outcome.cases["skipped"] == [REFUND[0]]
+    desk.review.go_through_again(outcome.cases["skipped"])
+    assert (desk.at, desk.review.section.text, len(desk.review.names)) == ("refund_0", "amount is text", 1)
+
+
+@pytest.mark.parametrize(("step", "at"), [(-1, "refund_0"), (1, "refund_1")])
+def test_first_case_has_none_before_it(step: int, at: str) -> None:
+    desk = Desk()
+    assert desk.review.step(step) == (step == 1)
+    assert desk.at == at

@@ -1,0 +1,57 @@
+"""The frame of the evidence: a gutter with labels and marks, narrower on a small screen."""
+
+from collections.abc import Iterable, Iterator
+
+from workbench.rendering.lines import Line, Segment, hang, pad, shortened, width_of
+from workbench.rendering.rows import GLYPHS, View
+from workbench.rendering.texts import text_lines
+
+WIDE = 70
+"""The minimum width for the wide layout, with blank lines and a wide gutter."""
+
+
+def is_wide(view: View) -> bool:
+    """Return whether the layout is the wide one."""
+    return view.width >= WIDE
+
+
+def indent(view: View) -> str:
+    """Return the blanks at the start of each line."""
+    return "  " if is_wide(view) else " "
+
+
+def gutter(view: View) -> int:
+    """Return the width of the gutter, in cells."""
+    return 12 if is_wide(view) else 9
+
+
+def room(view: View) -> int:
+    """Return the width beside the gutter, in cells."""
+    return max(view.width - gutter(view) - 1, 10)
+
+
+def side_room(view: View) -> int:
+    """Return the width of the text of `side`, in cells."""
+    return room(view) - (12 if is_wide(view) else 2)
+
+
+def labelled(name: str, mark: Segment | str, body: Iterable[Line], view: View) -> Iterator[Line]:
+    """Return lines beside ` call 2 ≠`. `mark` is a segment, or the name of a relation such as "differs"."""
+    if isinstance(mark, str):
+        mark = Segment(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
+    lead: Line = (Segment(f"{indent(view)}{name:<6}{' ' if is_wide(view) else ''}", "label"), mark)
+    return hang(pad(lead, gutter(view)), body, gutter(view))
+
+
+def side(sign: str, word: str, mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
+    """Return `− expected  …`, one side of a difference between texts. Without much room, the word is left out."""
+    lead: Line = (Segment(f"{sign} ", f"diff-{mark}"),)
+    if is_wide(view):
+        lead = (*lead, Segment(f"{word:<10}", "label"))
+    return hang(lead, body, width_of(lead))
+
+
+def brief(text: str, view: View, most: int, style: str = "") -> list[Line]:
+    """Return a text beside the gutter in at most `most` lines, or all of it in a full view."""
+    lines = text_lines(text, room(view), view, style)
+    return lines if view.full else shortened(lines, most, room(view))

@@ -1,0 +1,1 @@
+"""Review of failing cases, one per screen."""

@@ -1,0 +1,276 @@
+"""The state of a review without its screen: order, position, verdicts, undo, and keys that came too early."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from workbench.events import CaseName
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The cases of one cause, or the passes of a review.
+
+    `text` is safe. `rules` says that rules judged. `alike` is False if the cases have different causes, so that one
+    verdict cannot hold for all of them.
+    """
+
+    text: str
+    names: tuple[CaseName, ...]
+    rules: bool = False
+    alike: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A verdict of the user. `by_cause`: given to all cases of a cause, and this one was not seen."""
+
+    choice: str
+    by_cause: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Verdicts given with one key, and what is needed to undo them.
+
+    `at` is the case that was shown. `edit` is the edit of the triage files.
+    """
+
+    choice: str
+    at: CaseName
+    names: tuple[CaseName, ...]
+    unseen: frozenset[CaseName] = frozenset()
+    before: dict[CaseName, Given | None] = field(default_factory=dict)
+    edit: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question before the verdict of a whole cause: press the letter of `choice` again for `cases`."""
+
+    choice: str
+    cases: int
+    seen: int
+
+
+Judgeable = Literal["verdict", "passed", "error", "nothing"]
+"""What the user can say about a case.
+
+`passed`: it passes since the review began, so no verdict is missing. `error`: there is no verdict to judge. `nothing`:
+it is running, or gone.
+"""
+
+
+class Review:
+    """A review of the cases in `sections`, in their order.
+
+    `earlier` returns the verdict that the user gave in an earlier review, if it still applies. `judgeable` returns what
+    can be said about a case now. The review starts at `start`, else at the first case that is left.
+    """
+
+    def __init__(
+        self,
+        sections: Sequence[Section],
+        earlier: Callable[[CaseName], Given | None],
+        judgeable: Callable[[CaseName], Judgeable],
+        start: CaseName | None = None,
+    ) -> None:
+        self.sections = tuple(section for section in sections if section.names)
+        self.names = [name for section in self.sections for name in section.names]
+        self._numbers = [number for number, section in enumerate(self.sections) for _ in section.names]
+        self._earlier, self._judgeable = earlier, judgeable
+        self._given: dict[CaseName, Given | None] = {}
+        self._again = False
+        """Whether cases that have a verdict are shown again."""
+        self.steps: list[Step] = []
+        self.seen: set[CaseName] = set()
+        self.whole = False
+        """Whether the next verdict is for the whole cause."""
+        self.question: Question | None = None
+        self.position = 0
+        self._painted_at = math.inf
+        self._version = 0
+        if start is not None and start in self.names:
+            self.position = self.names.index(start)
+        else:
+            self.position = self._next_left(0)
+        if self.done:
+            self.go_through_again()
+        self.changed()
+
+    # Where the review is
+
+    @property
+    def done(self) -> bool:
+        """Whether the position is behind the last case."""
+        return self.position >= len(self.names)
+
+    @property
+    def name(self) -> CaseName:
+        """The current case.
+
+        Raises:
+            IndexError: the review is done.
+        """
+        return self.names[self.position]
+
+    @property
+    def number(self) -> int:
+        """The number of the current section, from 1."""
+        return self._numbers[self.position] + 1
+
+    @property
+    def section(self) -> Section:
+        """The current section."""
+        return self.sections[self._numbers[self.position]]
+
+    def given(self, name: CaseName) -> Given | None:
+        """Return the user's verdict on a case, or None."""
+        if name not in self._given:
+            self._given[name] = self._earlier(name)
+        return self._given[name]
+
+    def left(self) -> list[CaseName]:
+        """Return the cases of the current section that can get a verdict and have none."""
+        return [name for name in self.section.names if self._judgeable(name) == "verdict" and self.given(name) is None]
+
+    def step(self, step: int) -> bool:
+        """Go to the next (1) or previous (-1) case. Return False at the first one."""
+        position = min(self.position + step, len(self.names))
+        if position < 0 or position == self.position:
+            return False
+        self.position = position
+        self.changed()
+        return True
+
+    def go_through_again(self, names: Iterable[CaseName] = ()) -> None:
+        """Start again at the first case, or with only some of the cases."""
+        if wanted := set(names):
+            kept = [(number, name) for number, name in zip(self._numbers, self.names, strict=True) if name in wanted]
+            self.names, self._numbers = [name for _, name in kept], [number for number, _ in kept]
+        self._again = True
+        self.position = 0
+        self.changed()
+
+    # What is on the screen
+
+    def changed(self) -> int:
+        """Note that something else will be painted. Return the number to call `painted` with."""
+        self._painted_at = math.inf
+        self._version += 1
+        return self._version
+
+    @property
+    def version(self) -> int:
+        """The number of the state that will be painted."""
+        return self._version
+
+    def painted(self, version: int, at: float) -> None:
+        """Note when a state was first painted. Times of older states are ignored."""
+        if version == self._version:
+            self._painted_at = min(self._painted_at, at)
+            if not self.done:
+                self.seen.add(self.name)
+
+    def is_early(self, at: float) -> bool:
+        """Return whether a key was pressed before the user could see what it is about."""
+        return at < self._painted_at
+
+    # Verdicts
+
+    def begin_whole(self) -> bool:
+        """Give the next verdict to all cases that are left in this cause. Return False if there is no such cause."""
+        if self.done or not self.section.alike or not self.left():
+            return False
+        self.whole, self.question = not self.whole, None
+        self.changed()
+        return True
+
+    def drop_question(self) -> bool:
+        """Forget the question about the whole cause. Return whether there was one."""
+        was_asking = self.whole
+        self.whole, self.question = False, None
+        return was_asking
+
+    def choose(self, choice: str, possible: Callable[[CaseName], bool]) -> Step | None:
+        """Return the verdicts to save, or None if the same letter has to be pressed again.
+
+        `possible` returns whether the choice makes sense for another case of the cause. Nothing changes before `save`.
+        """
+        if not self.whole:
+            return Step(choice, self.name, (self.name,))
+        names = tuple(name for name in self.left() if name == self.name or possible(name))
+        unseen = frozenset(names) - self.seen
+        if self.question is None or self.question.choice != choice:
+            self.question = Question(choice, len(names), len(names) - len(unseen))
+            self.changed()
+            return None
+        return Step(choice, self.name, names, unseen)
+
+    def save(self, step: Step, edit: Any) -> None:
+        """Note that verdicts were saved, and go to the next case that is left."""
+        before = {name: self.given(name) for name in step.names}
+        self.steps.append(replace(step, before=before, edit=edit))
+        for name in step.names:
+            self._given[name] = Given(step.choice, name in step.unseen)
+        self.drop_question()
+        if not self.done and self.name in step.names:
+            self.position = self._next_left(self.position + 1)
+        self.changed()
+
+    def undo(self, edit: Any) -> bool:
+        """Take the newest verdicts back if they are those of `edit`, and go back to their case."""
+        if not self.steps or self.steps[-1].edit is not edit:
+            return False
+        step = self.steps.pop()
+        self._given.update(step.before)
+        self.position = self.names.index(step.at) if step.at in self.names else 0
+        self.drop_question()
+        self.changed()
+        return True
+
+    def forget_earlier(self) -> None:
+        """Ask again for verdicts that were not given in this review."""
+        own = {name for step in self.steps for name in step.names}
+        self._given = {name: given for name, given in self._given.items() if name in own}
+
+    # The last page
+
+    def outcome(self) -> "Outcome":
+        """Return the verdicts of all cases."""
+        found: dict[str, list[CaseName]] = {}
+        by_cause = 0
+        for name in self.names:
+            given, judgeable = self.given(name), self._judgeable(name)
+            if judgeable == "error":
+                kind = "errors"
+            elif given is not None:
+                kind = given.choice
+                by_cause += given.by_cause
+            else:
+                kind = "passed" if judgeable == "passed" else "skipped"
+            found.setdefault(kind, []).append(name)
+        return Outcome(found, by_cause)
+
+    def _next_left(self, start: int) -> int:
+        """Return the position of the first case from `start` on that has no verdict."""
+        if self._again:
+            return start
+        return next(self._without_verdict(start), len(self.names))
+
+    def _without_verdict(self, start: int) -> Iterator[int]:
+        return (place for place in range(start, len(self.names)) if self.given(self.names[place]) is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Cases by verdict, or as `errors`, `passed` or `skipped`, and the number of verdicts given by cause."""
+
+    cases: dict[str, list[CaseName]]
+    by_cause: int
+
+    def counts(self) -> Counter[str]:
+        """Return the number of cases of each kind."""
+        return Counter({kind: len(names) for kind, names in self.cases.items()})
