@@ -1,30 +1,39 @@
-"""Tests of cutting text by cells instead of characters."""
+"""Cutting and padding by terminal cells."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.hostile import HOSTILE
-from workbench.rendering.cells import cell_len, cut, fit
-from workbench.text import one_line
+from workbench.rendering.cells import cell_len, cut_name, fit_name
+
+LATE = [f"late_order_where_the_customer_{what}_and_wants_to_know_the_day" for what in ("calls_again", "moved_house")]
+NAMES = st.text("abc_ -返金é\u0301😀", max_size=40)
 
 
-def test_wide_characters_count_twice() -> None:
-    assert cut("返金の確認", 5) == "返金…"
-    assert cut("返金の確認", 6) == "返金…", "half a character is none"
-    assert fit("返金", 7) == "返金   "
-    assert cut("late_parcel", 11) == "late_parcel"
-    assert cut("late_parcel", 10) == "late_parc…"
+@pytest.mark.parametrize(
+    ("name", "width", "others", "expected"),
+    [
+        ("late_parcel", 11, (), "late_parcel"),
+        ("late_parcel_that_was_paid_twice", 22, (), "late_parcel…paid_twice"),
+        ("返金の確認をする長い名前", 15, (), "返金の確…い名前"),
+        ("返金の確認をする長い名前", 14, (), "返金の…い名前"),
+        ("late_parcel", 6, (), "late_…"),
+        ("late_parcel", 0, (), ""),
+        (LATE[0], 20, LATE, "late_…calls_again_a…"),
+        (LATE[1], 20, LATE, "late_…moved_house_a…"),
+        (LATE[1], 11, LATE, "la…moved_h…"),
+        ("返金のお願いがあります長い名前", 15, ["返金のお願いがあります短い名前"], "返金の…長い名前"),
+    ],
+)
+def test_name_loses_its_middle_but_differs_from_the_others(
+    name: str, width: int, others: list[str], expected: str
+) -> None:
+    assert cut_name(name, width, others) == expected
+    assert cell_len(fit_name(name, width)) == width
 
 
-def test_zero_width_gives_an_empty_text() -> None:
-    assert cut("x", 0) == ""
-    assert fit("xx", 1) == "…"
-
-
-SAFE = st.sampled_from([one_line(text) for text in HOSTILE]) | st.text().map(one_line)
-
-
-@given(SAFE, st.integers(0, 90))
-def test_fitted_text_has_exactly_the_width(text: str, width: int) -> None:
-    assert cell_len(fit(text, width)) == width
-    assert cell_len(cut(text, width)) <= width
+@given(NAMES, NAMES, st.integers(0, 30))
+def test_any_name_fits_any_width(name: str, other: str, width: int) -> None:
+    found = cut_name(name, width, (other, other + name, name + other))
+    assert cell_len(found) <= width
+    assert found == name or cell_len(name) > width

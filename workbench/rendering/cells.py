@@ -1,8 +1,16 @@
 """Functions that cut and pad text by terminal cells, so that East Asian text lines up."""
 
+import re
+from collections.abc import Iterable
+
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["cell_len", "cut", "fit"]
+__all__ = ["cell_len", "cut", "cut_name", "fit", "fit_name"]
+
+_NARROWEST_NAME = 7
+"""The minimum width, in cells, for a name without its middle. A narrower name loses its end."""
+_SEPARATOR = re.compile(r"[\W_]")
+_LONGEST_WORD = 12
 
 
 def cut(text: str, width: int, *, end: str = "…") -> str:
@@ -15,7 +23,68 @@ def cut(text: str, width: int, *, end: str = "…") -> str:
     return end[:width] if room <= 0 else set_cell_size(text, room).rstrip(" ") + end
 
 
+def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
+    """Return a name (already safe) in at most `width` cells: `late_parcel…paid_twice`.
+
+    It loses its middle, because names often begin alike. If one of `others` would then look the same, it loses the part
+    that it shares with that name instead, and is cut at its end: `late…moved_h…`.
+    """
+    if len(name) * 2 <= width or cell_len(name) <= width:
+        return name
+    if width < _NARROWEST_NAME:
+        return cut(name, width)
+    tail = _last(name, width - 1 - width // 2)
+    head = _first(name, width - 1 - cell_len(tail))
+    alike = [other for other in others if other.startswith(head) and other.endswith(tail) and other != name]
+    if not alike:
+        return f"{head}…{tail}"
+    start = _word_start(name, max(_shared(name, other) for other in alike))
+    different = cut(name[start:], width - 1 - width // 4)
+    return f"{_first(name[:start], width - 1 - cell_len(different))}…{different}"
+
+
 def fit(text: str, width: int) -> str:
     """Return `text` (already safe) in exactly `width` cells, cut as by `cut` or padded on the right."""
-    short = cut(text, width)
-    return short + " " * (max(width, 0) - cell_len(short))
+    return _padded(cut(text, width), width)
+
+
+def fit_name(name: str, width: int) -> str:
+    """Return a name (already safe) in exactly `width` cells, cut as by `cut_name` or padded on the right."""
+    return _padded(cut_name(name, width), width)
+
+
+def _shared(name: str, other: str) -> int:
+    """Return the number of characters at the beginning that both names have in common."""
+    pairs = enumerate(zip(name, other, strict=False))
+    return next((place for place, (one, two) in pairs if one != two), min(len(name), len(other)))
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (max(width, 0) - cell_len(text))
+
+
+def _first(text: str, cells: int) -> str:
+    """Return the beginning of `text` in at most `cells` cells."""
+    if text.isascii() or cell_len(text) <= cells:
+        return text[:cells] if text.isascii() else text
+    return set_cell_size(text, cells).rstrip(" ")
+
+
+def _last(text: str, cells: int) -> str:
+    """Return the end of `text` in at most `cells` cells. It begins with a character that has a width."""
+    if text.isascii():
+        return text[-cells:]
+    start, taken = len(text), 0
+    for place in range(len(text) - 1, -1, -1):
+        size = cell_len(text[place])
+        if taken + size > cells:
+            break
+        taken += size
+        start = place if size else start
+    return text[start:]
+
+
+def _word_start(name: str, place: int) -> int:
+    """Return the start of the word at `place`, or `place` in a long word."""
+    start = next((at + 1 for at in range(place - 1, -1, -1) if _SEPARATOR.match(name[at])), 0)
+    return start if start > 0 and place - start <= _LONGEST_WORD else place

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from workbench.counting import counted
-from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
 from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA, STALE
@@ -47,9 +47,9 @@ def title(subject: Subject, width: int) -> str:
         room = width - cell_len(parts[-1]) - len(_ARROW) * (len(parts) - 1)
         share = room // (len(parts) - 1)
         if share >= 4:
-            return _ARROW.join([*(cut(part, share) for part in parts[:-1]), parts[-1]])
+            return _ARROW.join([*(cut_name(part, share) for part in parts[:-1]), parts[-1]])
         parts = parts[1:]
-    return cut(_ARROW.join(parts), width)
+    return _ARROW.join(parts) if len(parts) > 1 else cut_name(parts[0], width)
 
 
 def ending(subject: Subject, room: int) -> Line:

@@ -293,7 +293,7 @@ def test_long_name_is_cut_before_its_signs(store: Store, make_workspace: MakeWor
     model.verdicts.mark_flips({(0, 0): True})
     labels = Labels(model, lambda: 0.0)
     left, right = labels.pieces(Row("case", 0, 0, 0), width)
-    assert sum(cell_len(text) for text, _ in [*left, *right]) < width
+    assert sum(cell_len(text) for text, _ in [*left, *right]) <= width
     turned, stale = (text.strip() for text, _ in left[3:])
     assert turned == "↓"
     assert stale == ("~prompt.txt" if width >= 60 else "~"), "the name is worth more than the reason"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from workbench.history.pass_rates import Trend
 from workbench.prices import money
-from workbench.rendering.cells import cell_len, fit
+from workbench.rendering.cells import cell_len, cut_name, fit_name
 from workbench.rendering.charts.costs import NO_PRICES, Costs, not_known
 from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share, most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.trend import tenths, trend_words
@@ -96,9 +96,9 @@ def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
     frame: Line = (Segment("│", "rule"), *drawn, Segment("│", "rule"))
     name = one_line(one.name, limit=200)
     if beside:
-        yield (Segment(fit(name, min(width - taken, _NAME)), "name"), *frame, Segment(text))
+        yield (Segment(fit_name(name, min(width - taken, _NAME)), "name"), *frame, Segment(text))
         return
-    yield cut_line((Segment(name, "name"),), width)
+    yield (Segment(cut_name(name, width), "name"),)
     if taken < width:
         yield (Segment(" "), *frame, Segment(text))
     else:
@@ -138,7 +138,7 @@ def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int, no
     bar = max(width - room - beside - 4, 1)
     for share, name, figure in zip(shares, names, figures, strict=True):
         drawn = Segment(_across(share.amount / shares[0].amount * bar), "label")
-        yield cut_line((Segment(f"{fit(name, room)}  "), Segment(f"{figure:>{beside}}  ", "strong"), drawn), width)
+        yield cut_line((Segment(f"{fit_name(name, room)}  "), Segment(f"{figure:>{beside}}  ", "strong"), drawn), width)
 
 
 def _expensive(records: Sequence[CaseRecord], costs: Costs | None, width: int, *, reading: bool) -> Iterator[Line]:

@@ -30,7 +30,7 @@ from workbench.ui.history.run_labels import state_of
 from workbench.ui.history.split_screen import SplitScreen
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
-from workbench.ui.tree.labels import label, style_of
+from workbench.ui.tree.labels import NEIGHBOURS, fitted, label, style_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _CAUSES_FROM = 34
@@ -95,13 +95,16 @@ class ChangeRows(RowsOf[Line]):
         left: list[Piece] = [("    ", "")]
         if before != after:
             left += [(FACES[before].glyph, style_of(before)), ("→", "muted")]
-        left += [(f"{FACES[after].glyph} ", style_of(after)), (label(str(eval_id)) or "(no id)", "")]
+        left.append((f"{FACES[after].glyph} ", style_of(after)))
+        place = len(left)
+        left.append((label(str(eval_id)) or "(no id)", ""))
         if repeat != 1:
             left.append((f" #{repeat}", "muted"))
         causes = list(dict.fromkeys(cause.kind.replace("_", " ") for cause in line.case.causes))
-        return left, [
-            (", ".join(causes[:2]) + ("…" if len(causes) > 2 else ""), "muted")
-        ] if width >= _CAUSES_FROM else []
+        shown = (", ".join(causes[:2]) + ("…" if len(causes) > 2 else ""), "muted")
+        around = self.rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
+        others = (str(other.case.ref[-2]) for other in around if other.case is not None)
+        return fitted(left, [shown] if width >= _CAUSES_FROM else [], width, place, others)
 
 
 Pair = tuple[CaseRecord, CaseRecord]

@@ -1,9 +1,9 @@
 """Texts of the tree's rows, as pieces of safe text with the names of their styles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from workbench.counting import counted
-from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import (
     CHECKED,
     COUNTED,
@@ -34,8 +34,13 @@ _SECONDS_SHOWN_FROM = 3
 _WORDS_FROM = 34
 _CAUSE_FROM = 40
 _RATE_FROM = 52
+_ALWAYS_WORDS_FROM = 60
 _NAME = 2
 """Index of the name in a case's row, after the indent and the verdict's sign."""
+_HEADING = 1
+"""Index of the name in the row of an agent or an evalset, after the arrow."""
+NEIGHBOURS = 24
+"""The number of cases before and after a case from which its cut name must differ."""
 _GAP = 1
 _SHORTEST = 6
 _READABLE = 24
@@ -68,11 +73,15 @@ class Labels:
             case "all":
                 return [("everything", "strong")], self._counts(row)
             case "agent":
-                return self._agent(outline, row, width)
+                return fitted(*self._agent(outline, row, width), width, _HEADING, self._names)
             case "evalset":
-                return self._evalset(outline, row, width)
+                others = (self._evalset_name(number) for number in outline.evalsets[row.agent])
+                return fitted(*self._evalset(outline, row, width), width, _HEADING, others)
             case "case":
-                return _keep_signs_visible(*self._case(outline, row, width), width)
+                left, right = self._case(outline, row, width)
+                if width < _ALWAYS_WORDS_FROM and _width(left, right) > width:
+                    right = _without_word(right, left[1])
+                return fitted(left, right, width, _NAME, self._near(row))
         return self._repeat(row)
 
     def _agent(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
@@ -86,7 +95,7 @@ class Labels:
 
     def _evalset(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
-        left = [("  " + _arrow(outline, row), "muted"), (label(entry.document.eval_set_id or entry.file.name), "")]
+        left = [("  " + _arrow(outline, row), "muted"), (self._evalset_name(row.evalset), "")]
         left += self._check_sign((row.evalset, WHOLE_FILE), width)
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
@@ -100,6 +109,15 @@ class Labels:
         if entry.document.broken:
             right.insert(0, ("errors ", "error"))
         return left, right
+
+    def _evalset_name(self, number: int) -> str:
+        entry = self._entries[number]
+        return label(entry.document.eval_set_id or entry.file.name)
+
+    def _near(self, row: Row) -> Iterable[str]:
+        """Yield the names of the cases around a case in its file, for comparison only."""
+        cases = self._entries[row.evalset].document.cases
+        return (case.eval_id for case in cases[max(row.case - NEIGHBOURS, 0) : row.case + NEIGHBOURS])
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         summary = self._entries[row.evalset].document.cases[row.case]
@@ -215,15 +233,29 @@ class Labels:
         return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
 
 
-def _keep_signs_visible(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
-    """Cut the name of a case, so that the signs after it are visible.
+def _width(left: Pieces, right: Pieces) -> int:
+    """Return the cells that both sides of a row take."""
+    return sum(cell_len(text) for text, _ in (*left, *right)) + _GAP * bool(right)
 
-    A sign for a changed verdict is more important than the end of a name.
+
+def _without_word(right: Pieces, sign: Piece) -> Pieces:
+    """Return the right side without its word, if the row begins with the glyph that means the same."""
+    glyph = sign[0].strip()
+    if right and any(right[-1][0] == face.word for face in (*FACES.values(), FLAKY) if face.glyph == glyph):
+        *others, last = right[:-1] or [("", "")]
+        return [*others, (last[0].rstrip(" "), last[1])] if last[0] else []
+    return right
+
+
+def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable[str]) -> tuple[Pieces, Pieces]:
+    """Cut the name at `place`, so that the signs after it are visible.
+
+    A sign, such as the one for a changed verdict, is more important than a part of a name.
     """
-    name, style = left[_NAME]
-    over = sum(cell_len(text) for text, _ in (*left, *right)) + _GAP - width
-    if over > 0 and len(left) > _NAME + 1:
-        left[_NAME] = (cut(name, max(cell_len(name) - over, _SHORTEST)), style)
+    name, style = left[place]
+    over = _width(left, right) - width
+    if over > 0:
+        left[place] = (cut_name(name, max(cell_len(name) - over, _SHORTEST), others), style)
     return left, right
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
-from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA, STALE
 from workbench.store import CaseState
 
@@ -81,8 +81,8 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
         # A waiting or missing judge is more important than the end of the folder's name.
         if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):
-            return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
-    return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
+            return [(f" {cut_name(facts.root, room)}", "bold"), *middle], tail
+    return [(f" {cut_name(facts.root, 12)}", "bold"), *middle], []
 
 
 def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
