@@ -22,7 +22,7 @@ import asyncio, subprocess, sys
 
 async def root_agent(message, session):
     if "starts" in message:
-        # In a session of its own, with a child that is in another one again.
+        # In its own session, with a child that is in another one again.
         nested = "import subprocess, time; subprocess.Popen(['sleep', '600'], start_new_session=True); time.sleep(600)"
         subprocess.Popen([sys.executable, "-c", nested], start_new_session=True)
     await asyncio.sleep(0.2)
@@ -51,8 +51,10 @@ def criteria(judge: str) -> dict[str, object]:
 
 
 def write_project(root: Path, cases: int) -> Path:
-    """A plain agent with so many cases. Those named `good…` pass, those named `bad…` fail, and every fifth starts
-    processes in sessions of their own."""
+    """Write a plain agent with so many cases.
+
+    Cases named `good…` pass, those named `bad…` fail, and every fifth starts processes in their own sessions.
+    """
     agent = root / "desk"
     agent.mkdir(parents=True)
     (root / ".workbench").mkdir()
@@ -70,7 +72,7 @@ def write_project(root: Path, cases: int) -> Path:
 
 
 def write_criteria(root: Path, wanted: Mapping[str, object]) -> None:
-    """Writes the config of the project's cases."""
+    """Write the config of the project's cases."""
     (root / "desk" / "test_config.json").write_text(json.dumps({"criteria": wanted}), encoding="utf-8")
 
 
@@ -84,7 +86,7 @@ def _case(name: str, *, starts: bool) -> dict[str, object]:
 
 
 def environment(mark: str) -> dict[str, str]:
-    """This process's environment with the mark, and without what makes terminals differ."""
+    """Return this process's environment with the mark, without variables that make terminals differ."""
     values = {**os.environ, VARIABLE: mark, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT", "NO_COLOR", "PYTHONDONTWRITEBYTECODE", "TMUX"):
         values.pop(name, None)
@@ -123,7 +125,7 @@ def statuses(state: Path) -> Counter[str]:
 
 
 def remove_runs(state: Path) -> None:
-    """Removes all runs of a project."""
+    """Remove all runs of a project."""
     for entry in (state / "runs").glob("*"):
         if entry.is_dir():
             shutil.rmtree(entry)

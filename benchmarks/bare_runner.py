@@ -35,20 +35,24 @@ asyncio.run(main(int(sys.argv[2])))
 
 
 def bare(root: Path, cases: int) -> list[str]:
-    """The command that runs so many cases of the agent in `root`."""
+    """Return the command that runs so many cases of the agent in `root`."""
     return [sys.executable, "-c", BARE, str(root), str(cases)]
 
 
 def case_of(cpu: Callable[[int], float], cases: int) -> float:
-    """Milliseconds a case: the slope between a tenth of the cases and all of them. `cpu` gives the seconds of CPU that
-    so many took."""
+    """Return milliseconds for each case: the slope between a tenth of the cases and all of them.
+
+    `cpu` returns the CPU seconds for a number of cases.
+    """
     few = cases // 10
     return 1000 * (cpu(cases) - cpu(few)) / (cases - few)
 
 
 def in_cases(goal_id: str, runner: float, costs: Mapping[str, tuple[float, float | None]]) -> None:
-    """Prints and records what costs are in cases of a bare Runner that took so many milliseconds in the same run.
-    `costs`: name → milliseconds, and the goal in milliseconds (None: it is none of time)."""
+    """Print and record costs in units of cases of a bare Runner, which took so many milliseconds in the same run.
+
+    `costs` maps a name to milliseconds and the goal in milliseconds (None: the goal is not a time).
+    """
     told = []
     for name, (cost, goal) in costs.items():
         figures.record(goal_id, f"in cases of a bare Runner: {name}", cost / runner, "cases")

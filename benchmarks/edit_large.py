@@ -63,7 +63,7 @@ def _told(what: str, seconds: list[float], base: float) -> float:
 
 
 def plainly(file: Path) -> None:
-    """Reads the file and writes it so that it cannot be lost."""
+    """Read the file and write it safely."""
     content = file.read_bytes()
     new = file.with_suffix(".new")
     with new.open("wb") as out:

@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _typed(terminal: Terminal, ready: bytes, keys: bytes) -> list[float]:
-    """Seconds from each letter to the last byte of its frame."""
+    """Return the seconds from each letter to the last byte of its frame."""
     terminal.wait_for(ready)
     terminal.quiet()
     for group in keys.split(b"|"):

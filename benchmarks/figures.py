@@ -32,7 +32,7 @@ class Figure:
 def record(
     goal_id: str, name: str, value: float, unit: str = "", *, goal: float | None = None, more_is_better: bool = False
 ) -> None:
-    """Adds a figure to the file of this run, if there is one."""
+    """Add a figure to the file of this run, if there is one."""
     file = os.environ.get(VARIABLE)
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
@@ -57,13 +57,13 @@ def read(file: Path) -> list[Figure]:
 
 
 def write(file: Path, figures: Iterable[Figure]) -> None:
-    """Keeps the figures of a run as one JSON object."""
+    """Store the figures of a run as one JSON object."""
     content = {"schema": "agent-workbench/benchmarks/1", "figures": [asdict(figure) for figure in figures]}
     file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def table(figures: Iterable[Figure], earlier: Iterable[Figure] = ()) -> Iterator[str]:
-    """The lines of the table; with the ratio to `earlier` figures where there are any."""
+    """Return the lines of the table, with ratios to `earlier` figures if there are any."""
     before = {(figure.goal_id, figure.name): figure.value for figure in earlier}
     yield f"{'goal':6} {'figure':52} {'value':>12} {'wanted':>12}        {'× earlier' if before else ''}"
     ordered = sorted(figures, key=lambda figure: (len(figure.goal_id), figure.goal_id))

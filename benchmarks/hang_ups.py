@@ -79,7 +79,7 @@ def _chosen(chance: random.Random, kind: str) -> Try:
 
 
 def _go(root: Path, planned: Try) -> tuple[float, list[str]]:
-    """Hangs up once: how long it took until nothing was left, and what was wrong."""
+    """Hang up once. Return the time until no process was left, and the faults."""
     mark = uuid.uuid4().hex
     terminal = _Tmux(root, mark) if planned.kind == "tmux" else _Pty(root, mark, planned.kind)
     faults = []
@@ -183,7 +183,7 @@ class _Pty:
 
 
 class _Tmux:
-    """The workbench in a window of a tmux server of its own."""
+    """The workbench in a window of its own tmux server."""
 
     def __init__(self, root: Path, mark: str) -> None:
         self._socket = f"hang-up-{mark[:8]}"

@@ -58,7 +58,7 @@ def _list_seconds(empty: Path, full: Path) -> float:
 
 
 def _lists(folder: Path) -> tuple[Path, Path]:
-    """A project without runs, and one with many."""
+    """Measure a project without runs and one with many."""
     empty, full = _project(folder / "empty"), _project(folder / "full")
     runs = full / ".workbench/runs"
     for number in range(RUNS):
@@ -73,8 +73,10 @@ def _lists(folder: Path) -> tuple[Path, Path]:
 
 
 def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) -> float:
-    """On the screen of a project, from the last of several keys to its text; before it each key waits for the text of
-    the one before."""
+    """Return the seconds from the last of several keys to its text on the screen.
+
+    Each key before it waits for the previous key's text.
+    """
     times = []
     for _ in range(rounds):
         terminal = Terminal([sys.executable, "-m", "workbench", str(folder)])
@@ -90,7 +92,7 @@ def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) 
 
 
 def _two_runs(folder: Path) -> Path:
-    """A project with two runs of many cases, with journals as long as those of real agents: both are read."""
+    """Measure a project with two runs of many cases, whose journals are as long as those of real agents."""
     runs = _project(folder) / ".workbench/runs"
     of_case = os.urandom(BYTES)
     for name, said in (("2026-01-01T00-00-00-aaaa", "one"), ("2026-01-02T00-00-00-bbbb", "two")):

@@ -103,13 +103,13 @@ async def _run(root: Path, children: Children, *, journal: bool) -> Took:
 
 
 def _cpu() -> tuple[float, float]:
-    """CPU seconds of this process, and of its children that have ended."""
+    """Return CPU seconds of this process and of its children that have ended."""
     own, ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime, ended.ru_utime + ended.ru_stime
 
 
 def _cpu_of_children() -> float:
-    """CPU seconds of those that go on, and of those that these have waited for: in steps of some milliseconds."""
+    """Return CPU seconds of running children and of those they waited for, in steps of some milliseconds."""
     ticks = 0
     for pid in _below(os.getpid()):
         with contextlib.suppress(OSError):

@@ -66,7 +66,7 @@ class Figures:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The address of a scripted server in a process of its own."""
+    """Start a scripted server in its own process, and return its address."""
     with tempfile.TemporaryDirectory() as folder:
         script, port = Path(folder, "answers.py"), Path(folder, "port")
         script.write_text(SCRIPT)
@@ -93,7 +93,7 @@ def turn(text: str) -> dict[str, Any]:
 
 
 def texts(cases: int, name: str, splits: int) -> list[str]:
-    """A text a case; every `splits`-th case splits the judge (0: none)."""
+    """Return a text for each case. Every `splits`-th case splits the judge's votes (0: none)."""
     return [f"{name} {number} {'split' if splits and number % splits == 0 else ''}" for number in range(cases)]
 
 
@@ -111,7 +111,7 @@ async def workbench(pool: JudgePool, url: str, named: list[str], rounds: int) ->
 
 
 async def client_alone(url: str, named: list[str]) -> Figures:
-    """Three calls a case, all at once, with the bare client."""
+    """Make three concurrent calls for each case with the bare client."""
     from google import genai
     from google.genai import types
 
@@ -133,7 +133,7 @@ async def client_alone(url: str, named: list[str]) -> Figures:
 
 
 async def http_alone(url: str, named: list[str]) -> Figures:
-    """The same calls without client or judge pool: the cost of server and machine."""
+    """Make the same calls without client or judge pool, to measure server and machine."""
     import aiohttp
 
     address = f"{url}/v1beta/models/{JudgeOptions().model}:generateContent"
@@ -154,7 +154,7 @@ async def http_alone(url: str, named: list[str]) -> Figures:
 
 
 async def adk(url: str, named: list[str], cases_at_once: int, samples_at_once: int) -> Figures:
-    """ADK's own evaluator, a new one for each case, as its LocalEvalService does it."""
+    """Run ADK's own evaluator, a new one for each case as in its LocalEvalService."""
     os.environ |= {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
     warnings.simplefilter("ignore")
     from google.adk.evaluation.eval_case import Invocation
@@ -184,7 +184,7 @@ async def adk(url: str, named: list[str], cases_at_once: int, samples_at_once: i
 
 
 async def in_turn(times: int, runs: Mapping[str, Callable[[int], Awaitable[Figures]]]) -> dict[str, Figures]:
-    """The median of each over so many rounds, all of them once a round; the first round only warms up."""
+    """Return the median of each over so many rounds, which run all of them. The first round only warms up."""
     found: dict[str, list[Figures]] = {name: [] for name in runs}
     for number in range(times + 1):
         for name, run in runs.items():

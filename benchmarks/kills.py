@@ -5,7 +5,7 @@
 Kinds are the workbench itself, the zygote, the agent's process, a case's process, the scorer, and the children that
 answer for it: the user's functions, LiteLLM's and that of Google's evaluation service, the last two with the real
 clients against scripted servers. In one run `--each` processes of a kind are killed, of the workbench one. Every fifth
-case starts programs in sessions of their own. Of every run it is checked that it comes to its end, that no verdict is
+case starts programs in their own sessions. Of every run it is checked that it comes to its end, that no verdict is
 wrong, that its journal is sound, and that no process outlives it. Ends with exit code 1 if anything was wrong.
 """
 
@@ -74,7 +74,7 @@ def main() -> int:
 def _kill_many(
     root: Path, kind: str, times: int, each: int, chance: random.Random, services: Mapping[str, str], log: TextIO
 ) -> int:
-    """Kills so many processes of a kind, and prints what came of it; returns the number of runs with faults."""
+    """Kill so many processes of a kind, and print the results. Return the number of runs with faults."""
     killed, runs, bad = 0, 0, 0
     statuses: Counter[str] = Counter()
     while killed < times and runs < 3 * times:
@@ -146,7 +146,7 @@ def roles(mark: str) -> dict[int, str]:
 
 
 def _level(pid: int, words: Mapping[int, list[str]], parents: Mapping[int, int]) -> str:
-    """A fork has its zygote's command line: what it is shows in how far below it stands."""
+    """Return the kind of a fork by its depth, because it has its zygote's command line."""
     level, above = 0, parents[pid]
     while words.get(above) == words[pid]:
         level, above = level + 1, parents[above]
@@ -177,7 +177,7 @@ def _criteria(kind: str) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _services() -> Iterator[dict[str, str]]:
-    """Servers that answer as OpenAI's and Google's evaluation service do, and the variables that lead to them."""
+    """Start servers that answer like OpenAI and Google's evaluation service. Return variables with their addresses."""
     with LoopbackServer(_judged) as openai, ScriptedVertex(lambda asked: rated(1.0)) as vertex:
         yield {
             "OPENAI_API_KEY": "no-key-but-long-enough",

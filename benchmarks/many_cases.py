@@ -1,11 +1,11 @@
-"""10,000 cases: opening them again after a run, what a run of them takes, and commands whose work must be linear.
+"""Benchmarks of 10,000 cases: opening them after a run, memory of a run, and commands that must take linear time.
 
     python -m benchmarks.many_cases [open|memory|linear ...] [--cases 10000] [--keep FOLDER]
 
 The agent is a Python function that answers at once. The machine may be busy, so CPU seconds are compared, not wall
-time. `open`: in a terminal, the verdicts of the last run are there within three times the first frame. `memory`: the
-peak of a headless run grows by at most 8 KiB a case, and reports add at most a tenth. `linear`: four times as many
-cases take at most five times as many CPU seconds, what a project of ten cases takes left out.
+time. `open`: a terminal shows the last verdicts within three times the time to the first frame. `memory`: the
+peak of a headless run grows by at most 8 KiB for each case, and reports add at most a tenth. `linear`: four times as
+many cases take at most five times as many CPU seconds, without the seconds that ten cases take.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def write_project(root: Path, cases: int) -> Path:
-    """A project with so many cases of one turn, in evalsets of 2,500; one in fifty fails."""
+    """Write a project with so many cases of one turn, in evalsets of 2,500. One in fifty fails."""
     if root.exists():
         return root
     agent = root / "echo"
@@ -93,7 +93,7 @@ def _case(number: int) -> dict[str, object]:
 
 
 def run(root: Path, *words: str) -> Took:
-    """Runs the workbench in a project."""
+    """Run the workbench in a project."""
     before = sorted(found.name for found in (root / ".workbench/runs").glob("2*"))[-2:-1] if BEFORE in words else []
     command = [sys.executable, "-m", "workbench", *(before[0] if word == BEFORE else word for word in words)]
     with (root / "output").open("wb") as output:
@@ -135,7 +135,7 @@ def _cpu(pid: int) -> float:
 
 
 def memory(folder: Path, cases: int) -> None:
-    """The peak of a headless run, without and with reports."""
+    """Measure the peak memory of a headless run, without and with reports."""
     few = _run_all(write_project(folder / f"memory{cases // 4}", cases // 4))
     many = _run_all(root := write_project(folder / f"memory{cases}", cases))
     reports = _run_all(root, "--json", "r.json", "--junit", "r.xml")
@@ -148,7 +148,7 @@ def memory(folder: Path, cases: int) -> None:
 
 
 def linear(folder: Path, cases: int) -> None:
-    """CPU seconds of commands, by the number of cases."""
+    """Measure the CPU seconds of commands by the number of cases."""
     sizes = (10, cases // 4, cases // 2, cases)
     roots = [write_project(folder / f"linear{size}", size) for size in sizes]
     for root in roots:

@@ -122,7 +122,7 @@ def _keep(file: Path, figures: Figures) -> None:
 
 
 def _make(root: Path, number: int, kinds: list[str], chance: random.Random) -> tuple[Path, str]:
-    """Make one damaged file, in a folder of its own with what it needs, and say how it was damaged."""
+    """Make one damaged file, in its own folder with what it needs, and say how it was damaged."""
     what = chance.choices(kinds, [_KINDS[kind] for kind in kinds])[0]
     folder = root / "bot" / f"{what}{number}"
     if what in ("agent", "env", "yaml"):
@@ -215,7 +215,7 @@ def _each(root: Path) -> int:
 
 
 def _carried_out(words: list[str]) -> str:
-    """Carry out a command in this process; the end of its traceback, "" if there is none."""
+    """Run a command in this process. Return the end of its traceback, or ""."""
     from workbench.__main__ import execute
 
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)

@@ -26,7 +26,7 @@ _SOURCES: tuple[bytes, ...] = (
 
 
 def mutated(content: bytes, kind: str, chance: Chance) -> tuple[str, bytes]:
-    """Damage a file one to three times. Returns what was done and the new content."""
+    """Damage a file one to three times. Return a description and the new content."""
     ways: list[Callable[[bytes, Chance], bytes]] = [*_OF_BYTES]
     if kind == "json":
         ways += [*_OF_TEXT, *_OF_TEXT, *_OF_STRUCTURE, *_OF_STRUCTURE, *_OF_STRUCTURE]

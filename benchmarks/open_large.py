@@ -2,7 +2,7 @@
 
     python -m benchmarks.open_large [--rounds 3] [--keep FOLDER]
 
-Each measurement is a process of its own; imports are not timed, peaks are of the whole process. google-adk is run if
+Each measurement is its own process; imports are not timed, peaks are of the whole process. google-adk is run if
 it is installed. Goals: ids at least 15 times faster than ADK loads the file, every case checked at least 2.5 times
 faster, and a peak of at most 120 MiB over that of opening a small file.
 """
@@ -119,7 +119,7 @@ def _measure(what: str, file: Path) -> dict[str, float]:
 
 
 def _peak() -> float:
-    """The most memory this process had, in MiB."""
+    """Return this process's peak memory in MiB."""
     status = Path("/proc/self/status")
     if status.exists():  # a child's ru_maxrss begins with what its parent had
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))

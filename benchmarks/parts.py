@@ -1,4 +1,4 @@
-"""One part of the benchmarks: a process of its own, its figures, and what it left behind."""
+"""One part of the benchmarks: its own process, its figures, and what it left behind."""
 
 import os
 import signal
@@ -28,8 +28,10 @@ class Done:
 
 
 def run_part(part: Sequence[str], longest: float = LONGEST) -> Done:
-    """Runs `benchmarks.MODULE` with arguments. What it leaves running is a fault, and killed: it would disturb the
-    parts behind it."""
+    """Run `benchmarks.MODULE` with arguments.
+
+    Processes that it leaves are a fault. They are killed, because they would disturb the next parts.
+    """
     name = " ".join(part)
     faults = []
     began = time.monotonic()
@@ -55,7 +57,7 @@ def run_part(part: Sequence[str], longest: float = LONGEST) -> Done:
 
 
 def _left(mark: str) -> list[int]:
-    """The processes that have the part's environment, after those that are about to end have ended."""
+    """Return the processes with the part's environment, after those about to end have ended."""
     deadline = time.monotonic() + _SETTLE
     while (found := marked(figures.VARIABLE, mark)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -63,7 +65,7 @@ def _left(mark: str) -> list[int]:
 
 
 def marked(variable: str, mark: str) -> list[int]:
-    """The processes that were started with this value of an environment variable, as far as they are ours."""
+    """Return our processes that were started with this value of an environment variable."""
     wanted = f"{variable}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
@@ -76,7 +78,7 @@ def marked(variable: str, mark: str) -> list[int]:
 
 
 def end(pids: Sequence[int]) -> None:
-    """Kills processes that may have ended already."""
+    """Kill processes that may have ended already."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

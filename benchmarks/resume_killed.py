@@ -119,7 +119,7 @@ def _start(root: Path, server: DeskServer, state: str, more: list[str]) -> "subp
 def _round(
     root: Path, server: DeskServer, number: int, calls: int, seconds: float, expected: dict[str, Any], words: list[str]
 ) -> Round:
-    """Kills a run `seconds` after so many calls were answered."""
+    """Kill a run `seconds` after so many answered calls."""
     server.calls.clear()
     state = f"round{number}"
     process = _start(root, server, state, words)
@@ -153,7 +153,7 @@ def _round(
 def _count_agents(
     done: Round, first: list[Call], second: list[Call], whole: set[str], written: Counter[str], killed: float
 ) -> None:
-    """No case makes the same request twice; what was written are the first answers of each."""
+    """Count repeated requests of agents. No case makes the same request twice, so stored answers are first ones."""
     asked = {call.asked for call in second if call.who == "agent"}
     answered: dict[str, list[Call]] = {}
     for call in sorted(first, key=lambda call: call.answered or killed):

@@ -41,7 +41,7 @@ def _milliseconds(function: Callable[[str, str], object], pairs: Pairs, before: 
 
 
 def _nothing() -> None:
-    """Remember everything."""
+    """Keep everything in memory."""
 
 
 def main() -> int:

@@ -70,7 +70,7 @@ class Cost:
 
 
 def write_project(root: Path, cases: int) -> Path:
-    """The agent and an evalset of so many cases; gives the evalset."""
+    """Write the agent and an evalset of so many cases. Return the evalset."""
     folder = root / "desk"
     folder.mkdir(exist_ok=True)
     (root / ".workbench").mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ def write_project(root: Path, cases: int) -> Path:
 
 
 def measure(command: Sequence[str], folder: Path) -> Cost:
-    """Runs a command to its end, whatever its exit code."""
+    """Run a command to its end, and ignore its exit code."""
     started = time.perf_counter()
     child = subprocess.Popen(
         command,
@@ -120,7 +120,7 @@ def _watch(pid: int, done: threading.Event, peaks: list[float]) -> None:
 
 
 def _memory(pid: int) -> tuple[int, int]:
-    """RSS and PSS in KiB; nothing if the process has ended."""
+    """Return RSS and PSS in KiB, or nothing if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -130,7 +130,7 @@ def _memory(pid: int) -> tuple[int, int]:
 
 
 def _tree(pid: int) -> Iterator[int]:
-    """A process and all that descend from it."""
+    """Return a process and all its descendants."""
     yield pid
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -149,7 +149,7 @@ def ours(evalset: Path, *options: str) -> list[str]:
 
 
 def in_turn(rounds: int, commands: dict[str, Callable[[], Cost]]) -> dict[str, Cost]:
-    """The median of each command, all of them once a round; the first round only warms up."""
+    """Return the median of each command over rounds that run all of them. The first round only warms up."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
@@ -165,7 +165,7 @@ def _median(costs: Sequence[Cost]) -> Cost:
 
 
 def show(title: str, rows: dict[str, Cost], cases: int = 1) -> None:
-    """A table, and each row's ratios to the first."""
+    """Print a table, with each row's ratios to the first."""
     print(f"\n{title}")
     print(" " * 24 + "   wall s    CPU s  ms/case    RSS    PSS  × wall   × CPU  × RSS")
     first = next(iter(rows.values()))
@@ -177,7 +177,7 @@ def show(title: str, rows: dict[str, Cost], cases: int = 1) -> None:
 
 
 def one_case(root: Path, rounds: int, cases: int) -> None:
-    """G1: one trivial case, cold."""
+    """Measure G1: one trivial case in new processes."""
     evalset = write_project(root, 1)
     rows = in_turn(
         rounds,
@@ -190,7 +190,7 @@ def one_case(root: Path, rounds: int, cases: int) -> None:
 
 
 def many_cases(root: Path, rounds: int, cases: int) -> None:
-    """G4: a thousand cases without any latency."""
+    """Measure G4: a thousand cases without latency."""
     evalset = write_project(root, cases)
     rows = in_turn(
         rounds,
@@ -216,18 +216,18 @@ def many_cases(root: Path, rounds: int, cases: int) -> None:
 
 
 def runner_case(root: Path, rounds: int, cases: int = 400) -> float:
-    """Milliseconds of CPU that a bare Runner takes here and now for a case of the agent in `root`."""
+    """Return the CPU milliseconds of a bare Runner for a case of the agent in `root`, on this machine."""
     rows = in_turn(rounds, _bare(root, cases))
     return case_of(lambda count: rows[f"bare, {count}"].cpu, cases)
 
 
 def _bare(root: Path, cases: int) -> dict[str, Callable[[], Cost]]:
-    """A bare Runner with a tenth of the cases, and with all."""
+    """Run a bare Runner with a tenth of the cases, and with all."""
     return {f"bare, {count}": partial(measure, bare(root, count), root) for count in (cases // 10, cases)}
 
 
 def own_cost(root: Path, rounds: int, cases: int) -> None:
-    """G5: what a case costs beyond the Runner itself: the slope between a tenth of the cases and all of them."""
+    """Measure G5: the cost of a case beyond the Runner, as a slope between a tenth of the cases and all of them."""
     few, many = write_project(root, cases // 10), write_project(root, cases)
     rows = in_turn(
         rounds,
@@ -246,7 +246,7 @@ def own_cost(root: Path, rounds: int, cases: int) -> None:
 
 
 def waiting_models(root: Path, rounds: int, cases: int) -> None:
-    """G6: a hundred cases of two calls of 200 ms, in one warm set of children."""
+    """Measure G6: a hundred cases of two calls of 200 ms, with warm processes."""
     evalset = write_project(root, 100)
     print("\nG6  100 cases, 2 × 200 ms a case, warm: shared ≤ 1.10 × ideal + 0.3 s")
     print(f"{'P':>4} {'ideal s':>8} {'goal s':>8} {'shared s':>9} {'forks s':>8} {'forks CPU s':>12}")
@@ -263,7 +263,7 @@ def waiting_models(root: Path, rounds: int, cases: int) -> None:
 
 
 async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, float]:
-    """Seconds of the second of two runs, and its CPU over all processes."""
+    """Return the seconds of the second of two runs, and its CPU over all processes."""
     from workbench.engine.plan.run_options import RunOptions
     from workbench.engine.plan.run_plan import make_plan
     from workbench.engine.plan.selection import open_selection
@@ -285,7 +285,7 @@ async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, f
 
 
 def cpu_of_tree() -> float:
-    """Seconds of CPU of this process and all below it, with those that have ended and were reaped."""
+    """Return CPU seconds of this process and all descendants, with those that were reaped."""
     ticks = 0
     for pid in _tree(os.getpid()):
         try:

@@ -68,24 +68,27 @@ class Terminal:
         return data
 
     def wait_for(self, text: bytes, seconds: float = 60.0) -> float:
-        """Seconds since the start until the text was seen."""
+        """Return the seconds from the start until the text was seen."""
         while text not in self.seen:
             if not self.read(seconds):
                 raise SystemExit(f"{text!r} never came; the end of what did: {self.seen[-300:]!r}")
         return time.perf_counter() - self.started
 
     def quiet(self, seconds: float = 0.5) -> None:
-        """Waits until nothing more comes."""
+        """Wait until no more output comes."""
         while self.read(seconds):
             pass
 
     def write(self, keys: bytes) -> None:
-        """Types something."""
+        """Type something."""
         os.write(self._master, keys)
 
     def press(self, key: bytes, *, until: bytes = b"", most: float = 5.0) -> tuple[float, int]:
-        """Seconds from the key to the last byte of what it caused, and how many bytes that was. `until`: the end is
-        where this text came in a title (something else goes on all the time). At most `most` seconds."""
+        """Return the seconds from the key to the last byte it caused, and the number of bytes.
+
+        If something else goes on all the time, `until` is the text in a title that marks the end. The wait is limited
+        to `most` seconds.
+        """
         sent = last = time.perf_counter()
         os.write(self._master, key)
         found = b""
@@ -127,7 +130,7 @@ def _spawn(command: list[str]) -> tuple["subprocess.Popen[bytes]", int]:
 
 
 def write_project(folder: Path, cases: int) -> Path:
-    """A plain agent with one evalset of so many cases, about 2.7 kB each."""
+    """Write a plain agent with one evalset of so many cases, about 2.7 kB each."""
     agent = folder / "shop"
     agent.mkdir()
     (agent / "agent.py").write_text("def root_agent(message, session):\n    return 'ok'\n", encoding="utf-8")
@@ -155,13 +158,13 @@ def write_project(folder: Path, cases: int) -> Path:
 
 @contextmanager
 def project(cases: int) -> Iterator[Path]:
-    """A project in a temporary folder."""
+    """Yield a project in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         yield write_project(Path(folder), cases)
 
 
 def first_paint(rounds: int = 7) -> None:
-    """G3: the workbench on 20 000 cases against an empty app with the same widgets, in turn."""
+    """Measure G3: the workbench on 20,000 cases against an empty app with the same widgets, in turn."""
     times: dict[str, list[float]] = {"an empty Textual app": [], "first frame": [], "all cases listed": []}
     with project(20_000) as folder:
         for _ in range(rounds + 1):
@@ -181,7 +184,7 @@ def first_paint(rounds: int = 7) -> None:
 
 
 def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None:
-    """G11 and G12: j through 50 000 rows, the detail included; with `busy` while a hundred rows a second change."""
+    """Measure G11 and G12: j through 50,000 rows and their details. With `busy`, a hundred rows a second change."""
     with project(cases) as folder:
         module = "benchmarks.screen_busy" if busy else "workbench"
         terminal = Terminal([sys.executable, "-m", module, str(folder)])
@@ -225,8 +228,10 @@ def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None
 
 
 def claims(presses: int = 150) -> None:
-    """j through the sentences of a judged answer: a thousand of them against ten, in turn; and how long the pane takes
-    to be laid out."""
+    """Press j through the sentences of a judged answer, a thousand against ten in turn.
+
+    Also measure the layout of the pane.
+    """
     from benchmarks.screen_claims import layout_seconds
 
     figures: dict[int, list[float]] = {10: [], 1000: []}

@@ -43,7 +43,7 @@ class Busy:
 
 
 def main() -> None:
-    """Opens the screen; `r` starts the made-up run."""
+    """Open the screen. `r` starts the made-up run."""
     terminal.prepare()
     from workbench import config
     from workbench.ui.engine_run import Engine

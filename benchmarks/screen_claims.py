@@ -28,7 +28,7 @@ CLAIMS = "hallucinations_v1"
 
 
 def happened(ref: CaseRef, root: str, sentences: int) -> list[Event]:
-    """A run of one case whose only answer has so many sentences."""
+    """Return the events of a run of one case whose only answer has so many sentences."""
     judge = {"model": "made up", "kind": "python", "note": "", "base_url": ""}
     rows = [_sentence(number) for number in range(sentences)]
     text = {"author": "shop", "step": None, "final": True, "text": "", "score": 0.6, "unread": "", "sentences": rows}
@@ -92,7 +92,7 @@ class Judged:
 
 
 def main() -> None:
-    """Opens the screen; `r` starts the made-up run."""
+    """Open the screen. `r` starts the made-up run."""
     from workbench.ui import terminal
 
     terminal.prepare()

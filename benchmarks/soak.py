@@ -48,7 +48,7 @@ class Project:
         self.evalset(0)
 
     def save(self, number: int) -> None:
-        """One save: answers are right after even ones."""
+        """Save once. Answers are right after even saves."""
         if number % 5 == 4:
             self.evalset(number)
             return
@@ -62,7 +62,7 @@ class Project:
             file.write_text(text)
 
     def evalset(self, number: int) -> None:
-        """Another message of the user in the first case."""
+        """Change the user's message in the first case."""
         cases = [self._case(f"case_{index:03}", number if index == 0 else 0) for index in range(self.cases)]
         content = {"eval_set_id": "talk", "eval_cases": cases}
         (self.root / "echo" / "talk.evalset.json").write_text(json.dumps(content, indent=1))
@@ -127,7 +127,7 @@ def _saving(project: Project, terminal: Tmux, seconds: float, every: float, numb
 
 
 def _at_rest(project: Project, terminal: Tmux, log: TextIO, what: str) -> tuple[int, int, float]:
-    """The figures once two looks, some seconds apart, see the same processes and descriptors."""
+    """Return the figures once two looks, some seconds apart, see the same processes and descriptors."""
     before, found = None, _weight(terminal)
     deadline = time.monotonic() + _AT_REST_WITHIN
     while (before is None or before[:2] != found[:2]) and time.monotonic() < deadline:
@@ -145,7 +145,7 @@ def _tell(project: Project, terminal: Tmux, log: TextIO, what: str) -> None:
 
 
 def _weight(terminal: Tmux) -> tuple[int, int, float]:
-    """`weight`, again if a process ended meanwhile."""
+    """Return `weight`. Try again if a process ended meanwhile."""
     for _ in range(20):
         try:
             return weight(terminal.pid)

@@ -40,7 +40,7 @@ EVENTS, LIMIT, ROUNDS = 5_000, 0.2, 7
 
 
 def prices() -> Prices:
-    """The user's, made anew: with others, nothing is left of an earlier reading."""
+    """Return the user's prices in a new object, so that no cached reading of a trace is used."""
     return Prices({"gemini-2.5-flash": Price(0.3, 2.5)})
 
 
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def made_up(runs: Path, turns: int, events: int) -> CaseRecord:
-    """A case of so many turns with so many events each: an agent that asks a model and calls a tool, over and over."""
+    """Return a case of so many turns and events: an agent that asks a model and calls a tool, again and again."""
     run_id = f"run-{turns}-{events}"
     (runs / run_id).mkdir()
     writer = PieceWriter(runs / run_id)

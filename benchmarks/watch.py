@@ -31,7 +31,7 @@ OTHER = "Nobody knows where parcels go at all."
 
 
 def sources() -> tuple[str, str]:
-    """The agent whose cases pass, and the one whose cases fail, of equal length."""
+    """Return an agent whose cases pass, and one of equal length whose cases fail."""
     assert len(ANSWER) == len(OTHER)
     return AGENT, AGENT.replace(ANSWER, OTHER)
 
@@ -49,7 +49,7 @@ class Bar:
         self.terminal.quiet(3.0)
 
     def save(self, source: str, sign: str, rest: float = 1.0) -> tuple[float, float]:
-        """Seconds until the first new verdict of the kind was seen, and until all were."""
+        """Return the seconds until the first new verdict of the kind was seen, and until all were."""
         self.terminal.seen = b""
         first = 0.0
         word = sign.encode()
@@ -80,7 +80,7 @@ class Lines:
         self.terminal.quiet(2.0)
 
     def save(self, source: str, word: str) -> tuple[float, float]:
-        """Seconds until the first verdict after the save was seen, and until all were."""
+        """Return the seconds until the first verdict after the save was seen, and until all were."""
         self.terminal.seen = b""
         first = 0.0
         line = f"{word} desk/".encode()
@@ -100,8 +100,10 @@ class Lines:
 
 
 def by_lines(cases: int, rounds: int) -> dict[str, list[float]]:
-    """Seconds from a save to the first verdict and to the last, and of CPU: medians, with cases that share a process
-    and with a fork each, in turn."""
+    """Return median seconds from a save to the first and the last verdict, and CPU seconds.
+
+    Cases share a process and have a fork each, in turn.
+    """
     passing, failing = sources()
     found: dict[str, list[tuple[float, float, float]]] = {"run": [], "case": []}
     with ExitStack() as folders:
@@ -122,7 +124,7 @@ def by_lines(cases: int, rounds: int) -> dict[str, list[float]]:
 
 
 def saved(cases: int, rounds: int) -> tuple[list[float], list[float], list[float]]:
-    """First and last verdict after each save, and `adk eval` started anew, in turn."""
+    """Measure the first and last verdict after each save, and a new `adk eval`, in turn."""
     passing, failing = sources()
     firsts, lasts, restarts = [], [], []
     with tempfile.TemporaryDirectory() as name:
@@ -148,7 +150,7 @@ def _restart(evalset: Path, folder: Path) -> float:
 
 
 def one_case(rounds: int) -> None:
-    """G8."""
+    """Measure G8."""
     firsts, _, restarts = saved(1, rounds)
     low, high, anew = _percentile(firsts, 50), _percentile(firsts, 95), statistics.median(restarts)
     print(f"G8  save → new verdict in the terminal, one case: p50 {low:.0f} ms, p95 {high:.0f} ms (80, 150)")
@@ -159,7 +161,7 @@ def one_case(rounds: int) -> None:
 
 
 def many_cases(rounds: int) -> None:
-    """G9."""
+    """Measure G9."""
     firsts, lasts, restarts = saved(100, max(4, rounds // 3))
     first, last, anew = statistics.median(firsts), statistics.median(lasts), statistics.median(restarts)
     print(f"G9  100 cases, a fork each: first {first * 1000:.0f} ms (120), all {last * 1000:.0f} ms (1200)")
@@ -184,7 +186,7 @@ def many_cases(rounds: int) -> None:
 
 
 def many_saves(saves: int = 500) -> None:
-    """500 saves in a row: processes, descriptors and memory before and after."""
+    """Measure processes, descriptors and memory before and after 500 saves in a row."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_project(folder, 1)
@@ -206,7 +208,7 @@ def many_saves(saves: int = 500) -> None:
 
 
 def weight(pid: int) -> tuple[int, int, float]:
-    """Processes below (and with) this one, their open descriptors, and MiB of memory of their own."""
+    """Return the number of processes in this tree, their open descriptors, and their own memory in MiB."""
     pids = [pid]
     for one in pids:
         try:

@@ -31,7 +31,10 @@ _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Paths that nobody used. `mktemp` would make each folder, and look at all there are to find the next number."""
+    """Yield unused paths.
+
+    `mktemp` would create each folder, and list all existing ones to find the next number.
+    """
     above = tmp_path_factory.mktemp("homes")
     return (above / str(number) for number in count())
 
@@ -61,10 +64,10 @@ def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
-    """The checkout that the tests run from."""
+    """Return the checkout that the tests run from."""
     return Path(__file__).parents[1]
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Ids go to and fro between processes and into the environment of each child: a long text is its length."""
+    """Name long texts by their length, because IDs are sent between processes and set in each child's environment."""
     return f"{len(val)} characters" if isinstance(val, str) and len(val) > 100 else None

@@ -38,7 +38,7 @@ FORBIDDEN = frozenset(
 
 
 def leaks(text: str) -> set[str]:
-    """The characters of `text` that could steer a terminal or cannot be written to one."""
+    """Return the characters of `text` that could control a terminal or cannot be written to one."""
     if text.isprintable():  # as nearly all lines are, and none of those characters is
         return set()
     return {character for character in text if character in FORBIDDEN or 0xD800 <= ord(character) <= 0xDFFF}

@@ -16,7 +16,7 @@ FAILING = {
     "track_parcel not called": 8,
     "rubric no_jargon not met": 6,
     "send_label called before find_order": 5,
-    "final_response_match_v2: not valid": 3,
+    "answer means something else": 3,
 }
 """Cause → number of failing cases."""
 ERRORS = {"GOOGLE_API_KEY is not set": 5, "KeyError: 'table'": 1, "LookupError: no opening hours": 1}

@@ -42,13 +42,13 @@ def test_shown_number_equals_the_number(value: float) -> None:
 
 
 def _sources() -> Iterator[Path]:
-    """The modules whose texts are checked: the worker stands alone, and short figures such as `1.2k` have no one."""
+    """Yield the modules to check, without the worker (it imports nothing of ours) and the heuristic judge."""
     root = Path(str(workbench.__file__)).parent
     yield from (path for path in sorted(root.rglob("*.py")) if not {"worker", "heuristic"} & {*path.parts})
 
 
 def _counts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and text of each f-string in which a number that may be 1 stands before a plural."""
+    """Yield line and text of each f-string with a number that may be 1 before a plural."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
             continue

@@ -43,7 +43,7 @@ def _commands(block: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample agent that the pages name, after two runs. The first is the baseline; each has written a report."""
+    """Return the sample agent that the pages name, after two runs. Each wrote a report. The first is the baseline."""
     folder = tmp_path_factory.mktemp("docs") / "sample_agents"
     unused = shutil.ignore_patterns("__pycache__", ".*", "customers")
     shutil.copytree(_ROOT / "sample_agents/order_desk", folder / "order_desk", ignore=unused)

@@ -16,8 +16,10 @@ _AROUND = "import sys; before = set(sys.modules)\n{}\nprint('\\n'.join(set(sys.m
 
 
 def loaded(code: str, repository: Path) -> set[str]:
-    """The top-level names of the modules that `code` loads in a fresh interpreter. (Some packages load a part of
-    themselves at every start of Python.)"""
+    """Return top-level names of the modules that `code` loads in a fresh interpreter.
+
+    Packages that load parts of themselves at every start of Python do not count.
+    """
     done = subprocess.run(
         [sys.executable, "-c", _AROUND.format(code)],
         cwd=repository,
@@ -31,7 +33,7 @@ def loaded(code: str, repository: Path) -> set[str]:
 
 
 def program(*words: str) -> str:
-    """Code that runs the program, whatever its exit code."""
+    """Return code that runs the program and ignores its exit code."""
     return (
         "import contextlib, io\nfrom workbench.__main__ import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()), "

@@ -87,7 +87,7 @@ def test_errors_name_their_cause(cases: dict[str, dict[str, Any]]) -> None:
 
 
 def details(case: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The details of a criterion, turn by turn."""
+    """Return the details of a criterion for each turn."""
     return [metric["details"] for turn in case["invocations"] for metric in turn["metrics"] if metric["name"] == name]
 
 

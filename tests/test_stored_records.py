@@ -34,7 +34,7 @@ def events_of(refs: Iterable[CaseRef] = REFS) -> list[Event]:
 
 
 def run_kept(state: Path, budget: int, events: list[Event] | None = None) -> tuple[Store, Journal]:
-    """A store that was fed as a run feeds it: each event is written before it is applied."""
+    """Return a store fed as in a run: each event is written before it is applied."""
     all_events = events_of() if events is None else events
     journal = Journal.open(state, "2026-11-21T10-30-00-3f2a")
     store = Store()

@@ -14,7 +14,7 @@ from typing import Any, Protocol, get_args
 from weakref import ref
 
 from workbench.events import CaseError, CaseRef, MetricResult, MetricStatus
-from workbench.history.judge_details import judge_in
+from workbench.judge.judge_details import judge_in
 
 BUDGET = 4 * 2**20
 """Bytes of journal lines whose details may be in memory. As Python objects they take about ten times as much."""

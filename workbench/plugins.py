@@ -318,7 +318,7 @@ def module_file(name: str) -> Path:
 
 
 class _GuardedImport(threading.Thread):
-    """The import of a plugin in a thread of its own: it may fail, exit, print or never end."""
+    """The import of a plugin in its own thread: it may fail, exit, print or never end."""
 
     def __init__(self, value: str) -> None:
         super().__init__(name=f"import {value}", daemon=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from workbench.causes.cause import Cause
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, brief_score
@@ -109,6 +110,8 @@ class CaseRecord:
     """Inputs of the verdict besides those in the evalset and the config; empty if they are not known."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
+    cause: Cause | None = None
+    """Why the case fails, or None unless it failed or ended in an error. Always in memory."""
     brief: Brief | None = field(default=None, compare=False, repr=False)
     """The part that stays in memory without the details, or None if this record never drops them."""
 
@@ -146,7 +149,7 @@ class CaseRecord:
         record = cls.__new__(cls)
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
-        record.run_id, record.until_sure, record.inputs = "", None, ()
+        record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
         return record
 
     def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
@@ -537,7 +540,7 @@ class Store:
                 record.simulated.clear()
                 record.output.clear()
                 record.metrics.clear()
-                record.error = None
+                record.error = record.cause = None
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -569,6 +572,21 @@ class Store:
                 record.error = event.error
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
+                record.cause = _cause(record)
+
+
+def _cause(record: CaseRecord) -> Cause | None:
+    """Return why a case fails, while its details are in memory."""
+    if record.state not in ("failed", "error"):
+        return None
+    # Imported late, because it needs the descriptions of criteria, and many runs have no failure.
+    from workbench.causes.first_cause import case_cause
+
+    scored = (
+        (result, [turn.metrics[name] for turn in record.turns if name in turn.metrics])
+        for name, result in record.metrics.items()
+    )
+    return case_cause(record.state, None if record.error is None else record.error.message, scored)
 
 
 def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded) -> None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.causes.cause import cause_from_json, make_cause
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, short_score
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, Usage
 from workbench.history.summary import Row, Summary
@@ -46,6 +47,7 @@ def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dic
         if not record.finished:
             if damaged:
                 record.state, record.error = "error", CaseError("broken_file", END_IS_LOST)
+                record.cause = make_cause("error", END_IS_LOST)
             else:
                 record.cancel()
     return records
@@ -119,6 +121,7 @@ def brief_records(
     )
     plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
     usage = lru_cache(Usage)
+    causes = [cause_from_json(cause) for cause in summary.causes]
     found: dict[CaseRef, CaseRecord] = {}
     for row in rows:
         ref = CaseRef(*row["ref"])
@@ -130,6 +133,7 @@ def brief_records(
         record.inputs = summary.inputs(row)
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
         record.run_id, record.until_sure = summary.run_id, summary.until_sure
+        record.cause = None if row.get("cause") is None else causes[row["cause"]]
         found[ref] = record
     return found
 

@@ -1,6 +1,6 @@
 """A customer of the order desk who keeps to a plan, for `user_simulator_config`: a simulated user without a model.
 
-The workbench asks `next_message` what the customer says next, in a process of its own, and sends that to the desk.
+The workbench asks `next_message` what the customer says next, in its own process, and sends that to the desk.
 """
 
 import re

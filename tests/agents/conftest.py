@@ -23,8 +23,10 @@ def evalset(app_name: str | None = None, eval_set_id: str = "set") -> str:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """Writes files (path below the project's folder → text; a path that ends in "/" is an empty folder) and gives the
-    project's folder, which is called `project`."""
+    """Write files and return the project's folder, `project`.
+
+    The argument maps paths below the folder to texts. A path that ends in "/" is an empty folder.
+    """
     project = tmp_path / "project"
     project.mkdir()
 

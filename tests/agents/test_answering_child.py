@@ -61,7 +61,7 @@ async def make(tmp_path: Path, repository: Path) -> AsyncIterator[Make]:
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """The file that a waiting call writes to when it begins."""
+    """Return the file that a waiting call writes to when it begins."""
     os.mkfifo(tmp_path / "pipe")
     return tmp_path / "pipe"
 

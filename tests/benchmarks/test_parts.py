@@ -1,4 +1,4 @@
-"""Each goal has a part of its own, all of them run with one command, and nothing stays behind."""
+"""Each goal has its own part, all of them run with one command, and nothing stays behind."""
 
 import subprocess
 import sys

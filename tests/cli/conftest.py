@@ -26,7 +26,7 @@ Here = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def here(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
-    """The program in this process, in the root of a project: for help and refusals, which start no child."""
+    """Run the program in this process, in the root of a project. For help and refusals, which start no child."""
 
     monkeypatch.setenv("PYTHONPATH", python_path())
 

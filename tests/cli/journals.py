@@ -8,13 +8,13 @@ from workbench.history.journal_lines import event_line
 
 
 def renumbered(lines: Iterable[bytes]) -> list[bytes]:
-    """The lines of a journal as if no others had ever been written, a head first: nothing is missing."""
+    """Number the lines of a journal again, with a new head, as if no other lines had been written."""
     head, *events = lines
     return [head, *(_numbered(line, number) for number, line in enumerate(events, 2))]
 
 
 def without_numbers(lines: Iterable[bytes]) -> list[bytes]:
-    """The lines of a journal as versions wrote it that did not number them."""
+    """Return the lines of a journal without numbers, as older versions wrote it."""
     _, *events = lines
     head = event_line('{"schema": "agent-workbench/journal/1", "run_id": "x"}', None)
     return [head, *(_numbered(line, None) for line in events)]

@@ -45,7 +45,7 @@ def root_agent(message, session):
 
 
 def case(eval_id: str, message: str = "hello", answer: str | None = None) -> dict[str, Any]:
-    """A case of one turn; without `answer`, the one that the agent will give."""
+    """Return a case of one turn. Without `answer`, it expects the agent's actual answer."""
     turn = {
         "user_content": {"role": "user", "parts": [{"text": message}]},
         "final_response": {"role": "model", "parts": [{"text": answer or f"You said {message}"}]},
@@ -68,7 +68,7 @@ class Project:
         self.write("echo/agent.py", ECHO)
 
     def write(self, path: str, content: str | dict[str, Any]) -> Path:
-        """A file below the root; a dict is written as JSON."""
+        """Write a file below the root. A dict becomes JSON."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
@@ -85,7 +85,7 @@ class Project:
         stderr: int | IO[bytes] = subprocess.PIPE,
         environment: dict[str, str] | None = None,
     ) -> "subprocess.Popen[bytes]":
-        """The program in the root of the project, with a group of its own, so that signals can be sent to it alone."""
+        """Start the program in the project's root, in its own process group, so that tests can send it signals."""
         return subprocess.Popen(
             [sys.executable, "-m", "workbench", *words],
             cwd=self.root,
@@ -97,8 +97,7 @@ class Project:
         )
 
     def run(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        """The program until it ends, in this process: what a process of its own takes to start is not paid each time.
-        What it wrote as UTF-8."""
+        """Run the program to its end in this process, which saves the time to start one. Its output is UTF-8."""
         with (
             TemporaryFile("w+", encoding="utf-8", newline="") as out,
             TemporaryFile("w+", encoding="utf-8", newline="") as err,
@@ -113,19 +112,19 @@ class Project:
         return subprocess.CompletedProcess(words, ended.value.code, *written)
 
     def program(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        """The same in a process of its own, for what a new process is or lacks."""
+        """Run the program in its own process, for tests of what a new process has or lacks."""
         process = self.start(*words, environment=environment)
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(words, process.returncode, out.decode(), err.decode())
 
     def report(self, *words: str) -> tuple[int, dict[str, Any]]:
-        """Exit code and report of `run words --json -`."""
+        """Return exit code and report of `run words --json -`."""
         done = self.run("run", *words, "--json", "-")
         return done.returncode, json.loads(done.stdout)
 
 
 def python_path() -> str:
-    """The variable with which the program is found; the same if it is set already."""
+    """Return the variable with which the program is found, unchanged if it is set."""
     set_now = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return os.pathsep.join(dict.fromkeys(filter(None, (str(REPOSITORY), *set_now))))
 

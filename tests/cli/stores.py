@@ -58,7 +58,7 @@ def case_events(
     error: CaseError | None = None,
     text: str = "hello",
 ) -> list[Event]:
-    """One turn, then the metrics; a case with an `error` breaks off in the middle of the turn."""
+    """Return the events of a case of one turn. A case with an `error` ends in the middle of the turn."""
     user = {"role": "user", "parts": [{"text": text}]}
     invocation = {"user_content": user, "final_response": {"role": "model", "parts": [{"text": text}]}}
     events: list[Event] = [
@@ -87,8 +87,7 @@ NO_FILE = CaseRef("", "desk/torn.evalset.json", "torn", "")
 
 
 def all_statuses(*, interrupted: bool = False) -> Store:
-    """One case of each status, one that stands for a broken file, one that is a second repeat, and one that never
-    started."""
+    """Return a store with a case of each status, a broken file, a second repeat, and a case that never started."""
     missing = MetricResult("safety_v1", "not_evaluated", None, 0.8, "needs google-cloud-aiplatform")
     silent = MetricResult("hallucinations_v1", "not_applicable", None, 0.8, "nothing to judge")
     figure = MetricResult("tool_call_count_v1", "informational", 3.0, None, "3 calls")

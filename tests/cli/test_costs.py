@@ -22,7 +22,7 @@ def judged(calls: int, cached: int, read: int, written: int, model: str = "gemin
 
 
 def store(*results: MetricResult, scored_from: str = "") -> Store:
-    """A run of one case a result."""
+    """Return a store of a run with one case for each result."""
     refs = [ONE, TWO][: len(results)]
     start = started(refs)
     events: list[Any] = [RunStarted(start.run_id, start.root, start.started, start.cases, scored_from)]

@@ -352,7 +352,7 @@ class _Counting(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *args: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 def test_browser_shows_html_without_scripts_or_requests(tmp_path: Path) -> None:

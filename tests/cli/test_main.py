@@ -15,7 +15,7 @@ from workbench.cli.run_request import RunRequest
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
-    """Collects what `run` would run, instead of running it; nothing of it needs to be there."""
+    """Collect what `run` would run, without running it. Its files need not exist."""
     requests: list[RunRequest] = []
 
     def remember(request: RunRequest, *arguments: Any, **options: Any) -> int:

@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
         return True
 
     def shown(self) -> str:
-        """Everything that was ever written, without our own codes."""
+        """Return all text ever written, without our own codes."""
         return _OURS.sub("", self.getvalue())
 
 

@@ -47,7 +47,7 @@ class Killed:
         self.process.communicate()
 
     def again(self, *words: str) -> tuple[str, str, dict[str, Any]]:
-        """The same once more, to its end: standard output, standard error, report."""
+        """Run it once more to its end. Return standard output, standard error and the report."""
         process = self.project.start("run", ".", "--json", "r.json", *words, environment=self.environment)
         heard(self.started, process)
         self.go_on.write_text("go on\n")

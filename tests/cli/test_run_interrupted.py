@@ -29,7 +29,7 @@ class Waiting:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "subprocess.Popen[bytes]":
-        """Returns once the second case is running."""
+        """Return once the second case is running."""
         words = ["run", ".", "--concurrency", "1", "--json", "report.json", "--junit", "junit.xml"]
         self.process = self.project.start(*words, environment=self.environment)
         self.wait()
@@ -59,7 +59,7 @@ def waiting(project: Project) -> Iterator[Waiting]:
 
 
 def said(process: "subprocess.Popen[bytes]", word: bytes) -> None:
-    """Reads standard error until `word` was said."""
+    """Read standard error up to `word`."""
     assert process.stderr is not None
     heard = b""
     while word not in heard:

@@ -52,7 +52,7 @@ root_agent = LlmAgent(
 
 
 def judged(*names: str, samples: int = 5, threshold: float = 0.5, **options: Any) -> dict[str, Any]:
-    """A config with these criteria, all with the same judge."""
+    """Return a config with these criteria, all with the same judge."""
     judge = {"judge_model_options": {"judge_model": "gemini-2.5-flash", "num_samples": samples, **options}}
     rubrics = [{"rubric_id": "day", "rubric_content": {"text_property": "The answer names the day."}}]
     return {
@@ -74,7 +74,7 @@ def environment(server: ScriptedGemini | None, **more: str) -> dict[str, str]:
 
 @pytest.fixture
 def judge() -> Iterator[ScriptedGemini]:
-    """A judge that finds everything valid, unless its `answer` is set."""
+    """A judge that answers "valid" to everything, unless its `answer` is set."""
     with ScriptedGemini(lambda asked: VALID) as server:
         yield server
 
@@ -82,7 +82,7 @@ def judge() -> Iterator[ScriptedGemini]:
 def run(
     project: Project, server: ScriptedGemini | None, *words: str, **more: str
 ) -> "tuple[subprocess.CompletedProcess[str], dict[str, Any]]":
-    """A run of everything, plain lines on standard output, and its report; the key is nowhere."""
+    """Run all cases. Return the process and its report. Check that neither contains the key."""
     report, junit = project.root / "report.json", project.root / "junit.xml"
     report.unlink(missing_ok=True)
     done = project.run(
@@ -96,7 +96,7 @@ def run(
 
 
 def assert_nowhere(secret: str, project: Project, done: "subprocess.CompletedProcess[str]") -> None:
-    """The secret is in nothing that was printed, and in no file that was written."""
+    """Check that the secret is neither in the output nor in any written file."""
     assert secret not in done.stdout
     assert secret not in done.stderr
     for file in project.root.rglob("*"):
@@ -115,7 +115,7 @@ def turn_metric(report: Mapping[str, Any], name: str, eval_id: str | None = None
 
 
 def shop(asked: Asked) -> Reply:
-    """The agent's model and its judge in one: both are asked at the same address."""
+    """A server for both the agent's model and its judge, at one address."""
     prompt = asked.prompt
     if "You run the desk of a shop." in prompt and "JSON object" not in prompt:
         if "shipped on Monday" in prompt:

@@ -17,7 +17,7 @@ _CODES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 def on_a_terminal(
     project: Project, *words: str, quit_at: bytes | None = None, environment: dict[str, str] | None = None
 ) -> tuple[int, bytes]:
-    """Exit code, and all that a terminal of 80 × 24 was sent. Once it was sent `quit_at`, somebody presses q."""
+    """Return the exit code and all bytes sent to a terminal of 80 × 24. Press q after the bytes `quit_at`."""
     primary, secondary = os.openpty()
     termios.tcsetwinsize(secondary, (24, 80))
     process = subprocess.Popen(

@@ -33,7 +33,7 @@ class Lines:
             self._lines.put(line.decode())
 
     def close(self) -> None:
-        """Ends the process, however it is."""
+        """End the process in any state."""
         self.process.kill()
         self.process.wait()
         self._reader.join(WITHIN)
@@ -41,7 +41,7 @@ class Lines:
         self.process.stdout.close()
 
     def until(self, part: str) -> str:
-        """Reads up to a line with this in it."""
+        """Read up to a line with this text."""
         deadline = time.monotonic() + WITHIN
         while True:
             try:
@@ -53,14 +53,16 @@ class Lines:
                 return line
 
     def round(self) -> list[str]:
-        """Reads to the end of a run; its lines."""
+        """Read to the end of a run, and return its lines."""
         start = len(self.seen)
         self.until("watching, Ctrl-C ends")
         return self.seen[start:]
 
     def settled(self) -> None:
-        """Waits until there is nothing but the workbench, its scorer, and a process each that has imported what agents
-        need and the agent: what else there is, ends."""
+        """Wait until only the workbench, its scorer and two warm processes are left.
+
+        One of these has imported the libraries of agents, the other one the agent.
+        """
         deadline = time.monotonic() + WITHIN
         while len(pids := self.processes()) > 4:
             with ExitStack() as opened:
@@ -80,7 +82,7 @@ class Lines:
 
 
 def _end_of(pid: int, opened: ExitStack) -> int | None:
-    """A descriptor that can be read when the process ends; None if it has."""
+    """Return a descriptor that becomes readable when the process ends, or None if it has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -254,7 +256,7 @@ def test_reports_are_refused(project: Project) -> None:
 
 
 def test_many_saves_leave_nothing_behind(project: Project) -> None:
-    """No process, no descriptor, no memory to speak of, and on disk only what the settings allow."""
+    """No process, no descriptor, hardly any memory, and on disk only as many runs as the settings allow."""
     project.evalset(GOOD)
     project.write("settings/agent-workbench/config.toml", "[history]\nruns = 20\n")
     with watching(project) as lines:
@@ -265,7 +267,7 @@ def test_many_saves_leave_nothing_behind(project: Project) -> None:
             lines.round()
 
         def least(numbers: range) -> tuple[int, int]:
-            """The least of a few moments: at one of them something may just be open."""
+            """Return the smallest of a few readings, because files are open for moments."""
             seen = []
             for number in numbers:
                 save(number)

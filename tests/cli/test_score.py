@@ -21,7 +21,7 @@ NO_AGENT = "raise SystemExit('the agent was called')\nroot_agent = None\n"
 
 
 def score(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and report of `score words --json -`."""
+    """Return exit code and report of `score words --json -`."""
     done = project.run("score", *words, "--json", "-")
     report = json.loads(done.stdout)
     jsonschema.validate(report, json_schema())
@@ -44,7 +44,7 @@ def put_back(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
 
 @pytest.fixture
 def ran(put_back: PutBack) -> Project:
-    """A project whose run is over, and whose agent can be called no more."""
+    """A project after a run, whose agent can no longer be called."""
     return put_back.project()
 
 
@@ -312,7 +312,7 @@ class Judged:
             project.write(f"{name}.json", {"criteria": {"final_response_match_v2": criterion}})
 
     def do(self, *words: str) -> tuple[int, dict[str, Any], str]:
-        """Exit code, report, and what judges were asked for it."""
+        """Return exit code, report, and the questions to judges."""
         self.calls.write_text("")
         done = self.project.run(*words, "--json", "-", environment=self.environment)
         return done.returncode, json.loads(done.stdout), self.calls.read_text()

@@ -30,7 +30,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
 
 @pytest.fixture
 def project(kept: PutBack) -> Project:
-    """Overrides the empty project: one that was run."""
+    """Replace the empty project by one with a run."""
     return kept.project()
 
 

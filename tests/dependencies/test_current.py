@@ -65,7 +65,7 @@ class Desk:
         self.write("desk/test_config.json", {**CONFIG, **other})
 
     def made(self, number: int = 0, *, read: bool = True, timed_out: bool = False) -> Execution:
-        """An execution that read its prompt and listed the data, or (`read` False) of which nobody knows that."""
+        """Return an execution that read its prompt and listed the data. If `read` is False, its reads are unknown."""
         now, entry = self.now(Options())
         agent = entry.agent
         assert agent is not None

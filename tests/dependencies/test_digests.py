@@ -31,7 +31,7 @@ def state(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files whose content is read for a digest."""
+    """Record the files whose content is read for a digest."""
     found: list[str] = []
     content = Digests._content
 

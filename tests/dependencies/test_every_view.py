@@ -152,7 +152,7 @@ def test_compare_names_the_same_inputs_as_status(project: Project, kind: Input) 
 
 
 async def opened(project: Project) -> FakeView:
-    """The screen's model after it was opened, without a terminal."""
+    """Return the screen's model after it has opened, without a terminal."""
     view = FakeView(open_workspace(project.root))
     PastResults(view, Staleness(view)).load_verdicts()
     await view.settled()
@@ -188,7 +188,7 @@ def evalset_of(edit: Edit) -> str:
 
 
 def changes_of(project: Project, edit: Edit) -> list[dict[str, Any]]:
-    """The changes that `status --json` names for the edit's case."""
+    """Return the changes that `status --json` names for the edit's case."""
     found = status_of(project, edit)
     assert found["stale"] == bool(found["changed"])
     changed: list[dict[str, Any]] = found["changed"]
@@ -224,7 +224,7 @@ def named(changes: Iterable[Change]) -> Named:
 
 
 def run_of(project: Project, edit: Edit) -> Summary:
-    """The run that made the last verdict of the edit's case."""
+    """Return the run that made the last verdict of the edit's case."""
     summary, trouble = load_summary(project.root / ".workbench", status_of(project, edit)["run_id"])
     assert not trouble
     return summary

@@ -19,7 +19,7 @@ from workbench.store import CaseRecord, Store
 
 
 def turn(text: str, answer: str = "", calls: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
-    """An invocation as people write it."""
+    """Return an invocation as people write it."""
     return {
         "user_content": {"role": "user", "parts": [{"text": text}]},
         "final_response": {"role": "model", "parts": [{"text": answer}]},
@@ -28,7 +28,7 @@ def turn(text: str, answer: str = "", calls: Iterable[dict[str, Any]] = ()) -> d
 
 
 def evalset(name: str, cases: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """An evalset: case id → turns."""
+    """Return an evalset made from case ID → turns."""
     return {
         "eval_set_id": name,
         "eval_cases": [{"eval_id": eval_id, "conversation": turns} for eval_id, turns in cases.items()],
@@ -54,7 +54,7 @@ class Project:
         return path
 
     def cases(self, *messages: str, **criteria: Any) -> None:
-        """One case of one turn a message, named like it, in `desk/all.evalset.json`; the answer expected is "ok"."""
+        """Write `desk/all.evalset.json` with one case for each message, named like it. It expects the answer "ok"."""
         self.write("desk/all.evalset.json", evalset("all", {text: [turn(text, "ok")] for text in messages}))
         self.write("desk/test_config.json", {"criteria": criteria or {"response_match_score": 1.0}})
 
@@ -116,7 +116,7 @@ async def execute(
     writer: EventWriter | None = None,
     outcome: Outcome | None = None,
 ) -> Outcome:
-    """Runs a plan to its end."""
+    """Run a plan to its end."""
     outcome = outcome or Outcome()
     await Run(replace(plan, options=options or plan.options), outcome.take, children, writer).execute()
     return outcome

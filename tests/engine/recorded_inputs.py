@@ -23,11 +23,11 @@ class Recorded:
 
     @property
     def announcement_fields(self) -> dict[str, Any]:
-        """The fields of `RunStarted` that tell it, and its cases. To be asked for after the ends of the cases."""
+        """Fields of `RunStarted` with the recorded inputs. Read them after the cases have ended."""
         return {"cases": tuple(map(self._planned, self._plan.entries)), **self._recorder.announcement_fields()}
 
     def ended(self, event: CaseFinished, *, read: bool = True) -> CaseFinished:
-        """The end of a case with its inputs; with `read` False nobody knows what it read."""
+        """Return the end of a case with its inputs. If `read` is False, its reads are unknown."""
         setting = self._plan.agents[event.case.agent]
         reads = Reads(frozenset([setting.agent.definition])) if read else None
         numbers, _ = self._recorder.finished_inputs(event, reads, is_simulated=False)

@@ -79,13 +79,13 @@ OPTIONS = RunOptions(timeout=3, concurrency=30)
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def hard(children: Children, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """One run of all the hard cases together, each in a process of its own."""
+    """Run all hard cases together once, each in its own process."""
     return await _run(children, tmp_path_factory.mktemp("hard"), OPTIONS)
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def shared(children: Children, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """The same where the cases share a process."""
+    """Run all hard cases together once, in shared processes."""
     return await _run(
         children, tmp_path_factory.mktemp("shared"), RunOptions(timeout=3, concurrency=30, isolation="run")
     )

@@ -63,7 +63,7 @@ def gone(pids: Iterable[int], seconds: float = 10.0) -> bool:
 
 
 def line_of(outcome: Outcome, eval_id: str) -> list[int]:
-    """The case's process, its parent and its grandparent."""
+    """Return the IDs of the case's process, its parent and its grandparent."""
     return [int(number) for number in outcome.answer(eval_id).split()]
 
 
@@ -178,7 +178,7 @@ async def test_killed_workbench_leaves_no_processes(project: Project, repository
     assert gone([*line_of(outcome, "first"), *line_of(outcome, "second")])
 
 
-# Starts a program in its own group and one in a session of its own, and yields both.
+# Starts a program in its own group and one in its own session, and yields both.
 STARTER = """
 import subprocess, time, os, signal
 
@@ -193,7 +193,7 @@ def root_agent(message, session):
 
 
 def started_by(outcome: Outcome, eval_id: str) -> list[int]:
-    """The programs that the case started: the one in its group, and the one in a session of its own."""
+    """Return the programs that the case started: one in its group, and one in its own session."""
     (event,) = outcome.record(eval_id).turns[0].acted
     (part,) = event["content"]["parts"]
     return [int(pid) for pid in part["function_call"]["args"]["pids"]]

@@ -106,7 +106,7 @@ def gemini() -> Iterator[ScriptedGemini]:
 
 
 def scenario(project: Project, plan: str, criteria: Any = RUBRICS, persona: Any = None, **simulator: Any) -> None:
-    """One case, `play`, whose user follows `plan`."""
+    """Write one case, `play`, whose user follows `plan`."""
     told = {"starting_prompt": "Hello there", "conversation_plan": plan}
     if persona is not None:
         told["user_persona"] = persona

@@ -28,7 +28,7 @@ def root_agent(message, session):
 
 
 async def zygote_of(project: Project, children: Children) -> Zygote:
-    """The zygote that the runs use."""
+    """Return the zygote of the runs."""
     (setting,) = project.plan().agents.values()
     zygote, _ = await children.local.zygote(setting.interpreter.path, project.root, warm=False)
     assert zygote is not None
@@ -36,7 +36,7 @@ async def zygote_of(project: Project, children: Children) -> Zygote:
 
 
 def waiting(zygote: Zygote) -> list[int]:
-    """The processes that the zygote has forked."""
+    """Return the processes that the zygote has forked."""
     pid = zygote.process.pid
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 

@@ -28,7 +28,7 @@ class Waits:
 
 @pytest.fixture
 def server() -> Iterator[ScriptedGemini]:
-    """Says "yes" to everything until a test says otherwise."""
+    """A server that answers "yes" unless the test sets something else."""
     with ScriptedGemini(lambda asked: said("yes")) as running:
         yield running
 
@@ -44,12 +44,12 @@ def waits() -> Waits:
 
 
 def key_environment(url: str, **more: str) -> JudgeEnvironment:
-    """The Gemini API with a key."""
+    """The environment for the Gemini API with a key."""
     return JudgeEnvironment("key", {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url, **more})
 
 
 def vertex_environment(url: str, **more: str) -> JudgeEnvironment:
-    """A project on Vertex; the environment also holds a key, which must not be used."""
+    """The environment for a Vertex project. It also has a key, which must not be used."""
     values = {
         "GOOGLE_API_KEY": KEY,
         "GOOGLE_GENAI_USE_VERTEXAI": "true",
@@ -86,12 +86,12 @@ def bench(pool: JudgePool, environment: JudgeEnvironment) -> CaseBench:
 
 
 async def ask(bench: CaseBench, prompt: str = "Is it so?", sample: int = 1, **options: object) -> Given:
-    """One question with a schema to the default judge."""
+    """Ask the default judge one question with a schema."""
     judge = bench.judge(JudgeOptions(**options))  # type: ignore[arg-type]
     return await judge.ask(Question("final_response_match", prompt, SCHEMA), sample)
 
 
 def first(*replies: Reply) -> Callable[[Asked], Reply]:
-    """These replies, one after the other; after them "yes"."""
+    """Answer with these replies in turn, then with "yes"."""
     left = list(replies)
     return lambda asked: left.pop(0) if left else said("yes")

@@ -20,7 +20,7 @@ def environment(server: ScriptedGemini) -> JudgeEnvironment:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Waits, five seconds at most, for what another thread or task brings about."""
+    """Wait at most five seconds for the effect of another thread or task."""
     async with asyncio.timeout(5):
         while not condition():
             await asyncio.sleep(0.001)

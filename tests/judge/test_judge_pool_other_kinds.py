@@ -39,7 +39,7 @@ class Ratings:
 
 
 def service_bench(pool: JudgePool, rater: Ratings, monkeypatch: pytest.MonkeyPatch) -> CaseBench:
-    """A bench whose service is `rater`; the client's package need not be installed."""
+    """Return a bench whose service is `rater`, even if the client's package is not installed."""
     monkeypatch.setattr("workbench.judge.vertex._PACKAGES", ())
     values = {
         "GOOGLE_CLOUD_PROJECT": "p",

@@ -50,7 +50,7 @@ def environment(home: Path, **values: str) -> JudgeEnvironment:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judge(service: LoopbackServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiteLlm]:
-    """One for all tests: importing the library takes seconds."""
+    """One judge for all tests, because importing the library takes seconds."""
     bases = {"OPENAI_API_BASE": f"{service.url}/v1", "OLLAMA_API_BASE": service.url}
     agents = environment(tmp_path_factory.mktemp("home"), OPENAI_API_KEY=SECRET, **bases)
     made = LiteLlm(agents, Scrubber(agents.values))

@@ -20,7 +20,7 @@ async def queue(clock: Clock, waits: Waits) -> ModelQueue:
 
 
 async def settle() -> None:
-    """Lets everything run that can."""
+    """Run all tasks that can run."""
     for _ in range(50):
         await asyncio.sleep(0)
 

@@ -34,7 +34,7 @@ needs_client = pytest.mark.skipif(
 
 
 def environment(tmp_path: Path, values: Mapping[str, str]) -> JudgeEnvironment:
-    """An agent's environment on a machine without credentials."""
+    """Return an agent's environment on a machine without credentials."""
     base = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SOME_API_KEY": SECRET}
     return JudgeEnvironment("key", {**base, **values})
 
@@ -47,7 +47,7 @@ def service() -> Iterator[ScriptedVertex]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(service: ScriptedVertex, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Vertex]:
-    """One for all tests: importing the client takes seconds."""
+    """One client for all tests, because importing it takes seconds."""
     values = {**PROJECT, "GOOGLE_VERTEX_BASE_URL": service.url, "STORAGE_EMULATOR_HOST": service.url}
     agents = environment(tmp_path_factory.mktemp("home"), values)
     made = Vertex(agents, Scrubber(agents.values))

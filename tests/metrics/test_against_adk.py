@@ -66,7 +66,7 @@ def _turn(dice: random.Random) -> dict[str, Any]:
 
 
 def _answer(dice: random.Random, turn: dict[str, Any]) -> dict[str, Any]:
-    """Often the expected turn again, whole or its answer only, so that scores are not always 0."""
+    """Draw an actual turn. It often repeats the expected one, so that scores are not always 0."""
     if dice.random() < 0.4:
         return turn
     made = _turn(dice)

@@ -11,7 +11,7 @@ sequences = st.text("abcd", max_size=30)
 
 
 def _longest(left: str, right: str) -> int:
-    """The textbook table."""
+    """Return the length from the textbook table."""
     row = [0] * (len(right) + 1)
     for item in left:
         before = row

@@ -105,7 +105,7 @@ async def test_missing_score_never_passes(value: Any, status: str) -> None:
 
 
 def within(**ends: Any) -> dict[str, Any]:
-    """A config that declares an interval."""
+    """Return a config that declares an interval."""
     info = {"metric_name": "brief", "metric_value_info": {"interval": ends}}
     return {**CONFIG, "metric_info": info}
 

@@ -14,8 +14,7 @@ texts = st.text() | st.text(_SCRIPTS, max_size=12)
 
 
 def _oracle(text: str) -> list[str]:
-    """The rule character by character: a blank before what starts a word, after what is one, in place of what
-    separates."""
+    """Apply the rule character by character: a blank before a word, after a word, and for each separator."""
     spread = ""
     for character in unicodedata.normalize("NFKC", text).lower():
         block = ord(character)

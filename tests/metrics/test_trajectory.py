@@ -29,7 +29,7 @@ def _turn(found: list[tuple[str, Any]]) -> Turn:
 
 
 def _oracle(match_type: str, expected: list[Any], actual: list[Any]) -> bool:
-    """The definitions, tried out one by one."""
+    """Try the definitions one by one."""
     if match_type == "EXACT":
         return expected == actual
     choose = itertools.combinations if match_type == "IN_ORDER" else itertools.permutations

@@ -1,4 +1,4 @@
-"""Run by `test_against_adk.py` in a process of its own: what google-adk's loaders say of files and values.
+"""Run by `test_against_adk.py` in its own process: what google-adk's loaders say of files and values.
 
 One JSON object a line in, one out. In: {"what", "text", ...}. Out: {"accepted", "value"}, the value as ADK writes it
 itself, without what it makes up (ids and times); for {"what": "fields"} the fields of every model, by name.
@@ -60,7 +60,7 @@ def _test_file(question: dict[str, Any]) -> list[Any]:
 
 
 def _fields(annotation: Any) -> Any:
-    """{name: fields of what is inside} of every model in a type; None where there is none."""
+    """Return {name: nested fields} of every model in a type, or None without one."""
     if annotation is GenerateContentConfig:
         return dict.fromkeys(annotation.model_fields)
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):

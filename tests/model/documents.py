@@ -33,14 +33,14 @@ layouts: strategies.SearchStrategy[dict[str, Any]] = strategies.sampled_from(
 
 @strategies.composite
 def texts(draw: strategies.DrawFn) -> tuple[Any, str]:
-    """A JSON value together with its text in one of many layouts."""
+    """Draw a JSON value and its text in one of many layouts."""
     value = draw(values)
     return value, json.dumps(value, ensure_ascii=draw(strategies.booleans()), **draw(layouts))
 
 
 @strategies.composite
 def broken_texts(draw: strategies.DrawFn) -> str:
-    """JSON text that was cut, or had characters dropped, inserted or exchanged, up to three times."""
+    """Draw JSON text that was cut, or whose characters were dropped, inserted or swapped, up to three times."""
     _, text = draw(texts())
     for _ in range(draw(strategies.integers(1, 3))):
         if not text:

@@ -257,7 +257,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @strategies.composite
 def slightly_wrong(draw: strategies.DrawFn, *originals: Any) -> Any:
-    """An original with up to three changes: values exchanged; keys dropped, respelled, doubled or invented."""
+    """Draw an original with up to three changes: values swapped; keys dropped, misspelt, doubled or invented."""
     content = copy.deepcopy(draw(strategies.sampled_from(originals)))
     for _ in range(draw(strategies.sampled_from([1, 1, 1, 2, 3]))):
         paths = list(_paths(content))

@@ -218,7 +218,7 @@ def test_any_text_can_be_changed_to_any_value(text: str, wanted: Any) -> None:
 
 @st.composite
 def _edits(draw: Any) -> tuple[str, tuple[str | int, ...], Any, Any]:
-    """A text, a place in it, what the text says with one change there, and what stands there then (_GONE: nothing)."""
+    """Draw a text, a place in it, the value after one change there, and the new value there (_GONE: none)."""
     text = draw(_texts())
     value = json.loads(text)
     location: tuple[str | int, ...] = ()
@@ -263,8 +263,10 @@ def test_everything_outside_the_edited_value_keeps_its_bytes(edit: tuple[str, tu
 
 
 def _neighbours(holder: Node, start: int) -> tuple[int, int]:
-    """The end of the sibling before, and the beginning of the one after: an item may take what is between along. Of
-    equal items next to each other it cannot be said which one went; of the same key twice both go."""
+    """Return the end of the previous sibling and the start of the next one: a removal may take the space between.
+
+    Of equal neighbours it is unclear which one went, and of a duplicate key both go.
+    """
     number = next(number for number, one in enumerate(holder.children) if one.key_start == start)
     children = holder.children
     first = last = number

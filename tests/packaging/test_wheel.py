@@ -25,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of its own with nothing but the wheel; what it depends on is borrowed from the running one."""
+    """Make an environment with only the wheel. It borrows the dependencies of the running one."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"

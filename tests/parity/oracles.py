@@ -24,14 +24,16 @@ _LABELS = {"supported": 1, "not_applicable": 1, "unsupported": 0, "contradictory
 
 
 def final_response_match(vector: Vector) -> Result:
-    """An unreadable or failed sample is no vote; a turn without a vote makes the whole an error."""
+    """Skip unreadable and failed samples. A turn without a vote is an error of the whole case."""
     turns = [_majority([_valid(word) for word in samples]) for samples in vector["judge"]["samples"]]
     return _result(vector, turns, _running_mean(turns), complete=None not in turns)
 
 
 def user_simulator(vector: Vector) -> Result:
-    """Turns without a verdict leave the denominator and make the whole an error, and so does stopping without one;
-    stopping wrongly makes the last turn 0, whatever the threshold."""
+    """Leave turns without a verdict out of the denominator, and report an error for the whole case.
+
+    The same holds for stopping without a verdict. Stopping wrongly sets the last turn to 0 for any threshold.
+    """
     judge, first = vector["judge"], vector["actual"][0]["user_content"]
     parts = first.get("parts")
     said = "\n".join(part["text"] for part in parts or () if part.get("text"))
@@ -44,8 +46,10 @@ def user_simulator(vector: Vector) -> Result:
 
 
 def rubrics(vector: Vector) -> Result:
-    """Each turn has its own rubrics; each sample has one vote a rubric; a rubric without a vote makes the whole an
-    error."""
+    """Score the rubrics of each turn. Each sample has one vote for each rubric.
+
+    A rubric without a vote is an error of the whole case.
+    """
     kind = {"rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY"}.get(
         vector["metric"], "TOOL_USE_QUALITY"
     )
@@ -65,8 +69,11 @@ def rubrics(vector: Vector) -> Result:
 
 
 def hallucinations(vector: Vector) -> Result:
-    """Blanks and dashes in a label are as good as underscores. A text that could not be cut or labelled, or a sentence
-    without a known label, makes the whole an error; a text without sentences only if its turn has no other."""
+    """Score the sentences by label. Blanks and dashes in a label count as underscores.
+
+    A text that could not be split or labelled, or a sentence without a known label, is an error of the whole case. So
+    is a text without sentences, if its turn has no other.
+    """
     scores, complete = [], []
     for steps in vector["judge"]["invocations"]:
         texts, whole, found = [], True, 0
@@ -88,7 +95,7 @@ def hallucinations(vector: Vector) -> Result:
 
 
 def service_scores(vector: Vector) -> Result:
-    """A turn without a score makes the whole an error."""
+    """Average the turns' scores. A turn without a score is an error of the whole case."""
     turns = [
         float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
         for value in vector["judge"]["scores"]

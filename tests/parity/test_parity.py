@@ -90,7 +90,7 @@ def _request(vector: Vector, folder: Path) -> ScoreRequest:
 
 
 def _case(vector: Vector) -> dict[str, Any]:
-    """Scenario and case rubrics, read as those of a case in a file are."""
+    """Read scenario and case rubrics as a file's case has them."""
     scenario = vector.get("conversation_scenario")
     kind = {"conversation": []} if scenario is None else {"conversation_scenario": scenario}
     text = json.dumps({"eval_id": vector["id"], "rubrics": vector.get("case_rubrics"), **kind})
@@ -131,7 +131,7 @@ def _differences(wanted: Result, got: Scored | ValueError) -> list[str]:
 
 
 def _compare_rubrics(what: str, wanted: list[Result], got: MetricResult) -> list[str]:
-    """ADK leaves out a rubric that no reply mentions; here it stands there without a score."""
+    """Compare rubrics. ADK leaves out a rubric that no reply mentions. The workbench lists it without a score."""
     scores = {each["rubric_id"]: each["score"] for each in wanted if each["score"] is not None}
     ours = {each["rubric_id"]: each["score"] for each in got.details.get("rubrics", ()) if each["score"] is not None}
     return [] if scores == ours else [f"{what}: rubrics {scores}, got {ours}"]

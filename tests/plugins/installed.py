@@ -26,5 +26,5 @@ def install_example(site: Path) -> None:
 
 
 def environment(*sites: Path) -> dict[str, str]:
-    """Variables with which a program finds the packages."""
+    """Return variables with which a program finds the packages."""
     return {"PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, *sites)))}

@@ -46,7 +46,7 @@ def case(eval_id: str, message: str, answer: str) -> dict[str, Any]:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with an agent, and an evalset of which one case passes and one fails."""
+    """A project with an agent, and an evalset with one case that passes and one that fails."""
     folder = tmp_path / "order_desk"
     folder.mkdir()
     (tmp_path / ".git").mkdir()
@@ -189,7 +189,7 @@ async def test_leaving_the_loop_ends_the_run_and_every_process(desk: Path) -> No
 
 
 def children() -> set[int]:
-    """The processes that this one has started."""
+    """Return the processes that this one has started."""
     listed = Path("/proc/self/task").glob("*/children")
     return {int(pid) for thread in listed for pid in thread.read_text().split()}
 

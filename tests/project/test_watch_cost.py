@@ -17,7 +17,7 @@ PRICES = Prices({"gemini-2.5-flash": Price(1.0, 10.0), "judge": Price(2.0, 0.0)}
 
 
 def ran(*models: str, calls: int | None = None, judged: int = 0, cached: int = 0, judge: str = "judge") -> CaseRecord:
-    """An execution that asked these models with 1000 tokens in and 100 out each, and a judge with 500 in each."""
+    """Return an execution that used 1,000 tokens in and 100 out for each model, and 500 in for each judge."""
     ref = CaseRef("desk", "f", "s", "c")
     spans = [
         {"kind": "model", "name": name, "id": number + 1, "start": 0.0, "end": 1.0, "tokens": [1000, 100]}

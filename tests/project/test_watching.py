@@ -60,7 +60,7 @@ class Watched(Screen):
         await self.pilot.press(*keys)
 
     async def ran(self, earlier: str = "") -> None:
-        """Waits for the end of a run that is not the earlier one."""
+        """Wait for the end of a run other than the previous one."""
         store = self.session.store
         await self.until(self.pilot, lambda: store.run.run_id not in ("", earlier) and store.run.finished, 30)
         await self.until(self.pilot, lambda: not self.session.store.activity.starting, 30)

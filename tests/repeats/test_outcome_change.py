@@ -13,7 +13,7 @@ STATES: dict[str, CaseState] = {"p": "passed", "f": "failed", "e": "error", "n":
 
 
 def case(came_out: str, eval_id: str = "c") -> list[CaseRecord]:
-    """One record a letter: passed, failed, error of a judge, not evaluated, or the agent raised."""
+    """Return one record for each letter: passed, failed, judge error, not evaluated, or agent error."""
     records = []
     for repeat, letter in enumerate(came_out, 1):
         record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", eval_id, repeat), None, ""), STATES[letter])

@@ -30,7 +30,7 @@ def execution(
     score: float | None = None,
     status: MetricStatus | None = None,
 ) -> CaseRecord:
-    """One execution with one turn and one criterion."""
+    """Return an execution with one turn and one criterion."""
     record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c", repeat), None, ""), state)
     uses = [{"name": call, "args": {"id": 1}, "id": f"{repeat}-{call}"} for call in calls]
     final = {"role": "model", "parts": [{"text": said}]}

@@ -52,13 +52,13 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """The whole prompt as one text: system instruction, then contents, with calls and results as JSON."""
+        """Whole prompt as one text: system instruction, then contents, with calls and results as JSON."""
         told = [self.request.body.get("systemInstruction") or {}, *self.contents]
         return "\n".join(filter(None, map(_words, told)))
 
     @property
     def last(self) -> str:
-        """The newest content as text."""
+        """Newest content as text."""
         return _words(self.contents[-1]) if self.contents else ""
 
     @property
@@ -79,7 +79,7 @@ class Reply:
     response: Response = field(default_factory=Response)
 
     def after(self, seconds: float) -> "Reply":
-        """The same, later."""
+        """Return the same reply with a delay."""
         return replace(self, response=replace(self.response, latency=seconds))
 
 
@@ -92,7 +92,7 @@ def called(name: str, args: Mapping[str, Any]) -> Reply:
 
 
 def failed(status: int, name: str = "", message: str = "", **headers: str) -> Reply:
-    """An error as Google's services write it; `Retry_After="2"` adds that header."""
+    """Return an error as Google's services write it. `Retry_After="2"` adds that header."""
     names = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
     names |= {429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
     error = {"code": status, "message": message or "SCRIPTED error", "status": name or names.get(status, "UNKNOWN")}
@@ -101,7 +101,7 @@ def failed(status: int, name: str = "", message: str = "", **headers: str) -> Re
 
 
 def quota(retry_after: str | float | None = "1") -> Reply:
-    """429; a number says the header Retry-After as a date so many seconds from now."""
+    """Return status 429. A number sets the header Retry-After to a date so many seconds from now."""
     if retry_after is None:
         return failed(429)
     if not isinstance(retry_after, str):
@@ -110,7 +110,7 @@ def quota(retry_after: str | float | None = "1") -> Reply:
 
 
 def quota_in_body(delay: str = "7s") -> Reply:
-    """429 with the delay where Google writes it: in the error's details."""
+    """Return status 429 with the delay where Google writes it, in the error's details."""
     reply = failed(429)
     assert reply.raw is not None
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]
@@ -134,12 +134,12 @@ def drip(text: str = "yes", seconds: float = 0.05) -> Reply:
 
 
 def blocked(reason: str = "PROHIBITED_CONTENT") -> Reply:
-    """The prompt was refused."""
+    """Return a reply to a prompt that was refused."""
     return Reply(raw={"promptFeedback": {"blockReason": reason}})
 
 
 def stopped(reason: str = "SAFETY") -> Reply:
-    """The answer was refused: a candidate without content."""
+    """Return a reply whose answer was refused: a candidate without content."""
     return Reply(raw={"candidates": [{"finishReason": reason, "index": 0}]})
 
 
@@ -148,7 +148,7 @@ def no_candidates() -> Reply:
 
 
 def empty() -> Reply:
-    """A candidate with an empty text."""
+    """Return a candidate with an empty text."""
     return said("")
 
 
@@ -190,7 +190,7 @@ class ScriptedGemini(LoopbackServer):
 
 
 def rules(listed: Sequence[Mapping[str, Any]]) -> Callable[[Asked], Reply]:
-    """The function that a list of rules stands for."""
+    """Return a function that follows a list of rules."""
     left = [int(rule.get("times", 1 << 30)) for rule in listed]
 
     def answer(asked: Asked) -> Reply:

@@ -48,11 +48,11 @@ class Asked:
 
     @property
     def metric(self) -> str:
-        """The name of a metric of the service; "" for one that the request defines."""
+        """Name of a metric of the service, or "" for one that the request defines."""
         return str((self.request.body["metrics"][0].get("predefined_metric_spec") or {}).get("metric_spec_name", ""))
 
     def text(self, name: str) -> str | None:
-        """`prompt`, `response` or `reference`; None where it is not sent."""
+        """Return `prompt`, `response` or `reference`, or None if it is not sent."""
         given = self.request.body["instance"].get(name)
         if given is None:
             return None
@@ -64,7 +64,7 @@ class Asked:
 
 
 def rated(score: Any, explanation: str = "as the script says", rubrics: Sequence[Mapping[str, Any]] = ()) -> Response:
-    """`rubrics` are verdicts on rubrics that the service made up, as its `RubricVerdict` spells them."""
+    """Return ratings. `rubrics` are verdicts on rubrics made up by the service, spelled as in `RubricVerdict`."""
     result: dict[str, Any] = {"score": score, "explanation": f"SCRIPTED {explanation}"}
     if rubrics:
         result["rubricVerdicts"] = list(rubrics)
@@ -72,7 +72,7 @@ def rated(score: Any, explanation: str = "as the script says", rubrics: Sequence
 
 
 def not_rated(code: int, message: str = "no rating") -> Response:
-    """An error in place of a result (`google.rpc.Status`)."""
+    """Return an error instead of a result (`google.rpc.Status`)."""
     return Response(body=json.dumps({"metricResults": [{"error": {"code": code, "message": message}}]}).encode())
 
 
@@ -118,7 +118,7 @@ class ScriptedVertex(LoopbackServer):
 
 
 def rules(listed: Sequence[Mapping[str, Any]]) -> Callable[[Asked], Response]:
-    """The function that a list of rules stands for."""
+    """Return a function that follows a list of rules."""
     left = [int(rule.get("times", 1 << 30)) for rule in listed]
 
     def answer(asked: Asked) -> Response:

@@ -11,7 +11,7 @@ def said(role: str, *texts: str) -> dict[str, Any]:
 
 
 def turn(user: str, answer: str, *events: dict[str, Any]) -> dict[str, Any]:
-    """A turn as ADK records it: the event of the final answer has no content."""
+    """Return a turn as ADK records it: the event of the final answer has no content."""
     return {
         "user_content": said("user", user),
         "final_response": said("model", answer),

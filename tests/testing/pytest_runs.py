@@ -46,7 +46,7 @@ class Done:
 
     @property
     def outcomes(self) -> set[tuple[str, str]]:
-        """(PASSED|FAILED|ERROR, node ID) of each line in the summary."""
+        """Return (PASSED|FAILED|ERROR, node ID) of each line in the summary."""
         return {(word, rest.split(" - ")[0]) for word, rest in _OUTCOME.findall(self.output) if word != "SKIPPED"}
 
     @property

@@ -277,12 +277,12 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """The text of the whole screen."""
+        """Text of the whole screen."""
         return "\n".join(strip.text for strip in shown_strips(self.app))
 
     @property
     def row(self) -> str:
-        """The name of the row under the cursor: a case's ID, or the text of a heading."""
+        """Name of the row under the cursor: a case ID, or the text of a heading."""
         view = self.main.tree_view
         left, _ = view.row_pieces(view.cursor, 80)
         return "".join(text for text, _ in left).strip().lstrip("▾▸○✓✗!?▶· ")

@@ -124,7 +124,7 @@ def test_another_judge_reaches_the_run_and_the_reason(tmp_path: Path, value: Any
     assert applied.changed == (f"{JUDGED} ≥ 0.5, judge_model heuristic instead of gemini-2.5-flash",)
 
 
-def test_run_drops_the_edits_it_was_made_with(choice: CriteriaChoice) -> None:
+def test_edits_used_by_a_run_leave_the_draft_and_later_ones_stay(choice: CriteriaChoice) -> None:
     draft = draft_with(choice, CONFIG, without(CONFIG, ("criteria", "safety_v1")))
     in_use = draft.copy()
     draft.used(in_use)

@@ -202,7 +202,7 @@ def widget_classes() -> Iterator[tuple[type, list[type]]]:
 
 @cache
 def private_names(owner: type) -> frozenset[str]:
-    """The private methods of a class and the private attributes that its code uses."""
+    """Return the private methods of a class and the private attributes that its code uses."""
     names = set()
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(owner)))):
         if isinstance(node, ast.Attribute):

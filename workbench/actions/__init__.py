@@ -1,13 +1,17 @@
 """Every action of the screen, as one table: `main_screen.py` and `elsewhere.py` have its rows.
 
 Keymap, footer, help, palette and `docs/keys.md` are made from it. Each action listed here already works.
+`conditions.py` says when an action cannot work, `places.py` which actions are most useful at a place.
 Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
 
     python -m workbench.actions > docs/keys.md
 """
 
 from workbench.actions.action import COPY, EDIT, FIND, GENERAL, MARK, RUN, Action, Where
+from workbench.actions.conditions import why_not
 from workbench.actions.key_names import digits_label, key_label, key_name
+from workbench.actions.places import Place, footer_of, labelled, offered, place_of
+from workbench.actions.situation import Situation
 from workbench.actions.table import ACTIONS, BY_ID, Keymap, footer, keymap
 
 __all__ = [
@@ -21,10 +25,17 @@ __all__ = [
     "RUN",
     "Action",
     "Keymap",
+    "Place",
+    "Situation",
     "Where",
     "digits_label",
     "footer",
+    "footer_of",
     "key_label",
     "key_name",
     "keymap",
+    "labelled",
+    "offered",
+    "place_of",
+    "why_not",
 ]

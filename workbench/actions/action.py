@@ -30,7 +30,8 @@ class Action:
         label: Two or three words for the footer and the palette.
         help: One sentence.
         group: Its group in the help, which also says where the keys work.
-        footer: Its place in the footer, smallest first; 0 keeps it out.
+        footer: Its place in the footer of a dialog or another screen, smallest first; 0 keeps it out. On the main
+            screen, `places.py` decides.
         id: Its name in the keymap of the user's settings. Default: the name of the method.
     """
 
@@ -69,6 +70,11 @@ class Action:
     def where(self) -> Where:
         """Screen or dialog where the keys work."""
         return _PLACES.get(self.group, "main")
+
+    @property
+    def leads_on(self) -> bool:
+        """Whether it leads to all other actions, so that the footer always shows it."""
+        return self.method in ("palette", "keys")
 
     @property
     def method(self) -> str:

@@ -77,8 +77,8 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "Mark all cases that the filter shows. Press again to unmark.",
         MARK,
     ),
-    Action("run.run", "r", "run", "Run the marked cases, or all cases at and below the cursor.", RUN, 1),
-    Action("run.rerun", "F", "run failed", "Rerun all cases that failed or ended in an error.", RUN, 2),
+    Action("run.run", "r", "run", "Run the marked cases, or all cases at and below the cursor.", RUN),
+    Action("run.rerun", "F", "run failed", "Rerun all cases that failed or ended in an error.", RUN),
     Action(
         "run.repeat",
         "X",
@@ -109,7 +109,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("watch.watch_off", "", "watch off", "Stop watching, even while a costly rerun waits for you.", RUN),
     Action("watch.watched", "", "watched files", "Show which files are watched, and why.", RUN),
-    Action("criteria.options", "o", "next run", "Set criteria, thresholds and judges of the next run.", RUN, 5),
+    Action("criteria.options", "o", "next run", "Set criteria, thresholds and judges of the next run.", RUN),
     Action("run.cancel", "x", "cancel", "Cancel the marked or current cases. Press again to kill them.", RUN),
     Action(
         "run.cancel_all",
@@ -131,7 +131,6 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "next problem",
         "Go to the next case that failed or ended in an error.",
         FIND,
-        3,
         id="next_problem",
     ),
     Action(
@@ -156,7 +155,6 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "filter",
         "Filter by text, :fail :error :stale :changed … and response_match_score<0.8.",
         FIND,
-        4,
     ),
     Action("history.history", "H", "history", "List the stored runs, including those of adk eval and adk web.", FIND),
     Action("history.compare", "C", "compare", "Compare the last run with the baseline or any other run.", FIND),
@@ -217,8 +215,8 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action(
         "general.copy", "Y", "copy", "Copy what is under the cursor: the JSON of a case, or what the pane shows.", COPY
     ),
-    Action("general.palette", ": ctrl+p", "palette", "Find any action, theme or case by name.", GENERAL, 6),
-    Action("general.keys", "?", "help", "Show the keys that work here. enter runs the selected action.", GENERAL, 7),
+    Action("general.palette", ": ctrl+p", "find", "Find any action, theme or case by name.", GENERAL),
+    Action("general.keys", "?", "help", "Show the keys that work here. enter runs the selected action.", GENERAL),
     Action("general.theme", "", "theme", "Choose a theme, with a preview as you move.", GENERAL),
     Action("charts.screenshot", "", "save screenshot", "Save the screen as an SVG file.", GENERAL),
     Action(

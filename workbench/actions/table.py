@@ -15,8 +15,8 @@ BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 
 
-def footer(where: Where = "main") -> list[Action]:
-    """Return the actions of the footer, in order."""
+def footer(where: Where) -> list[Action]:
+    """Return the actions of the footer of a dialog or another screen, in order. `footer_of` is for the main screen."""
     return sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
 
 

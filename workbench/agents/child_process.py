@@ -1,4 +1,4 @@
-"""A child process with a control channel and a process group of its own."""
+"""A child process with a control channel and its own process group."""
 
 import asyncio
 import contextlib

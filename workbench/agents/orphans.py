@@ -1,4 +1,4 @@
-"""Processes that outlive the child that started them, even in sessions of their own.
+"""Processes that outlive the child that started them, even in their own sessions.
 
 Each child has a mark in its environment, which all its descendants inherit. Processes normally clean up their
 descendants themselves. This module cleans up after processes that were killed before they could do so. Without `/proc`,

@@ -82,6 +82,15 @@ class Workspace:
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
 
+    @property
+    def agents_here(self) -> tuple[AgentFolder, ...]:
+        """The agents in and around the target. Agents elsewhere in the project do not matter for it."""
+        return tuple(
+            agent
+            for agent in self.agents
+            if agent.folder.is_relative_to(self.target) or self.target.is_relative_to(agent.folder)
+        )
+
     def case_name(self, evalset: int, case: int) -> CaseName:
         """Return the name of the case at a position: its evalset, relative to the root, and its ID."""
         entry = self.evalsets[evalset]

@@ -101,7 +101,7 @@ class _Reader:
         read: Callable[[Location, dict[str, Any], int | None], Iterator[CaseRow]],
         turn: int | None,
     ) -> Iterator[CaseRow]:
-        """Yield the rows of each object in a list. Any other item becomes a row of its own."""
+        """Yield the rows of each object in a list. Any other item becomes its own row."""
         if items is None:
             return
         if not isinstance(items, list):

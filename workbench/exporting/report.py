@@ -30,7 +30,7 @@ from workbench.exporting.report_shape import (
     TrajectoryRepeats,
     TurnMetric,
 )
-from workbench.history.judge_details import judged_by
+from workbench.judge.judge_details import judged_by
 from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store

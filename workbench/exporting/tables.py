@@ -10,7 +10,7 @@ from typing import Final
 
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.run_context import RunContext
-from workbench.history.judge_details import judged_by
+from workbench.judge.judge_details import judged_by
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.plain_lines import label, marks
 from workbench.rendering.plain_summary import count_text

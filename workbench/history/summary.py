@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from workbench.causes.cause import Cause
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.event_json import sentences
-from workbench.events import Usage, ended_as
-from workbench.history.judge_details import judged_by
+from workbench.events import MetricResult, Usage, ended_as
 from workbench.json_values import mapping, parts_of, string
+from workbench.judge.judge_details import judged_by
 from workbench.model.invocation import recorded_events
 
-SCHEMA = "agent-workbench/summary/11"
+SCHEMA = "agent-workbench/summary/12"
 """Schema of summaries. A summary with another schema is rebuilt from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
@@ -40,6 +41,7 @@ Row = dict[str, Any]
 - `said`: digest of the agent's answers.
 - `steps`: digests of tool calls (`c…`) and tool answers (`r…`) in order. None if unknown.
 - `plan`: index into the summary's `plans`.
+- `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
 
@@ -64,6 +66,8 @@ class Summary:
     until_sure: float | None = None
     plans: list[list[Any]] = field(default_factory=list)
     """The distinct [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
+    causes: list[list[Any]] = field(default_factory=list)
+    """The distinct causes of its failures, as `workbench.causes.cause.Cause.as_json`."""
     salt_id: str = ""
     """Identifies the salt of its input digests; "" for runs of old versions."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -181,6 +185,10 @@ class SummaryBuilder:
         """Numbers in the summary by the run's own numbers, which many executions share."""
         self._metrics: dict[tuple[Any, ...], list[Any]] = {}
         """Verdicts shared by rows, to save memory."""
+        self._failed: dict[tuple[Any, ...], dict[str, Cause]] = {}
+        """The causes that the criteria of a running case gave so far."""
+        self._causes: dict[Cause, int] = {}
+        """Number of each cause in the summary."""
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
@@ -251,6 +259,7 @@ class SummaryBuilder:
         row = self._row(data["case"])
         row.update({**_new_row(row["ref"]), "plan": row["plan"], "text": row["text"]})
         self._outputs[tuple(row["ref"])] = ([], [])
+        self._failed.pop(tuple(row["ref"]), None)
         config = None if row["plan"] is None else self.summary.plans[row["plan"]][0]
         # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
         from workbench.dependencies.case_inputs import started_bundles
@@ -275,12 +284,18 @@ class SummaryBuilder:
             None if judge is None else _judge(judge),
             judged_by({"judge": judge}),
         )
-        row["metrics"][string(result["name"])] = self._metrics.setdefault(metric, list(metric))
+        name = string(result["name"])
+        row["metrics"][name] = self._metrics.setdefault(metric, list(metric))
+        failed = self._failed.setdefault(tuple(row["ref"]), {})
+        failed.pop(name, None)
+        if metric[2] in ("failed", "error") and (cause := _criterion_cause(data)) is not None:
+            failed[name] = cause
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:
         row, error, usage = self._row(data["case"]), data.get("error"), mapping(data.get("usage"))
         row["error"] = None if error is None else [string(error["kind"]), string(error["message"])[:_MAX_TEXT]]
         row["status"] = ended_as(string(data["status"]) or "error", row["error"] and row["error"][0])
+        row["cause"] = self._cause(row, None if error is None else string(error["message"]))
         row["seconds"] = float(data["duration_seconds"])
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
@@ -292,6 +307,21 @@ class SummaryBuilder:
         outputs = self._outputs.pop(tuple(row["ref"]), None)
         if outputs is not None:
             row["said"], row["steps"] = digest(outputs[0]), outputs[1]
+
+    def _cause(self, row: Row, message: str | None) -> int | None:
+        """Return the number of the cause of a case that has ended, or None if it does not fail."""
+        failed = self._failed.pop(tuple(row["ref"]), {})
+        if row["status"] not in ("failed", "error"):
+            return None
+        from workbench.causes.first_cause import first_cause
+
+        cause = first_cause(row["status"], message, failed.items())
+        if cause is None:
+            return None
+        number = self._causes.setdefault(cause, len(self._causes))
+        if number == len(self.summary.causes):
+            self.summary.causes.append(cause.as_json())
+        return number
 
     def _files_read(self, data: Mapping[str, Any]) -> None:
         self._run_inputs.extend(data.get("bundles"))
@@ -354,6 +384,22 @@ def texts(content: Any) -> list[str]:
     return [part["text"] for part in parts_of(content) if isinstance(part.get("text"), str)]
 
 
+def _criterion_cause(scored: Mapping[str, Any]) -> Cause | None:
+    """Return the cause that a failed criterion gives, from the JSON of a `MetricScored`."""
+    # Imported late: it needs the descriptions of criteria, and most lists of runs read summaries only.
+    from workbench.causes.first_cause import criterion_cause
+
+    return criterion_cause(_result(scored["result"]), [_result(turn) for turn in scored.get("turns") or ()])
+
+
+def _result(data: Mapping[str, Any]) -> MetricResult:
+    status: Any = string(data.get("status"))
+    score, threshold = number(data.get("score")), number(data.get("threshold"))
+    return MetricResult(
+        string(data.get("name")), status, score, threshold, string(data.get("reason")), mapping(data.get("details"))
+    )
+
+
 def _new_row(ref: list[Any]) -> Row:
     return {
         "ref": ref,
@@ -370,6 +416,7 @@ def _new_row(ref: list[Any]) -> Row:
         "steps": None,
         "usage": [],
         "plan": None,
+        "cause": None,
         "at": array("Q"),
     }
 

@@ -7,8 +7,8 @@ satisfied exactly if every expected call is in a `same` row or in a `moved` row 
 
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
 from workbench.metrics.json_difference import ABSENT, brief, describe, differences, hashable
@@ -60,6 +60,37 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignor
             }
         )
     return rows
+
+
+RowFault: TypeAlias = Literal["differs", "missing", "extra", "moved"]
+
+
+class FaultyRow(NamedTuple):
+    """A row that keeps a turn from matching.
+
+    `instead` is the name of the unexpected call that was made in place of a missing one, or "".
+    """
+
+    fault: RowFault
+    row: dict[str, Any]
+    instead: str = ""
+
+
+def faulty_rows(rows: Sequence[dict[str, Any]], match_type: str) -> Iterator[FaultyRow]:
+    """Yield, in order, each row that keeps the turn from matching under this match type."""
+    for index, row in enumerate(rows):
+        mark = row["mark"]
+        if row["differences"]:
+            yield FaultyRow("differs", row)
+        elif mark == "missing":
+            # The call made instead is in the next row.
+            below = next((other for other in rows[index + 1 :] if other["mark"] != "missing"), None)
+            replaced = below is not None and below["mark"] == "extra" and match_type == "EXACT"
+            yield FaultyRow("missing", row, below["actual"]["name"] if below and replaced else "")
+        elif mark == "extra" and match_type == "EXACT":
+            yield FaultyRow("extra", row)
+        elif mark == "moved" and match_type != "ANY_ORDER":
+            yield FaultyRow("moved", row)
 
 
 def _shown_call(call: ToolCall | None) -> dict[str, Any] | None:

@@ -176,6 +176,13 @@ class CriterionDescription:
 
     It is for criteria with fields from `decides`. Without it, the transcript is scored again.
     """
+    cause: str = ""
+    """`module:function` that names the cause of a failure, by which failing cases are grouped.
+
+    It turns the result of a failed case and those of its turns into a short text without what differs from case to
+    case, such as `rubric no_jargon not met`, or "" if it knows none. Stored details may have any form: if the function
+    raises, that counts as "".
+    """
     presets: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Its value in each preset that includes it, by preset name."""
 

@@ -44,6 +44,7 @@ DESCRIPTION = CriterionDescription(
     how_to_read="1 means the same words, 0 no words in common. Order does not matter, and word endings hardly do. "
     "A correct paraphrase often scores 0.4 to 0.7. A turn without an expected answer scores 0.",
     score="workbench.metrics.response_match:score",
+    cause="workbench.metrics.answer_cause:answer_cause",
     needs_reference=True,
     scenarios="no",
     looks_at=frozenset({"answer"}),

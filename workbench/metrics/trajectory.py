@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
-from workbench.metrics.call_rows import call_keys, call_rows
+from workbench.metrics.call_rows import call_keys, call_rows, faulty_rows
 from workbench.metrics.description import CriterionDescription, Options, decides, read_options
 from workbench.metrics.json_difference import sentence
 from workbench.model.criteria import Criterion
@@ -65,6 +65,7 @@ DESCRIPTION = CriterionDescription(
     'arguments are compared exactly: 12.5 differs from the text "12.50", and a call without args from one with {}.',
     score="workbench.metrics.trajectory:score",
     rescore="workbench.metrics.trajectory:rescore",
+    cause="workbench.metrics.call_cause:call_cause",
     options=TrajectoryOptions,
     needs_reference=True,
     scenarios="no",
@@ -161,21 +162,17 @@ def _names_match(match_type: str, expected: Sequence[ToolCall], actual: Sequence
 
 def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
     """Yield one sentence, in order, for each row that keeps the turn from matching."""
-    for index, row in enumerate(rows):
-        mark, expected, actual = row["mark"], row["expected"], row["actual"]
+    for fault, row, instead in faulty_rows(rows, match_type):
+        expected, actual = row["expected"], row["actual"]
         call = f"call {1 + (row['actual_index'] if expected is None else row['expected_index'])}"
-        if row["differences"]:
+        if fault == "differs":
             yield f"{sentence(row['differences'][0])}{_args_hint(row)} ({call}: {expected['name']})"
-        elif mark == "missing":
-            # The call made instead is in the next row.
-            below = next((other for other in rows[index + 1 :] if other["mark"] != "missing"), None)
-            if below is not None and below["mark"] == "extra" and match_type == "EXACT":
-                yield f"{call}: expected {expected['name']}, got {below['actual']['name']}"
-            else:
-                yield f"{call}: expected {expected['name']}, which was not called"
-        elif mark == "extra" and match_type == "EXACT":
+        elif fault == "missing":
+            what = f"got {instead}" if instead else "which was not called"
+            yield f"{call}: expected {expected['name']}, {what}"
+        elif fault == "extra":
             yield f"{call}: {actual['name']} was called but not expected"
-        elif mark == "moved" and match_type != "ANY_ORDER":
+        else:
             yield f"{call}: {expected['name']} was called out of order, as call {row['actual_index'] + 1}"
 
 

@@ -244,7 +244,7 @@ class _Revision:
         return None if indent is None else indent + self._layout.unit
 
     def _indent_inside(self, node: Node) -> str | None:
-        """Return the indentation of a value whose parts may be on lines of their own, else None.
+        """Return the indentation of a value whose parts may be on their own lines, else None.
 
         None for a value that is on one line although it has brackets, and for one that shares its line with others.
         """

@@ -65,7 +65,7 @@ class Opened:
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file without an ID of its own: its file name without the evalset suffix."""
+    """Return the name of a file without its own ID: its file name without the evalset suffix."""
     suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
     return path.name.removesuffix(suffix)
 

@@ -9,9 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.events import MetricResult
-from workbench.history.judge_details import judge_in, judged_by
 from workbench.json_values import mapping, objects, parts_of, string
 from workbench.judge.heuristic import NOTE
+from workbench.judge.judge_details import judge_in, judged_by
 from workbench.store import CaseRecord, Turn
 
 if TYPE_CHECKING:

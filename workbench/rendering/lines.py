@@ -120,7 +120,7 @@ def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
 def hang(lead: Iterable[Segment], body: Iterable[Line], gutter: int) -> Iterator[Line]:
     """Yield `body` beside a gutter of `gutter` cells, with `lead` in the gutter of the first line.
 
-    A lead that does not fit gets a line of its own.
+    A lead that does not fit gets its own line.
     """
     first: Line = tuple(lead)
     blank: Line = (Segment(" " * gutter),) if gutter else ()
@@ -139,7 +139,7 @@ def hang_text(lead: Iterable[Segment], text: Iterable[Segment], width: int, gutt
 
 
 def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
-    """Yield a text behind its name, in a column of its own if there is room for one."""
+    """Yield a text behind its name, in its own column if there is room for one."""
     lead = Segment(name, "label")
     if width < 3 * _LABEL_GUTTER:
         yield from wrap([lead, Segment("  "), *text], width)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.events import MetricResult
-from workbench.history.judge_details import judged_by
 from workbench.json_values import mapping
+from workbench.judge.judge_details import judged_by
 from workbench.store import CaseRecord
 
 _POSITIVE = ("valid", "yes")

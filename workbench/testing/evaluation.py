@@ -55,7 +55,7 @@ async def evaluate(
 
     `agent` is one of:
 
-    - The folder of an agent (str or Path). It runs in a child process, each case in a process of its own, as in
+    - The folder of an agent (str or Path). It runs in a child process, each case in its own process, as in
       `agent-workbench run`.
     - None: the agent that each evalset belongs to, run in the same way.
     - The agent itself: ADK's agent or App, or a callable as in docs/python-agents.md. It runs in this process and event

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import CaseError, CaseStatus, MetricResult
-from workbench.history.judge_details import judged_by
+from workbench.judge.judge_details import judged_by
 from workbench.rendering.explain import criteria_and_source, reasons, way_out
 from workbench.rendering.faces import FACES
 from workbench.rendering.plain_case import plain_case

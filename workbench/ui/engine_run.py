@@ -111,7 +111,7 @@ class Engine:
         return self.planned(plan)
 
     def planned(self, make: "Callable[[], Plan]") -> Build:
-        """Return a run of the plan that `make` returns. `make` is called in a thread of its own."""
+        """Return a run of the plan that `make` returns. `make` is called in its own thread."""
         return self._build(lambda: asyncio.to_thread(make))
 
     def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:

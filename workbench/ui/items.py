@@ -12,7 +12,8 @@ class Item:
     """One row of a pick list. All texts are safe.
 
     `kind` is dimmed before the label ("theme", "case"), `hint` is on the right. `help` is shown while the cursor is on
-    the row. A heading cannot be picked.
+    the row. A heading cannot be picked. `why_not` is why the item has no effect now, or "". Such items are dimmed and
+    found last.
     """
 
     label: str
@@ -21,6 +22,7 @@ class Item:
     help: str = ""
     kind: str = ""
     heading: bool = False
+    why_not: str = ""
 
 
 Search: TypeAlias = Callable[[str], Sequence[Item]]
@@ -38,6 +40,7 @@ def searching(items: Sequence[Item]) -> Search:
     def search(query: str) -> Sequence[Item]:
         if not query.strip():
             return items
-        return [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
+        found = [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
+        return sorted(found, key=lambda item: bool(item.why_not))
 
     return search

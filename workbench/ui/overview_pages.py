@@ -87,13 +87,7 @@ def empty_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") ->
     leave = key_label(keys["quit"][0]) if keys["quit"] else "ctrl+c"
     folder = one_line(str(workspace.target))
     lines: list[Line] = []
-    # Agents elsewhere in the project do not matter for this folder.
-    agents = [
-        agent
-        for agent in workspace.agents
-        if agent.folder.is_relative_to(workspace.target) or workspace.target.is_relative_to(agent.folder)
-    ]
-    if agents:
+    if agents := workspace.agents_here:
         names = few((label(agent.name) for agent in agents), _NAMED)
         lines += [
             (f"No evalsets in {folder}", ""),

@@ -52,24 +52,24 @@ class Outcome:
 
     @property
     def actual(self) -> list[dict[str, Any]]:
-        """The finished turns' invocations."""
+        """Invocations of the finished turns."""
         return [event["actual"] for event in self.of("TurnFinished")]
 
     @property
     def answers(self) -> list[str | None]:
-        """The text of each finished turn's answer; None where there is none."""
+        """Answer of each finished turn as text, or None without one."""
         finals = [actual.get("final_response") for actual in self.actual]
         return [final and "".join(part.get("text", "") for part in final["parts"]) for final in finals]
 
     @property
     def usage(self) -> dict[str, int]:
-        """The usage in the last report."""
+        """Usage in the last report."""
         usage: dict[str, int] = [event["usage"] for event in self.events if "usage" in event][-1]
         return usage
 
     @property
     def error(self) -> dict[str, str]:
-        """The error that ended the case."""
+        """Error that ended the case."""
         (failed,) = self.of("Failed")
         error: dict[str, str] = failed["error"]
         return error
@@ -138,14 +138,14 @@ class Agent:
         return case
 
     def run(self, *turns: str | dict[str, Any], **options: Any) -> Outcome:
-        """Runs a whole case: sends each message after the answer to the one before."""
+        """Run a whole case: send each message after the answer to the previous one."""
         return self.start(**options).play(turns)
 
     def kill(self, number: int, signum: int = signal.SIGTERM) -> None:
         send(self.channel.sock, {"op": "kill", "id": number, "signal": int(signum)})
 
     def take_reports(self) -> None:
-        """Notes what the agent process reports; blocks for at least one report."""
+        """Record reports of the agent process. Wait for at least one."""
         messages = [self.receive(), *self.channel.pending]
         self.channel.pending.clear()
         for message in messages:
@@ -157,7 +157,7 @@ class Agent:
                 self.pids[message["id"]] = message["pid"]
 
     def note_end(self, number: int) -> None:
-        """A case that shares the process says itself that it has ended."""
+        """Record the end of a case that shares its process, which reports it itself."""
         self._exits[number] = 0
 
     def status_of(self, number: int) -> int | None:
@@ -203,11 +203,11 @@ class Case:
         return self.outcome
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends a message to the case."""
+        """Send a message to the case."""
         send((self.channel or self.agent.channel).sock, {**message, "id": self.number})
 
     def say(self, waiting: Iterator[str | dict[str, Any]]) -> None:
-        """Sends the next message, or the end."""
+        """Send the next message, or the end."""
         with contextlib.suppress(BrokenPipeError):  # the exit status shows a dead case
             for turn in waiting:
                 self.send({"op": "turn", "content": user(turn) if isinstance(turn, str) else turn})
@@ -217,7 +217,7 @@ class Case:
     def wait(
         self, until: Callable[[Outcome], bool] = lambda outcome: False, on_turn: Callable[[], None] = lambda: None
     ) -> Outcome:
-        """Collects until the case has ended, or `until` holds."""
+        """Collect reports until the case has ended or `until` holds."""
         deadline = time.monotonic() + PATIENCE
         while self.agent.status_of(self.number) is None:
             if until(self.outcome):
@@ -231,7 +231,7 @@ class Case:
         return self.outcome
 
     def hang_up(self) -> None:
-        """Closes the case's socket."""
+        """Close the case's socket."""
         assert self.channel is not None
         self.channel.close()
 
@@ -243,7 +243,7 @@ class Case:
         self.pipes = {}
 
     def _collect(self, on_turn: Callable[[], None], reports: Channel | None, patience: float) -> bool:
-        """Reads what there is; False if there was nothing."""
+        """Read what is available. Return False if there was nothing."""
         watched: list[Any] = [*self.pipes]
         watched += [channel for channel in (self.channel, reports) if channel is not None and channel.fileno() >= 0]
         ready = select.select(watched, [], [], patience)[0]
@@ -340,7 +340,7 @@ class Worker:
         return agent
 
     def report(self, operation: str, number: int) -> dict[str, Any]:
-        """The next report of this kind about agent `number`; what comes before it is dropped."""
+        """Return the next report of this kind about agent `number`. Drop the reports before it."""
         while True:
             message = self.channel.receive()
             assert message is not None, "the worker has ended"

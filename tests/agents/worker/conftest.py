@@ -36,7 +36,7 @@ def zygote() -> Iterator[Worker]:
 
 @pytest.fixture
 def worker(zygote: Worker) -> Iterator[Worker]:
-    """The zygote. It ends a test's agents after the test."""
+    """Return the zygote, and end the test's agents after the test."""
     yield zygote
     zygote.close_agents()
 

@@ -68,7 +68,7 @@ def test_declarations_are_cached() -> None:
     function_tool = pytest.importorskip("google.adk.tools.function_tool")
 
     def find_order(number: int) -> str:
-        """Finds it."""
+        """Find an order."""
         return "found"
 
     adk_driver.declare_tools(SimpleNamespace(tools=[find_order, object()]))

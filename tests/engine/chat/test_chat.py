@@ -65,7 +65,7 @@ class Talker:
                 future.set_result(event)
 
     async def next(self, *kinds: type) -> Any:
-        """The next event of one of these kinds."""
+        """Return the next event of one of these kinds."""
         future: asyncio.Future[ChatEvent] = asyncio.get_running_loop().create_future()
         self._waiting.append((lambda event: isinstance(event, kinds), future))
         return await asyncio.wait_for(future, 20)

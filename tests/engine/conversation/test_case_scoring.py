@@ -25,7 +25,7 @@ SECRET = "sesame-opens-all-doors"
 
 @pytest_asyncio.fixture
 async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
-    """A scorer with a scripted desk (tests/engine/scripted_scorer.py)."""
+    """A scorer with scripted answers (`tests/engine/scripted_scorer.py`)."""
     monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.scripted_scorer")
     for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):
         monkeypatch.setattr(f"workbench.engine.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))

@@ -19,7 +19,7 @@ Choose = Callable[..., dict[str, list[str]]]
 
 @pytest.fixture
 def shop(project: Project) -> Project:
-    """Two agents with evalsets, an id that is not its file's name, and a test file."""
+    """Two agents with evalsets, an ID that is not its file's name, and a test file."""
     for agent in ("desk", "team"):
         project.agent("def root_agent(message, session): return 'ok'\n", agent)
     project.write("desk/refunds.evalset.json", evalset("refunds", {name: [turn("hi")] for name in ("a", "b", "c:1,d")}))

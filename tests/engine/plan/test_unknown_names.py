@@ -14,7 +14,7 @@ REFUNDS = "desk/refunds.evalset.json"
 
 @pytest.fixture
 def shop(project: Project) -> Project:
-    """Two agents, an id that is not its file's name, and an evalset outside of both."""
+    """Two agents, an ID that is not its file's name, and an evalset outside of both."""
     for agent in ("desk", "team"):
         project.agent("def root_agent(message, session): return 'ok'\n", agent)
     project.write(REFUNDS, evalset("refunds", {name: [turn("hi")] for name in ("a", "b", "c:1,d")}))
@@ -24,7 +24,7 @@ def shop(project: Project) -> Project:
 
 
 def at_a_glance(project: Project, *words: str, cases: tuple[str, ...] = ()) -> tuple[str, str] | None:
-    """The refusal and its hint, None if there is none."""
+    """Return the refusal of the quick lookup with its hint, or None."""
     try:
         refuse_unknown(parse_targets(words, folder=project.root, case_ids=cases), project.root)
     except UsageFaultError as fault:
@@ -33,7 +33,7 @@ def at_a_glance(project: Project, *words: str, cases: tuple[str, ...] = ()) -> t
 
 
 def after_opening(project: Project, *words: str, cases: tuple[str, ...] = ()) -> tuple[str, str] | None:
-    """The same of what opens the files."""
+    """Return the refusal of the full lookup, which opens the files."""
     selection = parse_targets(words, folder=project.root, case_ids=cases)
     try:
         choose(open_selection(selection, folder=project.root), selection)

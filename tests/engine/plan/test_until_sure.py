@@ -34,7 +34,7 @@ def _ended(ref: CaseRef, status: CaseStatus, kind: ErrorKind | None = None, **us
 def _play(
     waiting: CaseQueue, outcome: Callable[[CaseRef], CaseFinished], at_once: int
 ) -> tuple[list[CaseRef], set[Any]]:
-    """Executes what waits, `at_once` at a time, the oldest ending first; what was executed, and what was dropped."""
+    """Run what is waiting, `at_once` at a time, oldest first. Return what ran and what was left out."""
 
     async def play() -> tuple[list[CaseRef], set[Any]]:
         executed: list[CaseRef] = []
@@ -69,7 +69,7 @@ def test_without_a_rate_cases_start_in_plan_order() -> None:
 
 @given(st.floats(0.3, 0.95), st.integers(1, 3), st.integers(1, 20), st.randoms(use_true_random=False))
 def test_decided_cases_are_not_run_again(threshold: float, cases: int, at_once: int, random: Any) -> None:
-    """Whatever comes out and however many run at once: each case stops with the execution that makes it sure."""
+    """For any outcomes and any number of concurrent runs, each case stops once it is sure."""
     entries = _entries(cases, 30)
     chances = [random.random() for _ in range(cases)]
     passed = {f"c{case}": [random.random() < chances[case] for _ in range(30)] for case in range(cases)}

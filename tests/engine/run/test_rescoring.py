@@ -95,7 +95,7 @@ class Stored:
 
 @pytest.fixture
 def ran(project: Project, children: Children) -> Callable[..., Any]:
-    """Runs a project whose cases are the messages given."""
+    """Run a project whose cases are these messages."""
 
     async def make(*messages: str, **criteria: Any) -> Stored:
         project.agent(AGENT)

@@ -56,7 +56,7 @@ async def root_agent(message, session):
 async def started(
     outcome: Outcome, plan: Plan, children: Children, turns: int = 1, **options: Any
 ) -> tuple[Run, "asyncio.Task[None]"]:
-    """A run in which so many turns have begun."""
+    """Start a run, and wait until so many turns have begun."""
     begun = asyncio.Semaphore(0)
     outcome.watchers.append(lambda event: begun.release() if isinstance(event, TurnStarted) else None)
     run = Run(replace(plan, options=RunOptions(**options)), outcome.take, children)

@@ -54,7 +54,7 @@ async def test_criterion_that_kills_the_scorer_twice_is_an_error() -> None:
         results: list[Scored] = []
 
         async def kill_whatever_runs() -> None:
-            """Until the first criterion is given up."""
+            """Kill scorers until the first criterion gives up."""
             killed = set()
             while not results:
                 pid = children.scorer.pid

@@ -35,7 +35,7 @@ def test_results_that_fit_are_sent_unchanged() -> None:
 
 def test_results_share_a_frame_unless_they_are_too_large() -> None:
     def counted(text: str) -> list[list[int]]:
-        """The indexes in each frame."""
+        """Return the indexes in each frame."""
         result = MetricResult("rouge", "passed", 1.0, 0.5, text)
         data = reply(7, {0: Scored(result), 3: Scored(result)})
         return [[one["index"] for one in json.loads(body)["results"]] for body in Decoder().feed(data)]

@@ -49,8 +49,10 @@ def test_error_of_a_metric_is_the_error_of_the_case() -> None:
 
 
 def judged(*faults: str, status: MetricStatus = "error", answered: bool = True) -> Scored:
-    """A criterion of two turns, the second without a verdict because of these faults ("": a reply that cannot be read,
-    "-": one that can)."""
+    """Return a result of two turns, the second without a verdict because of these faults.
+
+    The fault "" is a reply that cannot be read, "-" is one that can.
+    """
     replies = [
         reply_record(
             number,

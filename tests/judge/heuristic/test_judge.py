@@ -200,7 +200,7 @@ async def test_sentences_are_in_the_text_in_its_order(text: str) -> None:
 
 
 def work(question: Question) -> int:
-    """Lines of Python that run for a question: what grows with the work, and no clock."""
+    """Count the lines of Python that run for a question: a measure of work that needs no clock."""
     lines = 0
 
     def count(frame: Any, event: str, _: Any) -> Any:

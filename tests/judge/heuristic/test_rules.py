@@ -60,7 +60,7 @@ def test_answer_need_not_repeat_the_question() -> None:
 
 
 def context(*calls: tuple[str, Any, Any], user: str = "") -> list[dict[str, Any]]:
-    """The context of a question about claims, with these (tool, arguments, result)."""
+    """Return the context of a question about claims, with these (tool, arguments, result)."""
     pieces: list[dict[str, Any]] = [{"kind": "user", "name": "", "text": user, "call_id": None}]
     for number, (name, args, result) in enumerate(calls):
         for kind, value in (("call", args), ("result", result)):

@@ -63,7 +63,7 @@ class Bench:
 
 
 def verdicts(*words: str) -> Answer:
-    """Answers the n-th sample of every question with the n-th word: a verdict, `garbage` or `fault`."""
+    """Answer the n-th sample of every question with the n-th word: a verdict, `garbage` or `fault`."""
 
     def answer(question: Question, sample: int) -> Any:
         word = words[sample - 1]

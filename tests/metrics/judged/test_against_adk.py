@@ -34,7 +34,7 @@ class _Dice(random.Random):
         return [turn(self.choice([f"answer {number}", None]), user=f"user {number}") for number in range(count)]
 
     def votes(self, count: int) -> list[str]:
-        """Some that cannot be read, but never all."""
+        """Draw votes. Some may be unreadable, but not all."""
         return [self.choice(["valid", "invalid"]), *self.choices(["valid", "invalid", "unparsable"], k=count - 1)]
 
     def criterion(self, samples: int, **others: Any) -> Vector:
@@ -87,7 +87,7 @@ def _hallucinations(dice: _Dice) -> Vector:
 
 
 def _step(dice: _Dice, text: str) -> Vector:
-    """Cover the text, at times with sentences or labels that the judge made up."""
+    """Cover the text, sometimes with sentences or labels invented by the judge."""
     sentences = [text, *(f"Sentence {number}." for number in range(dice.randrange(4)))]
     return {"text": text, "sentences": sentences, "labels": dice.choices(_LABELS, k=len(sentences) + dice.randrange(2))}
 

@@ -19,7 +19,7 @@ ACTED = turn(
 
 
 def _judge(labels: dict[str, Any]) -> Any:
-    """Sentences end with a full stop; `labels` maps a sentence to its label, or to a claim."""
+    """Answer for sentences that end with a full stop. `labels` maps a sentence to its label, or to a claim."""
 
     def answer(question: Any, sample: int) -> Any:
         if question.kind == "sentences":

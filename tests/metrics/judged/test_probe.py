@@ -21,7 +21,7 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
 
 
 def _perfect() -> Callable[[Question, int], Any]:
-    """Knows every item by its question's prompt."""
+    """Answer every item correctly, found by its question's prompt."""
     known = {
         rules.question(item).prompt: json.dumps(RIGHT[kind](item["right"]))
         for kind, rules in KINDS.items()

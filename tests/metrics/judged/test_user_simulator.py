@@ -11,7 +11,7 @@ TURNS = (turn("Where to?", user=" I need a flight.\n"), turn("Booked.", user="To
 
 
 def _judge(**words: str) -> Any:
-    """`stop` answers the question about stopping, `message` all others."""
+    """Answer the question about stopping with `stop`, and all others with `message`."""
 
     def answer(question: Any, sample: int) -> Any:
         stops = question.data["message"] == question.data["stop_signal"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench import config
-from workbench.actions import keymap
+from workbench.actions import Situation, keymap
 from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef, PlannedCase, RunStarted
 from workbench.ui.controllers.files import Files
@@ -22,6 +22,7 @@ from workbench.ui.engine_run import Engine
 from workbench.ui.items import Item
 from workbench.ui.repeat_options import ONCE, RepeatOptions
 from workbench.ui.run_thread import RunThread
+from workbench.ui.screens.here import situation_of
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import Query
@@ -99,6 +100,10 @@ class FakeView:
         self.right: Any = FakeRight(self.shown)
         self._tasks: list[asyncio.Future[Any]] = []
         self.show_workspace(workspace)
+
+    @property
+    def situation(self) -> Situation:
+        return situation_of(self.session, self.rows, "cases", case_shown=False)
 
     async def settled(self) -> None:
         """Wait for all work, including the work that it starts."""

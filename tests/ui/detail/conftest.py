@@ -31,7 +31,7 @@ class DetailApp(App[None]):
         return variable_defaults(self.current_theme)
 
     def seen(self) -> list[str]:
-        """The lines of the whole screen as text."""
+        """Return the whole screen as lines of text."""
         width, height = self.size
         strips = shown_strips(self)
         return ["".join(segment.text for segment in strip)[:width].rstrip() for strip in strips[:height]]

@@ -14,7 +14,7 @@ from .adk_trace import Tracer
 from .spans import Trace
 from .usage import Usage, usage_of
 
-# The retries that ADK's evaluation adds to model calls without retries of their own. Built once, because that takes
+# The retries that ADK's evaluation adds to model calls without their own retries. Built once, because that takes
 # as long as everything else we do in a turn.
 _RETRIES = types.HttpRetryOptions(
     attempts=7, initial_delay=5.0, max_delay=120, exp_base=2.0, http_status_codes=[408, 429, 500, 502, 503, 504]

@@ -145,7 +145,7 @@ def _set_log_level(level: Optional[str]) -> None:
 
 
 def ready(why: str) -> Dict[str, Any]:
-    """Return a worker's first message: its interpreter and framework, and why it cannot fork, if so."""
+    """Return a worker's first message: its interpreter, its framework, and any reason why it cannot fork."""
     return {
         "op": "ready",
         "python": platform.python_version(),

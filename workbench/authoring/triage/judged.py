@@ -5,9 +5,9 @@ from typing import Literal, TypeAlias
 from workbench.authoring.triage.entry import Entry, Judged
 from workbench.dependencies.record import digest
 from workbench.events import MetricResult
-from workbench.history.judge_details import judge_in
 from workbench.history.summary import texts, tool_steps
 from workbench.json_values import mapping, string
+from workbench.judge.judge_details import judge_in
 from workbench.store import CaseRecord
 
 

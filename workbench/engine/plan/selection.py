@@ -44,7 +44,7 @@ class Named(Protocol):
 
     @property
     def eval_set_id(self) -> str:
-        """The id in the file."""
+        """ID of the evalset in its file."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Named(Protocol):
 
     @property
     def case_ids(self) -> Sequence[str]:
-        """The ids of its cases, in order."""
+        """IDs of its cases, in the order of the file."""
         ...
 
     @property

@@ -183,7 +183,7 @@ class AgentProcess:
 
 
 class CaseProcess:
-    """An attempt at a case in `agent`, in a process of its own, or in the agent's process with `share`.
+    """An attempt at a case in `agent`, in its own process, or in the agent's process with `share`.
 
     `on_frame` takes its messages. `on_exit` is called once after the last message. It gets a phrase that says how the
     attempt ended, or None if the agent's process died first. `give_up` is called if the process cannot be killed, for

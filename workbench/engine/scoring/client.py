@@ -66,7 +66,7 @@ class Scorer:
 
     @property
     def pid(self) -> int | None:
-        """The id of the running process, or None."""
+        """ID of the running process, or None."""
         return self._child.pid if self._child is not None else None
 
     def warm(self, criteria: Iterable[str]) -> None:

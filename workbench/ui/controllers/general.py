@@ -5,7 +5,21 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.actions import ACTIONS, COPY, EDIT, FIND, GENERAL, MARK, RUN, Action, digits_label, key_label
+from workbench.actions import (
+    ACTIONS,
+    COPY,
+    EDIT,
+    FIND,
+    GENERAL,
+    MARK,
+    RUN,
+    Action,
+    digits_label,
+    key_label,
+    offered,
+    place_of,
+    why_not,
+)
 from workbench.events import Event, RunStarted
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
@@ -36,8 +50,12 @@ class General(Controller):
 
     def palette(self) -> None:
         """Open the palette to find an action, a theme or a case."""
+        at = self.view.situation
         rows = sorted(filter(self._in_palette, ACTIONS), key=lambda row: _PALETTE.index(row.group))
-        do = [Item(row.label, ("do", row.call), self._keys_of(row), row.help) for row in rows]
+        do = [
+            Item(row.label, ("do", row.call), self._keys_of(row), row.help, why_not=why_not(row.id, at)) for row in rows
+        ]
+        do.sort(key=lambda item: bool(item.why_not))
         themes = self._theme_items()
         chosen = searching([*do, *themes])
 
@@ -48,15 +66,24 @@ class General(Controller):
         self._pick("palette", search, placeholder="an action, a theme or a case", on_move=self._preview)
 
     def keys(self) -> None:
-        """List the keys that work here."""
+        """List the keys: first those that are most useful here, then the rest by group."""
+        at = self.view.situation
+        here = [row for row in offered(at) if self.view.keys[row.id]]
+        ids = {row.id for row in here}
+        rest = [row for row in ACTIONS if row.where == "main" and self.view.keys[row.id] and row.id not in ids]
         items: list[Item] = [Item(fault, heading=True) for fault in self._host.key_faults]
-        group = ""
-        for row in ACTIONS:
-            if row.where == "main" and self.view.keys[row.id]:
-                if row.group != group:
-                    group = row.group
-                    items.append(Item(group, heading=True))
-                items.append(Item(row.help, ("do", row.call), kind=fit(self._keys_of(row), 11), help=row.help))
+        for group, rows in [(f"Here, {place_of(at).name}", here), *_by_group(rest)]:
+            items.append(Item(group, heading=True))
+            items += [
+                Item(
+                    row.help,
+                    ("do", row.call),
+                    kind=fit(self._keys_of(row), 11),
+                    help=row.help,
+                    why_not=why_not(row.id, at),
+                )
+                for row in rows
+            ]
         self._pick("keys", searching(items))
 
     def theme(self) -> None:
@@ -192,3 +219,8 @@ class General(Controller):
                 Item(label(texts[number]), ("case", pairs[number]), kind="case", help=place + label(entry.relative))
             )
         return items
+
+
+def _by_group(rows: Sequence[Action]) -> list[tuple[str, list[Action]]]:
+    groups = dict.fromkeys(row.group for row in rows)
+    return [(group, [row for row in rows if row.group == group]) for group in groups]

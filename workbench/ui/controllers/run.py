@@ -22,7 +22,7 @@ Targets: TypeAlias = Sequence[tuple[int, int]]
 
 
 class Run(Controller):
-    """Start and cancellation of runs. They run in a thread of their own, and `News` receives their events."""
+    """Start and cancellation of runs. They run in their own thread, and `News` receives their events."""
 
     def __init__(self, view: View, folder: Folder, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)

@@ -10,6 +10,7 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
+    from workbench.actions import Situation
     from workbench.agents.workspace import Workspace
     from workbench.ui.detail.sides import Right
     from workbench.ui.items import Item
@@ -36,6 +37,10 @@ class View(Protocol):
     @property
     def rows(self) -> Tree:
         """The rows of cases with their cursor and marks."""
+
+    @property
+    def situation(self) -> "Situation":
+        """What decides which actions can work now."""
 
     # Messages and questions
 

@@ -46,19 +46,20 @@ class PickList(RowsOf[Item]):
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return kind and label on the left, with matches marked, and the hint on the right."""
+        """Return kind and label on the left, with matches marked, and the hint on the right. Dim what has no effect."""
         item = self.rows[position]
         if item.heading:
             return [(item.label, "label")], []
         kind = [(item.kind + "  ", "label")] if item.kind else []
-        right = [(item.hint, "label")] if item.hint else []
-        return [*kind, *self._label(item.label)], right
+        hint = "  ".join(text for text in (item.why_not, item.hint) if text)
+        right = [(hint, "label")] if hint else []
+        return [*kind, *self._label(item.label, "muted" if item.why_not else "")], right
 
-    def _label(self, label: str) -> list[Piece]:
+    def _label(self, label: str, plain: str) -> list[Piece]:
         marked = set(fuzzy.positions(self.query_text, label) or ()) if self.query_text.strip() else set()
         pieces: list[Piece] = []
         for number, letter in enumerate(label):
-            name = "match" if number in marked else ""
+            name = "match" if number in marked else plain
             if pieces and pieces[-1][1] == name:
                 pieces[-1] = (pieces[-1][0] + letter, name)
             else:

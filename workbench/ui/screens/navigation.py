@@ -83,7 +83,10 @@ class Navigation:
             self._screen.go_left()
 
     def enter(self) -> None:
-        """Expand or collapse a row. On a case, go to its panes."""
+        """Expand or collapse a row. On a case, go to its panes. Picked while the filter is typed: keep the filter."""
+        if self._screen.cases.input.has_focus:
+            self._screen.cases.input.action_done()
+            return
         if self._screen.in_right:
             if self._screen.right.shows_case:
                 self._screen.right.detail.toggle_full()
@@ -93,8 +96,10 @@ class Navigation:
             self._screen.go_right()
 
     def back(self) -> None:
-        """Go back: leave the pane, drop the marks, or clear the filter."""
-        if self._screen.in_right:
+        """Go back: leave the field or the pane, drop the marks, or clear the filter."""
+        if self._screen.cases.input.has_focus:
+            self._screen.cases.input.action_clear()
+        elif self._screen.in_right:
             if not (self._screen.right.shows_case and self._screen.right.detail.go_back()):
                 self._screen.go_left()
         elif self._screen.tree_view.model.anchor is not None:
@@ -103,7 +108,7 @@ class Navigation:
             self._screen.remove_class("-maximised")
         elif not self._screen.cases.input.end():
             self._screen.tree_view.drop_marks()
-        self._screen.cases.show_state()
+        self._screen.show_state()
 
     def turn(self, step: int) -> None:
         """Go to the next (1) or previous (-1) turn."""
@@ -154,17 +159,17 @@ class Navigation:
     def mark(self) -> None:
         """Mark or unmark the row's cases."""
         self._screen.tree_view.mark()
-        self._screen.cases.show_state()
+        self._screen.show_state()
 
     def mark_range(self) -> None:
         """Start a range, or mark it."""
         self._screen.tree_view.mark_range()
-        self._screen.cases.show_state()
+        self._screen.show_state()
 
     def mark_all(self) -> None:
         """Mark all cases that the filter shows."""
         self._screen.tree_view.mark_all()
-        self._screen.cases.show_state()
+        self._screen.show_state()
 
     # Find
 
@@ -187,7 +192,7 @@ class Navigation:
     def sort(self) -> None:
         """Switch to the next sort order."""
         self._screen.tree_view.next_sort()
-        self._screen.cases.show_state()
+        self._screen.show_state()
 
     def _jumped(self, place: str | None) -> None:
         if place == "cases":

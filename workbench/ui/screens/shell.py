@@ -7,12 +7,13 @@ from textual.containers import Horizontal
 from textual.events import DescendantFocus
 from textual.screen import Screen
 
-from workbench.actions import footer
+from workbench.actions import Situation, footer_of
 from workbench.text import one_line
 from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
 from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.overview_pages import agent_page, empty_page, workspace_page
+from workbench.ui.screens.here import Side, situation_of
 from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
@@ -49,14 +50,14 @@ class Shell(Screen[None]):
         self.tree_view = CaseTree(session.verdicts, session.elapsed)
         self.cases = Cases(self.tree_view, lambda: session.is_loading)
         self.right = Right()
-        self.key_line = KeyLine(footer(), keys)
+        self.key_line = KeyLine((), keys)
         self._shown_record: CaseRecord | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
         """Replace the keys."""
         self.keys = keys
-        self.key_line.show_keys(footer(), keys)
+        self.show_keys_here()
 
     def compose(self) -> ComposeResult:
         """Lay out the bar, the two sides and the footer."""
@@ -76,6 +77,20 @@ class Shell(Screen[None]):
     def in_right(self) -> bool:
         """Whether keys go to the right side."""
         return self.right.has_focus_within
+
+    @property
+    def situation(self) -> Situation:
+        """What decides which actions can work now."""
+        side: Side = "cases"
+        if self.cases.input.has_focus:
+            side = "filter"
+        elif self.in_right:
+            side = "panes" if self.right.shows_case else "page"
+        return situation_of(self.session, self.rows, side, case_shown=self.right.shows_case)
+
+    def show_keys_here(self) -> None:
+        """Show the most useful actions of this place in the footer."""
+        self.key_line.show_keys(footer_of(self.situation, self.keys), self.keys)
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """Show a short message in the footer. Raw text."""
@@ -107,6 +122,7 @@ class Shell(Screen[None]):
         """Show what is marked and filtered, and why no case is shown."""
         self.cases.show_nothing()
         self.cases.show_state()
+        self.show_keys_here()
 
     def tick(self) -> None:
         """Update the running times."""
@@ -124,7 +140,11 @@ class Shell(Screen[None]):
         self.show_facts()
 
     def show_row(self) -> None:
-        """Show the row under the cursor on the right."""
+        """Show the row under the cursor on the right, and its actions in the footer."""
+        self._show_right()
+        self.show_keys_here()
+
+    def _show_right(self) -> None:
         workspace, row = self.session.workspace, self.tree_view.row
         if workspace is None:
             return
@@ -186,8 +206,9 @@ class Shell(Screen[None]):
         return self.right.size.height
 
     def show_facts(self) -> bool:
-        """Update the bar. Return whether it changed."""
+        """Update the bar and the footer. Return whether the bar changed."""
         facts = bar_facts(self.session, len(self.rows.groups), relative_times.now())
+        self.show_keys_here()
         if facts.when:
             from workbench.ui.history.run_labels import seconds_until_change
 
@@ -221,8 +242,9 @@ class Shell(Screen[None]):
         self.right.enter()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Record which side has the focus."""
+        """Record which side has the focus, and show its actions."""
         self.set_class(self.in_right, "-in-right")
+        self.show_keys_here()
 
 
 def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":

@@ -1,8 +1,9 @@
 """Filtering and sorting of cases."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from workbench.causes.cause import ONE_OF_A_KIND
 from workbench.rendering.faces import FACES
 from workbench.store import CaseRecord
 from workbench.ui.tree.query import Query
@@ -32,15 +33,35 @@ def arrange(
     """
     if query.empty and sort == "file":
         return None
-    orders: dict[int, Sequence[int]] = {}
-    for evalset, entry in enumerate(entries):
-        cases = _matching(evalset, entry, verdicts, query, marked)
-        if keep is not None and keep[0] == evalset and keep[1] not in cases and keep[1] >= 0:
-            cases = sorted([*cases, keep[1]])
-        if sort != "file":
-            cases = sorted(cases, key=_sort_key(verdicts, evalset, sort))
-        orders[evalset] = cases
+    orders = {evalset: _matching(evalset, entry, verdicts, query, marked) for evalset, entry in enumerate(entries)}
+    if query.causes:
+        orders = _with_causes(orders, verdicts, query.causes)
+    if keep is not None and keep[0] in orders and keep[1] not in orders[keep[0]] and keep[1] >= 0:
+        orders[keep[0]] = sorted([*orders[keep[0]], keep[1]])
+    if sort != "file":
+        orders = {evalset: sorted(cases, key=_sort_key(verdicts, evalset, sort)) for evalset, cases in orders.items()}
     return orders
+
+
+def _with_causes(
+    orders: Mapping[int, Sequence[int]], verdicts: Verdicts, wanted: Sequence[str]
+) -> dict[int, Sequence[int]]:
+    """Return the cases that fail for one of the wanted causes.
+
+    `one-of-a-kind` stands for the causes that only one of the cases has that match the rest of the query.
+    """
+    from workbench.causes.groups import matching_slugs, single_slugs
+
+    found = {(evalset, case): verdicts.cause(evalset, case) for evalset, cases in orders.items() for case in cases}
+    causes = [cause for cause in found.values() if cause is not None]
+    named = [text for text in wanted if text != ONE_OF_A_KIND.slug]
+    slugs = matching_slugs(named, (cause.slug for cause in causes))
+    if len(named) < len(wanted):
+        slugs |= single_slugs(causes)
+    return {
+        evalset: [case for case in cases if (cause := found[evalset, case]) is not None and cause.slug in slugs]
+        for evalset, cases in orders.items()
+    }
 
 
 def _matching(

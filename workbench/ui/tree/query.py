@@ -1,6 +1,6 @@
-"""Queries typed after `/`: words, `:status` and `response_match_score<0.8`.
+"""Queries typed after `/`: words, `:status`, `response_match_score<0.8` and `cause:NAME`.
 
-All kinds must match, but only one of several statuses. Example: refund :fail trajectory<1
+All kinds must match, but only one of several statuses or causes. Example: refund :fail trajectory<1
 """
 
 import difflib
@@ -26,6 +26,7 @@ STALE = "stale"
 CHANGED = "changed"
 FLAKY = "flaky"
 TRIAGED, UNTRIAGED = "triaged", "untriaged"
+CAUSE = "cause:"
 _FLAGS = (MARKED, STALE, CHANGED, FLAKY, TRIAGED, UNTRIAGED)
 _METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -72,13 +73,15 @@ class Query:
     flaky: bool = False
     triaged: bool | None = None
     """Whether the case's current answer and verdict are triaged. None: either."""
+    causes: tuple[str, ...] = ()
+    """Causes, each by its slug or a part of one."""
     faults: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether the query matches everything."""
         flags = (self.marked, self.stale, self.changed, self.flaky)
-        return not (self.words or self.statuses or self.metrics or any(flags)) and (self.triaged is None)
+        return not (self.words or self.statuses or self.metrics or self.causes or any(flags)) and (self.triaged is None)
 
     def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
         """Return whether each metric condition matches one of the records."""
@@ -92,10 +95,13 @@ def parse_query(text: str) -> Query:
     statuses: set[Status] = set()
     metrics: list[MetricTest] = []
     faults: list[str] = []
+    causes: list[str] = []
     flags: set[str] = set()
     for token in text.lower().split():
         if found := _METRIC.fullmatch(token):
             metrics.append(MetricTest(found[1], found[2], float(found[3])))
+        elif token.startswith(CAUSE):
+            causes += [token.removeprefix(CAUSE)] if token != CAUSE else []
         elif not token.startswith(":"):
             words.append(token)
         elif token[1:] in _FLAGS:
@@ -114,6 +120,7 @@ def parse_query(text: str) -> Query:
         CHANGED in flags,
         FLAKY in flags,
         None if (TRIAGED in flags) == (UNTRIAGED in flags) else TRIAGED in flags,
+        tuple(causes),
         tuple(faults),
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workbench.causes.cause import UNKNOWN, Cause
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -27,6 +28,7 @@ from workbench.ui.triage.index import TriageIndex, TriageMark
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.triage.entry import Entry
+    from workbench.causes.groups import CauseGroup
     from workbench.dependencies.change import Change
     from workbench.repeats.summary import CaseRepeats
 
@@ -183,6 +185,28 @@ class Verdicts:
         if verdict is None:
             return None
         return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.worst]
+
+    def cause(self, evalset: int, case: int) -> Cause | None:
+        """Return why a case fails, or None unless it failed or ended in an error. A deciding repeat counts."""
+        verdict = self.by_case.get((evalset, case))
+        if verdict is None or verdict.state not in ("failed", "error"):
+            return None
+        return self.store.records[verdict.worst].cause or UNKNOWN
+
+    def failing(self) -> list[tuple[int, int]]:
+        """Return the cases that failed or ended in an error, in file order."""
+        return sorted(
+            pair
+            for pair, verdict in self.by_case.items()
+            if verdict.state in ("failed", "error") and pair[1] != WHOLE_FILE
+        )
+
+    def cause_groups(self, cases: Iterable[tuple[int, int]] | None = None) -> "list[CauseGroup[tuple[int, int]]]":
+        """Return the failing ones of these cases (None: of all) in groups that share a cause, the biggest first."""
+        from workbench.causes.groups import group_by_cause
+
+        found = ((pair, self.cause(*pair)) for pair in (self.failing() if cases is None else cases))
+        return group_by_cause((pair, cause) for pair, cause in found if cause is not None)
 
     def total(self, evalsets: Iterable[int]) -> Counter[Status]:
         """Count the cases of these evalsets by status, without those that never ran."""

@@ -1,6 +1,7 @@
-"""The footer: up to seven keys from the action table, or a short message."""
+"""The footer: keys from the action table, or a short message."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.events import Click
@@ -15,26 +16,34 @@ _MESSAGE_SECONDS = 3.0
 """Seconds that a message is shown."""
 
 
+_GAPS = (3, 2)
+"""Columns between two actions, the first one for which all actions fit."""
+
+
 class KeyLine(Widget):
     """The footer line. It shows as many actions as fit, in their order. A click runs one.
 
-    `keys` are those of the user's keymap.
+    Actions that lead to all others, such as the help, are always shown. `keys` are those of the user's keymap.
     """
 
     def __init__(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
-        self._shown: list[tuple[str, str, str]] = []
+        self._shown: list[_Shown] = []
         self.show_keys(actions, keys)
         self._places: list[tuple[int, str]] = []
         self._message: tuple[str, str] | None = None
         self._message_timer: Timer | None = None
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
-        """Replace the actions and keys."""
-        self._shown = [
-            (action.call, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
+        """Replace the actions and keys. Paint only if that changes anything."""
+        shown = [
+            _Shown(action.call, key_label(keys[action.id][0]), action.label, action.leads_on or action is actions[-1])
+            for action in actions
+            if keys[action.id]
         ]
-        self.refresh()
+        if shown != self._shown:
+            self._shown = shown
+            self.refresh()
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """Show a short message in place of the keys for a while. Raw text."""
@@ -56,16 +65,12 @@ class KeyLine(Widget):
             text, variable = self._message
             return Content.styled(" " + cut(text, self.size.width - 2), f"${variable}")
         parts: list[tuple[str, str]] = [(" ", "")]
-        column, last = 1, len(self._shown) - 1
-        # The last action ("help") leads to all others, so it is always shown.
-        reserved = cell_len(f"{self._shown[last][1]} {self._shown[last][2]}") if self._shown else 0
-        for number, (name, key, label) in enumerate(self._shown):
-            width = cell_len(f"{key} {label}") + 2
-            if number < last and column + width + reserved > self.size.width:
-                continue
-            parts += [(key, "$footer-key-foreground bold"), (f" {label}  ", "$status-muted")]
-            column += width
-            self._places.append((column, name))
+        shown, gap = fitting(self._shown, self.size.width)
+        column = 1
+        for action in shown:
+            parts += [(action.key, "$footer-key-foreground bold"), (f" {action.label}{' ' * gap}", "$status-muted")]
+            column += action.width + gap
+            self._places.append((column, action.call))
         return Content.assemble(*parts)
 
     async def on_click(self, event: Click) -> None:
@@ -74,3 +79,32 @@ class KeyLine(Widget):
             if event.x < end:
                 await self.screen.run_action(name)
                 return
+
+
+class _Shown(NamedTuple):
+    """An action in the footer."""
+
+    call: str
+    key: str
+    label: str
+    always: bool
+
+    @property
+    def width(self) -> int:
+        return cell_len(f"{self.key} {self.label}")
+
+
+def fitting(actions: Sequence[_Shown], width: int) -> tuple[Sequence[_Shown], int]:
+    """Return the actions that fit into a line of `width` cells, and the columns between them.
+
+    The last action that need not be shown always is left out first.
+    """
+    shown = list(actions)
+    while True:
+        for gap in _GAPS:
+            if 1 + sum(action.width for action in shown) + gap * (len(shown) - 1) <= width:
+                return shown, gap
+        optional = [number for number, action in enumerate(shown) if not action.always]
+        if not optional:
+            return shown, _GAPS[-1]
+        del shown[optional[-1]]

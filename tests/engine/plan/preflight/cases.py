@@ -40,7 +40,7 @@ def looked(
     persona: Any = None,
     rubrics: tuple[dict[str, Any], ...] = (),
 ) -> PreflightCase:
-    """A case of so many turns; None: of a scenario."""
+    """Return a case with so many turns, or with a scenario if None."""
     told = {"starting_prompt": "Hi", "conversation_plan": "p", "user_persona": persona}
     scenario = {key: value for key, value in told.items() if value is not None} if turns is None else None
     conversation = None if turns is None else tuple(turn("hi", "ok") for _ in range(turns))
@@ -54,7 +54,7 @@ def said(
     scale: float = 1.0,
     **options: Any,
 ) -> list[Noticed]:
-    """The notices; `values` are the environment of all agents, or of each by its name."""
+    """Return the notices. `values` is the environment of all agents, or of each one by name."""
 
     def environment_of(agent: str) -> JudgeEnvironment:
         own = values.get(agent, values)

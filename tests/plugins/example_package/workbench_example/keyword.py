@@ -19,7 +19,7 @@ def identify(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
 
 
 class Keyword:
-    """The judge itself, in a process of its own. Limits, retries and the cache are common."""
+    """The judge itself, in its own process. Limits, retries and the cache are common."""
 
     async def ready(self) -> None:
         """Return at once: nothing has to start."""

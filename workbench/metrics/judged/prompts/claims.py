@@ -90,5 +90,5 @@ _TITLES = {
 
 
 def _piece(piece: dict[str, Any]) -> tuple[str, str]:
-    """Return a piece as a block of its own: an agent's text must not look like the result of a tool."""
+    """Return a piece as its own block: an agent's text must not look like the result of a tool."""
     return _TITLES[piece["kind"]].format(name=piece["name"] or "(without a name)"), piece["text"]

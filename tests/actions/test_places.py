@@ -1,0 +1,97 @@
+"""The footer and the help of each place of the main screen."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from workbench.actions import ACTIONS, BY_ID, Situation, footer_of, key_label, keymap, offered, place_of, why_not
+from workbench.actions.conditions import _CONDITIONS
+from workbench.actions.places import PLACES
+
+KEYS = keymap().keys
+MAIN = [action.id for action in ACTIONS if action.where == "main"]
+RAN = Situation(verdicts=True, problems=True)
+ON_CASE = replace(RAN, row="case", case_shown=True)
+
+
+def line(at: Situation) -> str:
+    return "   ".join(f"{key_label(action.keys[0])} {action.label}" for action in footer_of(at, KEYS))
+
+
+@pytest.mark.parametrize(
+    ("at", "footer"),
+    [
+        (Situation("reading", row="", cases=0), "w watch   q quit   : find   ? help"),
+        (Situation(cases=35), "r run 35 cases   / filter   c criteria   : find   ? help"),
+        (replace(RAN, cases=35), "n next problem   F run failed   r run 35 cases   : find   ? help"),
+        (Situation(verdicts=True, cases=1), "r run 1 case   w watch   / filter   : find   ? help"),
+        (Situation(row="case", state="not_run"), "r run   e edit   T talk   : find   ? help"),
+        (replace(ON_CASE, state="failed"), "r run again   A accept actual   t triage   : find   ? help"),
+        (replace(ON_CASE, state="error"), "r run again   n next problem   T talk   : find   ? help"),
+        (replace(ON_CASE, state="passed"), "n next problem   X repeat   e edit   : find   ? help"),
+        (replace(ON_CASE, state="running", busy=True, running=True), "x cancel   n next problem   / filter"),
+        (replace(RAN, busy=True, running=True), "x cancel   n next problem   / filter   : find   ? help"),
+        (replace(ON_CASE, side="panes", state="failed"), "esc back to cases   enter full text   Y copy"),
+        (replace(RAN, marked=12, cases=12), "r run 12 marked   t triage   esc drop marks   : find   ? help"),
+        (replace(RAN, side="filter"), "enter keep filter   esc clear filter"),
+        (replace(RAN, filtered=True, cases=7), "r run 7 cases   a mark all   esc clear filter   : find"),
+    ],
+)
+def test_footer_shows_what_is_most_useful_here(at: Situation, footer: str) -> None:
+    assert line(at).startswith(footer)
+
+
+def test_failed_case_during_a_run_does_not_offer_to_run_it() -> None:
+    at = replace(ON_CASE, state="failed", busy=True, running=True)
+    assert "run" not in [action.id for action in offered(at)]
+    assert why_not("run", at) == "a run is active"
+
+
+def test_nothing_is_offered_that_cannot_work() -> None:
+    for at in _situations():
+        wrong = [action.id for action in footer_of(at, KEYS) if why_not(action.id, at)]
+        assert wrong == [], at
+        assert len(footer_of(at, KEYS)) <= place_of(at).in_footer + 2
+
+
+def test_find_and_help_are_last_wherever_keys_are_not_typed_text() -> None:
+    for at in _situations():
+        last = [action.id for action in footer_of(at, KEYS)][-2:]
+        assert (last == ["palette", "keys"]) == (at.side != "filter")
+
+
+def test_places_and_conditions_name_actions_of_the_main_screen() -> None:
+    assert {name for place in PLACES for name in place.offers} <= set(MAIN)
+    assert set(_CONDITIONS) <= set(MAIN)
+
+
+def test_case_with_a_verdict_can_be_triaged_and_accepted_until_it_runs_again() -> None:
+    failed = replace(ON_CASE, state="failed")
+    assert why_not("triage", failed) == why_not("accept", failed) == ""
+    assert why_not("triage", replace(ON_CASE, state="running")) == "the case is still running"
+    assert why_not("accept", replace(ON_CASE, state="not_run")) == "the case has not run"
+    assert "put the cursor on a case first" in why_not("accept", RAN)
+
+
+def test_help_and_footer_name_the_action_after_its_effect_here() -> None:
+    labels = {action.id: action.label for action in offered(replace(ON_CASE, state="failed"))}
+    assert labels["run"] == "run again"
+    assert BY_ID["run"].label == "run"
+
+
+def _situations() -> list[Situation]:
+    """Return situations with all values of each pair of fields that places and conditions look at."""
+    choices: dict[str, tuple[Any, ...]] = {
+        name: get_args(kind) for name, kind in get_type_hints(Situation).items() if get_args(kind)
+    }
+    choices["state"] = ("", "not_run", "queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled")
+    flags = [{}, {"busy": True, "running": True}, {"marked": 3}, {"filtered": True}, {"verdicts": True}]
+    flags += [{"verdicts": True, "problems": True, "case_shown": True}, {"marking": True}, {"cases": 0}]
+    found = product(choices["folder"], choices["row"], choices["side"], choices["state"], flags)
+    return [
+        Situation(folder, row, state, side, **more)  # type: ignore[arg-type]
+        for folder, row, side, state, more in found
+        if (state != "") == (row in ("case", "repeat"))
+    ]

@@ -1,0 +1,158 @@
+"""The places of the main screen, each with the actions that are most useful there."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from workbench.actions.action import Action
+from workbench.actions.conditions import why_not
+from workbench.actions.situation import Situation
+from workbench.actions.table import BY_ID
+from workbench.counting import counted
+
+FOOTER_ACTIONS = 3
+"""Number of actions of the place in the footer, before `: find` and `? help`."""
+_ALWAYS = ("palette", "keys")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place of the main screen.
+
+    Attributes:
+        name: Heading of its actions in the help.
+        is_here: Whether a situation is this place.
+        offers: IDs of its actions, most useful first. Those that cannot work are left out.
+        in_footer: Number of actions in the footer.
+    """
+
+    name: str
+    is_here: Callable[[Situation], bool]
+    offers: tuple[str, ...]
+    in_footer: int = FOOTER_ACTIONS
+
+
+PLACES: tuple[Place, ...] = (
+    Place("while the filter is typed", lambda at: at.side == "filter", ("enter", "back")),
+    Place("while the folder is read", lambda at: at.folder == "reading", ("watch", "theme", "quit")),
+    Place("in an unreadable folder", lambda at: at.folder == "unreadable", ("reload", "quit")),
+    Place("in an empty folder", lambda at: at.folder == "nothing", ("reload", "quit")),
+    Place(
+        "without evalsets", lambda at: at.folder == "agents", ("talk", "new_evalset", "import_agents", "reload", "quit")
+    ),
+    Place("while you mark a range", lambda at: at.marking, ("mark_range", "back")),
+    Place(
+        "in a pane",
+        lambda at: at.side == "panes",
+        ("back", "enter", "copy", "maximise", "next_turn", "to_event", "jump", "next_problem", "accept", "triage"),
+    ),
+    Place(
+        "with marked cases",
+        lambda at: at.marked > 0,
+        ("run", "triage", "back", "repeat", "score", "duplicate", "move_cases", "delete", "cancel"),
+    ),
+    Place(
+        "on a running case",
+        lambda at: at.on_case and at.state in ("running", "queued"),
+        ("cancel", "next_problem", "filter", "watch", "cancel_all"),
+    ),
+    Place(
+        "on a failed case",
+        lambda at: at.on_case and at.state == "failed",
+        ("run", "accept", "triage", "next_problem", "edit", "repeat", "talk", "criteria"),
+    ),
+    Place(
+        "on a case that ended in an error",
+        lambda at: at.on_case and at.state == "error",
+        ("run", "next_problem", "talk", "pane", "edit", "import_agents"),
+    ),
+    Place(
+        "on a passed case",
+        lambda at: at.on_case and at.state == "passed",
+        ("next_problem", "repeat", "edit", "run", "duplicate", "triage", "accept"),
+    ),
+    Place(
+        "on a case without a verdict",
+        lambda at: at.on_case and at.state in ("not_evaluated", "cancelled"),
+        ("run", "options", "next_problem", "criteria", "edit"),
+    ),
+    Place(
+        "on a case that has not run",
+        lambda at: at.on_case,
+        ("run", "edit", "talk", "repeat", "duplicate", "options"),
+    ),
+    Place(
+        "during a run",
+        lambda at: at.running,
+        ("cancel", "next_problem", "filter", "watch", "cancel_all"),
+    ),
+    Place("with a filter", lambda at: at.filtered, ("run", "mark_all", "back", "next_problem", "filter")),
+    Place(
+        "after a run",
+        lambda at: at.problems,
+        ("next_problem", "rerun", "run", "watch", "filter", "next_changed", "compare", "pictures"),
+    ),
+    Place(
+        "after a run without problems",
+        lambda at: at.verdicts,
+        ("run", "watch", "pictures", "filter", "compare", "repeat"),
+    ),
+    Place("before the first run", lambda at: True, ("run", "filter", "criteria", "watch", "talk", "found", "options")),
+)
+"""The first one that is here counts. The last one always is."""
+
+
+def place_of(situation: Situation) -> Place:
+    """Return the place of a situation."""
+    return next(place for place in PLACES if place.is_here(situation))
+
+
+def offered(situation: Situation) -> list[Action]:
+    """Return the actions of this place that can work, most useful first, with labels that fit the situation."""
+    ids = (name for name in place_of(situation).offers if name in BY_ID)
+    return [labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation)]
+
+
+def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]]) -> list[Action]:
+    """Return the footer of the main screen: the first actions of this place that have keys, then find and help."""
+    always = [BY_ID[name] for name in _ALWAYS if not why_not(name, situation)]
+    here = [action for action in offered(situation) if keys[action.id]]
+    return [*here[: place_of(situation).in_footer], *always]
+
+
+def labelled(action: Action, situation: Situation) -> Action:
+    """Return an action with the label that says what it does in this situation."""
+    label = _LABELS.get(action.id)
+    return action if label is None else replace(action, label=label(situation) or action.label)
+
+
+def _run_label(situation: Situation) -> str:
+    if situation.marked:
+        return f"run {situation.marked:,} marked"
+    if situation.on_case:
+        return "run again" if situation.state != "not_run" else "run"
+    return f"run {counted(situation.cases, 'case')}"
+
+
+def _back_label(situation: Situation) -> str:
+    if situation.side in ("panes", "page"):
+        return "back to cases"
+    if situation.marking:
+        return "drop range"
+    if situation.side == "filter" or situation.filtered:
+        return "clear filter"
+    return "drop marks" if situation.marked else ""
+
+
+def _enter_label(situation: Situation) -> str:
+    if situation.side == "filter":
+        return "keep filter"
+    return "full text" if situation.side == "panes" else ""
+
+
+_LABELS: Mapping[str, Callable[[Situation], str]] = {
+    "run": _run_label,
+    "back": _back_label,
+    "enter": _enter_label,
+    "mark_range": lambda at: "mark the range" if at.marking else "",
+}
+"""Labels that depend on the situation, by action ID. "" keeps the label of the table."""

@@ -1,0 +1,60 @@
+"""What the main screen shows, as far as it decides which actions can work. Pure, so that tests can name any place."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+_DECIDED = ("passed", "failed", "error", "not_evaluated")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The place of the cursor and the state of the run.
+
+    Attributes:
+        folder: What the open folder holds. `reading` before it was read, `unreadable` if that failed, `agents` if there
+            are agents without evalsets.
+        row: Kind of the row under the cursor, or "" in an empty tree.
+        state: Status of the case under the cursor, `not_run` if it never ran, or "" on other rows.
+        side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page.
+        case_shown: Whether the right side shows the panes of a case or evalset.
+        cases: Number of cases that `r` would run.
+        marked: Number of marked cases.
+        marking: Whether a range is being marked.
+        filtered: Whether a filter is active.
+        problems: Whether any case failed or ended in an error.
+        verdicts: Whether any case has a verdict, or is about to get one.
+        changed: Whether any verdict changed.
+        busy: Whether a run is active or requested.
+        running: Whether a run is active, so that it can be cancelled.
+        watching: Whether the watch is on.
+        agents: Whether the project has agents.
+        cause: Number of cases of the selected cause on the overview, or 0.
+    """
+
+    folder: Literal["reading", "unreadable", "nothing", "agents", "cases"] = "cases"
+    row: Literal["", "all", "agent", "evalset", "case", "repeat"] = "all"
+    state: str = ""
+    side: Literal["cases", "filter", "panes", "page"] = "cases"
+    case_shown: bool = False
+    cases: int = 1
+    marked: int = 0
+    marking: bool = False
+    filtered: bool = False
+    problems: bool = False
+    verdicts: bool = False
+    changed: bool = False
+    busy: bool = False
+    running: bool = False
+    watching: bool = False
+    agents: bool = True
+    cause: int = 0
+
+    @property
+    def on_case(self) -> bool:
+        """Whether the cursor is on a case or on one of its repeats."""
+        return self.row in ("case", "repeat")
+
+    @property
+    def decided(self) -> bool:
+        """Whether the case under the cursor has a verdict."""
+        return self.state in _DECIDED

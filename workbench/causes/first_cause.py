@@ -1,0 +1,72 @@
+"""The first cause of a failing case: error, then calls, then answer, then judged criteria, then others.
+
+A criterion's own description names the function that turns its details into a text (`cause`). Informational criteria,
+and those with nothing to judge, never cause anything.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from workbench.causes.cause import LAYERS, UNKNOWN, Cause, Layer, make_cause
+from workbench.causes.error_shape import error_text
+from workbench.events import MetricResult
+from workbench.judge.judge_details import judged_by
+from workbench.metrics.description import CriterionDescription
+from workbench.metrics.registry import descriptions
+from workbench.plugins import resolve
+
+_GENERAL: dict[Layer, str] = {"calls": "tool calls differ", "answer": "answer differs"}
+
+
+def case_cause(
+    status: str, error_message: str | None, scored: Iterable[tuple[MetricResult, Sequence[MetricResult]]]
+) -> Cause | None:
+    """Return why a case fails, from the results of its criteria and of their turns."""
+    found = ((result.name, criterion_cause(result, turns)) for result, turns in scored)
+    return first_cause(status, error_message, ((name, cause) for name, cause in found if cause is not None))
+
+
+def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[str, Cause]]) -> Cause | None:
+    """Return why a case with this status fails, or None if it is neither failed nor an error.
+
+    `error_message` is None for a case without an error of its own. `causes` are the names of its criteria with the
+    results of `criterion_cause`, in any order.
+    """
+    if status == "error" and error_message is not None:
+        return make_cause("error", error_text(error_message) or "error without a message")
+    if status not in ("failed", "error"):
+        return None
+    wanted = [(LAYERS.index(cause.layer), name, cause) for name, cause in causes]
+    # An error of a criterion is the first of all layers. The name decides between two criteria of a layer, because
+    # judges answer in any order.
+    return min(wanted, key=lambda item: item[:2])[2] if wanted else UNKNOWN
+
+
+def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) -> Cause | None:
+    """Return the cause that a criterion gives for a failing case, or None if the criterion did not fail."""
+    if result.status == "error":
+        return make_cause("error", error_text(f"{result.name}: {result.reason}"))
+    if result.status != "failed":
+        return None
+    info = descriptions().get(result.name)
+    layer = _layer(info)
+    text = _own_text(info, result, turns) or _GENERAL.get(layer) or f"{result.name} below its threshold"
+    return make_cause(layer, text, rules=any(judged_by(one.details) == "rules" for one in (result, *turns)))
+
+
+def _layer(info: CriterionDescription | None) -> Layer:
+    if info is None:
+        return "other"
+    if info.asks is not None:
+        return "judged"
+    return "calls" if info.compares_calls else "answer" if info.compares_answers else "other"
+
+
+def _own_text(info: CriterionDescription | None, result: MetricResult, turns: Sequence[MetricResult]) -> str:
+    """Return the text of the criterion's own function, or "" if it has none or knows none."""
+    if info is None or not info.cause:
+        return ""
+    try:
+        text = resolve(info.cause)(result, turns)
+    except Exception:  # Stored details may have any form, and a plugin may do anything.
+        return ""
+    return text if isinstance(text, str) else ""
