@@ -20,6 +20,14 @@ def expanded(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - raises nothing
 
 
+def shortened(path: Path) -> str:
+    """Return `path` as text, with `~` for the user's home folder."""
+    own = home()
+    if own is None or not path.is_relative_to(own):
+        return str(path)
+    return "/".join(["~", *path.relative_to(own).parts])
+
+
 def settings_folder() -> Path:
     """Return the folder of the settings, which may not exist. Users without a home use the machine's settings."""
     import platformdirs  # Only few need it.

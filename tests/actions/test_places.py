@@ -11,7 +11,7 @@ from workbench.actions.conditions import _CONDITIONS
 from workbench.actions.places import PLACES
 
 KEYS = keymap().keys
-MAIN = [action.id for action in ACTIONS if action.where == "main"]
+MAIN = [action.id for action in ACTIONS if action.by]
 RAN = Situation(verdicts=True, problems=True)
 ON_CASE = replace(RAN, row="case", case_shown=True)
 

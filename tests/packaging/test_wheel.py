@@ -62,10 +62,8 @@ def test_installed_program_runs_a_sample(installed: Path, tmp_path: Path) -> Non
     found = run(installed, "-c", "import workbench; print(workbench.__path__[0])", cwd=tmp_path)
     package = Path(found.stdout.strip())
     assert package.is_relative_to(installed.parents[1])
-    copy = tmp_path / "order_desk"
-    copy.mkdir()
-    for file in (package / "sample_agents" / "order_desk").glob("*.*"):
-        (copy / file.name).write_bytes(file.read_bytes())
-    result = run(installed, "-m", "workbench", "run", str(copy / "greetings.test.json"), cwd=tmp_path)
+    copying = "import pathlib, workbench.shipped; workbench.shipped.copy_samples(pathlib.Path())"
+    assert run(installed, "-c", copying, cwd=tmp_path).returncode == 0
+    result = run(installed, "-m", "workbench", "run", "sample_agents/order_desk/greetings.test.json", cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "PASS order_desk/greetings/by_name" in result.stdout

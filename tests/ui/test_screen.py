@@ -279,8 +279,8 @@ async def test_conflict_in_the_keymap_is_reported_once(open_screen: OpenScreen) 
 async def test_folder_without_cases_says_what_to_do(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     screen = open_screen(make_workspace({}))
     async with screen.open() as pilot:
-        assert "No agents and no evalsets in" in screen.text
-        await pilot.press("r", "n", "x", "F", "o", "space", "j", "enter", "y", "Y", "h", "l")
+        assert "No agent or evalset found in" in screen.text
+        await pilot.press("r", "n", "x", "F", "space", "j", "enter", "y", "Y", "h", "l")
         assert not screen.started
     screen = open_screen(make_workspace({"lonely": {}}))
     async with screen.open():

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 Where: TypeAlias = Literal[
     "main",
+    "empty",
     "editor",
     "conflict",
     "chat",
@@ -84,6 +85,7 @@ class Action:
 
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
 EDIT = "Edit"
+EMPTY = "In a folder without agents"
 EDITOR = "In the editor"
 CHAT = "In a conversation, outside the message field"
 REVIEW = "Reviewing a conversation before it becomes a case"
@@ -95,6 +97,7 @@ HISTORY = "In the history"
 STORED = "In a stored run"
 COMPARE = "Comparing two runs"
 _PLACES: Mapping[str, Where] = {
+    EMPTY: "empty",
     EDITOR: "editor",
     CHAT: "chat",
     REVIEW: "review",

@@ -103,6 +103,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "repeat": (_targets, _idle),
     "score": (_targets, _verdicts, _idle),
     "score_afresh": (_targets, _verdicts, _idle),
+    "open_folder": (_idle,),
     "watch_off": (_watching,),
     "watched": (_watching,),
     "options": (_targets,),

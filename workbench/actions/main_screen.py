@@ -1,6 +1,6 @@
 """The actions of the main screen, each with its controller and method."""
 
-from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
+from workbench.actions.action import COPY, DIGITS, EDIT, EMPTY, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
 
 MAIN_SCREEN: tuple[Action, ...] = (
     Action("navigation.move('down')", "j down", "down", "Move one line down.", MOVE, id="move_down"),
@@ -230,6 +230,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "Choose which agent an evalset belongs to. The choice is saved.",
         GENERAL,
     ),
+    Action("general.open_folder", "", "open folder", "Leave this folder and open another one.", GENERAL),
     Action("general.notices", "", "notices", "Show the notices of the last run.", GENERAL),
     Action("general.quit", "q ctrl+c", "quit", "Quit. Asks once while a run is active.", GENERAL),
+    Action("folder.try_samples", "d", "try the samples", "Copy the sample agents here and open them.", EMPTY),
+    Action("general.open_folder", "o", "open folder", "Open another folder.", EMPTY, id="empty_open"),
 )

@@ -23,19 +23,30 @@ class Place:
         is_here: Whether a situation is this place.
         offers: IDs of its actions, most useful first. Those that cannot work are left out.
         in_footer: Number of actions in the footer.
+        explains: What the help says before the keys.
     """
 
     name: str
     is_here: Callable[[Situation], bool]
     offers: tuple[str, ...]
     in_footer: int = FOOTER_ACTIONS
+    explains: tuple[str, ...] = ()
 
 
 PLACES: tuple[Place, ...] = (
     Place("while the filter is typed", lambda at: at.side == "filter", ("enter", "back")),
     Place("while the folder is read", lambda at: at.folder == "reading", ("watch", "theme", "quit")),
     Place("in an unreadable folder", lambda at: at.folder == "unreadable", ("reload", "quit")),
-    Place("in an empty folder", lambda at: at.folder == "nothing", ("reload", "quit")),
+    Place(
+        "in a folder without agents",
+        lambda at: at.folder == "nothing",
+        ("try_samples", "empty_open", "quit", "reload", "ignored", "history"),
+        explains=(
+            "An agent is a folder whose agent.py or __init__.py defines",
+            "root_agent or app, or a folder with a root_agent.yaml.",
+            "An evalset is a file called *.evalset.json or *.test.json.",
+        ),
+    ),
     Place(
         "without evalsets", lambda at: at.folder == "agents", ("talk", "new_evalset", "import_agents", "reload", "quit")
     ),

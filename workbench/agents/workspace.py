@@ -73,7 +73,7 @@ class Workspace:
     """Everything that was found. `target` is the requested path (the nearest common folder of several).
 
     `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
-    part of the project. `evalsets` and `ignored` belong to the target.
+    part of the project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched.
     """
 
     root: Path
@@ -81,6 +81,7 @@ class Workspace:
     agents: tuple[AgentFolder, ...]
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
+    searched: frozenset[Path] = frozenset()
 
     @property
     def agents_here(self) -> tuple[AgentFolder, ...]:
@@ -159,6 +160,7 @@ def open_workspace(
         agents=agents,
         evalsets=(),
         ignored=tuple(item for item in found.ignored if selection.ignored(item)),
+        searched=found.folders,
     )
     for file in filter(selection.file, found.evalsets):
         entry = _entry(file, root, ownership, chooser, initial_session)

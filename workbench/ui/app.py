@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from functools import partial
 from pathlib import Path
 
 from workbench import config
@@ -25,7 +26,8 @@ def open_screen(
 
     The exit code is 0, or 2 if the workbench could not open (the reason is on stderr), or 128 + the signal that ended
     it. `theme` None uses the theme of the settings, else the default. `mouse` False, here or in the settings, leaves
-    the mouse to the terminal. `watch` turns the watch on. `state_dir` None is `.workbench` in the root.
+    the mouse to the terminal. `watch` turns the watch on. `state_dir` None is `.workbench` in the root. If the user
+    opens another folder, the workbench leaves this one and opens that one without a watch, with its own `.workbench`.
     """
     before = terminal.TerminalState()
     watchdog = Watchdog(lambda: before.restore(wait=False))
@@ -49,24 +51,28 @@ def open_screen(
         chosen = themes.read(DEFAULT)
     if not path.exists():
         return _refuse(f"{path} does not exist")
-    app = WorkbenchApp(
-        Session(path, state_dir=state_dir, prices=settings.prices, checks=True),
-        settings,
-        themes,
-        chosen,
-        faults=faults,
-        watch=watch,
-        watchdog=watchdog,
-    )
-    watchdog.cleanup = lambda: app.runs.close(timeout=0.5)
     with terminal.restored(before):
-        try:
-            code = app.run(mouse=mouse and settings.mouse)
-        finally:
-            app.runs.close(timeout=2.0)
-    if app.return_code:
-        return app.return_code
-    return code or 0
+        while True:
+            app = WorkbenchApp(
+                Session(path, state_dir=state_dir, prices=settings.prices, checks=True),
+                settings,
+                themes,
+                chosen,
+                faults=faults,
+                watch=watch,
+                watchdog=watchdog,
+            )
+            watchdog.cleanup = partial(app.runs.close, timeout=0.5)
+            try:
+                code = app.run(mouse=mouse and settings.mouse)
+            finally:
+                app.runs.close(timeout=2.0)
+            if app.return_code or app.next_path is None:
+                return app.return_code or code or 0
+            # The user chose another folder. The settings may have changed meanwhile.
+            path, state_dir, watch, faults = app.next_path, None, False, []
+            settings = config.read_settings()
+            chosen = themes.read(app.theme)
 
 
 def _refuse(message: str) -> int:

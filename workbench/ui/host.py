@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -10,7 +11,8 @@ class Host:
 
     `preview_theme(name)` shows a theme temporarily. None returns to the chosen theme. `keep_theme`
     also saves the choice. `reload_settings` reads the files of themes and keys again. `copy` sends
-    text to the terminal's clipboard. `key_faults` are problems in the user's keymap.
+    text to the terminal's clipboard. `key_faults` are problems in the user's keymap. `open_next` says
+    which folder to open after the program's end.
     """
 
     theme_names: Sequence[str]
@@ -19,3 +21,4 @@ class Host:
     copy: Callable[[str], None]
     reload_settings: Callable[[], None]
     key_faults: Sequence[str] = ()
+    open_next: Callable[[Path], None] = lambda path: None

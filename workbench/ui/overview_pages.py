@@ -81,47 +81,25 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     return lines
 
 
-def empty_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
-    """Explain why there is nothing to run, and what to do about it."""
-    palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
-    leave = key_label(keys["quit"][0]) if keys["quit"] else "ctrl+c"
-    folder = one_line(str(workspace.target))
-    lines: list[Line] = []
-    if agents := workspace.agents_here:
-        names = few((label(agent.name) for agent in agents), _NAMED)
+def no_evalsets_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
+    """Explain why there is nothing to run although there are agents, and what to do about it."""
+    names = few((label(agent.name) for agent in workspace.agents_here), _NAMED)
+    lines: list[Line] = [
+        (f"No evalsets in {one_line(str(workspace.target))}", ""),
+        ("", ""),
+        ("", f"Agents found: {names}. There are no cases yet."),
+        ("", "Evalsets are files called *.evalset.json or *.test.json, in the agent's folder or elsewhere below."),
+    ]
+    if keys["talk"]:
+        talk = key_label(keys["talk"][0])
         lines += [
-            (f"No evalsets in {folder}", ""),
             ("", ""),
-            ("", f"Agents found: {names}. There are no cases yet."),
-            (
-                "",
-                "Evalsets are files called *.evalset.json or *.test.json, in the agent's folder or elsewhere below.",
-            ),
-        ]
-        if keys["talk"]:
-            talk = key_label(keys["talk"][0])
-            lines += [
-                ("", ""),
-                ("", f"Press {talk} to talk to an agent. You can keep the conversation as the first case."),
-            ]
-    else:
-        lines += [
-            (f"No agents and no evalsets in {folder}", ""),
-            ("", ""),
-            ("", "An agent is a folder with root_agent or app in agent.py or __init__.py, or with a root_agent.yaml."),
-            ("", "An evalset is a file called *.evalset.json or *.test.json."),
-            ("", ""),
-            ("", "To try the sample agents: agent-workbench sample_agents, in a checkout of the project."),
+            ("", f"Press {talk} to talk to an agent. You can keep the conversation as the first case."),
         ]
     if workspace.ignored:
         lines += [("", ""), ("ignored", counted(len(workspace.ignored), "path"))]
         lines += [("", f"{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]]
-    lines += [
-        ("", ""),
-        ("", f"To read the folder again, press {palette} and choose '{BY_ID['reload'].label}'."),
-        ("", f"To quit, press {leave}."),
-    ]
-    return lines
+    return [*lines, ("", ""), ("", "The screen updates when an evalset appears.")]
 
 
 def _first_fault(entry: "EvalsetEntry") -> str:

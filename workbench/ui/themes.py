@@ -19,10 +19,10 @@ from textual.theme import Theme
 
 from workbench.config import LARGEST_SETTINGS
 from workbench.regular_file import read_regular_text
+from workbench.shipped import shipped
 from workbench.text import one_line
 
 DEFAULT = "night"
-_PACKAGE = Path(__file__).parents[1]
 _COLORS = (
     "primary",
     "secondary",
@@ -65,9 +65,7 @@ class Themes:
     """The program's themes and those of further folders, by name. A later folder wins. Files are read when needed."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
-        own = _PACKAGE / "themes"
-        # In a checkout, the folder is beside the package.
-        self._folders = (own if own.is_dir() else _PACKAGE.parent / "themes", *folders)
+        self._folders = (shipped("themes"), *folders)
         self.find()
 
     def find(self) -> None:

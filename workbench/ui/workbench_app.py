@@ -69,6 +69,8 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._kept = theme.name
         self._watch = watch
         self._watchdog = watchdog
+        self.next_path: Path | None = None
+        """The folder to open after the end, if the user chose one."""
         self.begin_with(theme)
         self._read = {theme.name}
         host = Host(
@@ -78,6 +80,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.copy_to_clipboard,
             self.reload_settings,
             self._keys.faults,
+            self._open_next,
         )
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
@@ -183,6 +186,9 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         return self.main.controllers.thread
 
     # For the main screen
+
+    def _open_next(self, path: Path) -> None:
+        self.next_path = path
 
     def preview_theme(self, name: str | None) -> None:
         """Show a theme temporarily. None returns to the chosen theme."""

@@ -171,8 +171,8 @@ class FakeView:
     def lend_terminal(self, name: str, text: str) -> str:
         return str(self._answer(text))
 
-    def leave(self) -> None:
-        self.shown.append("left")
+    def leave(self, reopen: Path | None = None) -> None:
+        self.shown.append("left" if reopen is None else f"left for {reopen.name}")
 
     def clear_filter(self) -> None:
         self.rows.set_query(Query())

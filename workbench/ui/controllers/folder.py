@@ -12,6 +12,8 @@ from workbench.ui.items import Item
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
 
@@ -39,6 +41,27 @@ class Folder(Controller):
     def reload(self) -> None:
         """Read the folder again."""
         self.view.work(self._reload(), "read")
+
+    def try_samples(self) -> None:
+        """Copy the sample agents into the open folder, and show them."""
+        if (workspace := self.workspace()) is not None:
+            target = workspace.target if workspace.target.is_dir() else workspace.target.parent
+            self.view.work(self._try_samples(target), "edit")
+
+    async def _try_samples(self, folder: "Path") -> None:
+        from workbench.shipped import copy_samples
+
+        self.view.say("copying the sample agents")
+        try:
+            copy = await asyncio.to_thread(copy_samples, folder)
+        except OSError as error:
+            text = str(error) if error.errno is None else f"{error.filename or folder}: {error.strerror}"
+            self.view.notify(plain(text, limit=600), title="nothing was copied", severity="error", timeout=10)
+            return
+        if await self.read_again():
+            workspace = self.session.workspace
+            after = "r runs them" if workspace and workspace.evalsets else "but they are ignored there"
+            self.view.say(f"copied to {copy.name}: {after}")
 
     def ignored(self) -> None:
         """List the ignored files. An evalset under an unusual name can be opened from the list."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from workbench.actions import (
@@ -14,6 +15,7 @@ from workbench.actions import (
     MARK,
     RUN,
     Action,
+    Situation,
     digits_label,
     key_label,
     offered,
@@ -21,6 +23,7 @@ from workbench.actions import (
     why_not,
 )
 from workbench.events import Event, RunStarted
+from workbench.home import expanded, shortened
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
 from workbench.ui import fuzzy
@@ -51,7 +54,7 @@ class General(Controller):
     def palette(self) -> None:
         """Open the palette to find an action, a theme or a case."""
         at = self.view.situation
-        rows = sorted(filter(self._in_palette, ACTIONS), key=lambda row: _PALETTE.index(row.group))
+        rows = self._palette_rows(at)
         do = [
             Item(row.label, ("do", row.call), self._keys_of(row), row.help, why_not=why_not(row.id, at)) for row in rows
         ]
@@ -71,7 +74,7 @@ class General(Controller):
         here = [row for row in offered(at) if self.view.keys[row.id]]
         ids = {row.id for row in here}
         rest = [row for row in ACTIONS if row.where == "main" and self.view.keys[row.id] and row.id not in ids]
-        items: list[Item] = [Item(fault, heading=True) for fault in self._host.key_faults]
+        items = [Item(text, heading=True) for text in (*self._host.key_faults, *place_of(at).explains)]
         for group, rows in [(f"Here, {place_of(at).name}", here), *_by_group(rest)]:
             items.append(Item(group, heading=True))
             items += [
@@ -161,12 +164,32 @@ class General(Controller):
         else:
             self.view.work(self._leave(), "leave")
 
-    async def _leave(self) -> None:
+    def open_folder(self) -> None:
+        """Ask for another folder, leave this one and open it."""
+        if self.session.store.activity.busy:
+            self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
+        else:
+            self.view.work(self._open_folder(), "ask", exclusive=False)
+
+    async def _open_folder(self) -> None:
+        base = self.session.path if self.session.path.is_dir() else self.session.path.parent
+
+        def fault(name: str) -> str:
+            if not name:
+                return "type the path of a folder, agent or evalset"
+            return "" if (base / expanded(name)).exists() else f"{name} does not exist"
+
+        ways = "Absolute, from ~, or relative to this folder. enter opens it, esc cancels"
+        name = await self.view.name_for("open which folder?", fault, shortened(base.parent) + "/", ways)
+        if name is not None:
+            await self._leave(base / expanded(name))
+
+    async def _leave(self, reopen: Path | None = None) -> None:
         if self.session.store.activity.busy:
             self.view.say("cancelling", warning=True)
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
-        self.view.leave()
+        self.view.leave(reopen)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, RunStarted):
@@ -193,8 +216,17 @@ class General(Controller):
     def _preview(self, value: Any) -> None:
         self._host.preview_theme(value[1] if isinstance(value, tuple) and value[0] == "theme" else None)
 
-    def _in_palette(self, row: Action) -> bool:
-        return row.where == "main" and row.group in _PALETTE and row.id not in ("palette", "theme")
+    def _palette_rows(self, at: Situation) -> list[Action]:
+        """Return the actions of the palette in its order: those of an empty folder first, if this is one."""
+        own = [row for row in ACTIONS if row.where == "empty" and at.folder == "nothing"]
+        known = {row.call for row in own}
+        rows = [
+            row
+            for row in ACTIONS
+            if row.where == "main" and row.group in _PALETTE and row.id not in ("palette", "theme")
+        ]
+        rows.sort(key=lambda row: _PALETTE.index(row.group))
+        return [*own, *(row for row in rows if row.call not in known)]
 
     def _keys_of(self, row: Action) -> str:
         if row.by_digit:

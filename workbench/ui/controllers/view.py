@@ -10,6 +10,8 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workbench.actions import Situation
     from workbench.agents.workspace import Workspace
     from workbench.ui.detail.sides import Right
@@ -101,8 +103,8 @@ class View(Protocol):
             NoEditorError: There is no editor, or the terminal cannot be lent.
         """
 
-    def leave(self) -> None:
-        """Quit the program."""
+    def leave(self, reopen: "Path | None" = None) -> None:
+        """Quit the program, or open another folder."""
 
     # Work
 

@@ -18,6 +18,8 @@ from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workbench.rendering.changed import Change
     from workbench.store import CaseRecord
 
@@ -29,6 +31,7 @@ class MainScreen(Shell):
 
     def __init__(self, session: Session, keys: Mapping[str, tuple[str, ...]], engine: Engine, host: Host) -> None:
         super().__init__(session, keys)
+        self._open_next = host.open_next
         self.controllers = Controllers(self, engine, host)
         controllers = {**vars(self.controllers), "navigation": Navigation(self)}
         for action in MAIN_SCREEN:
@@ -105,8 +108,10 @@ class MainScreen(Shell):
         except SuspendNotSupported:
             raise NoEditorError("this terminal cannot run an editor") from None
 
-    def leave(self) -> None:
-        """End the program with exit code 0."""
+    def leave(self, reopen: "Path | None" = None) -> None:
+        """End the program with exit code 0, or open another folder."""
+        if reopen is not None:
+            self._open_next(reopen)
         self.app.exit(0)
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:

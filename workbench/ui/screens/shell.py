@@ -12,7 +12,7 @@ from workbench.text import one_line
 from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
 from workbench.ui.detail.sides import Cases, Right
-from workbench.ui.overview_pages import agent_page, empty_page, workspace_page
+from workbench.ui.overview_pages import agent_page, no_evalsets_page, workspace_page
 from workbench.ui.screens.here import Side, situation_of
 from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.rendering.document import Subject
     from workbench.repeats.summary import CaseRepeats
     from workbench.store import CaseRecord
+    from workbench.ui.widgets.nothing_found import NothingFound
 
 
 class Shell(Screen[None]):
@@ -52,6 +53,7 @@ class Shell(Screen[None]):
         self.right = Right()
         self.key_line = KeyLine((), keys)
         self._shown_record: CaseRecord | None = None
+        self._nothing: NothingFound | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
@@ -136,8 +138,25 @@ class Shell(Screen[None]):
         self.session.set_workspace(workspace)
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
+        self._show_nothing(workspace)
         self.cases.show_state()
         self.show_facts()
+
+    def _show_nothing(self, workspace: "Workspace") -> None:
+        """Show that the folder has neither agents nor evalsets, if so."""
+        nothing = self.situation.folder == "nothing"
+        if nothing and self._nothing is None:
+            from workbench.ui.widgets.nothing_found import NothingFound
+
+            self._nothing = NothingFound(self.run_action)
+            self.query_one("#body").mount(self._nothing)
+        was = self.has_class("-nothing")
+        self.set_class(nothing, "-nothing")
+        if self._nothing is not None and nothing:
+            self._nothing.show(workspace, self.keys)
+            self._nothing.focus()
+        elif was:
+            self.tree_view.focus()
 
     def show_row(self) -> None:
         """Show the row under the cursor on the right, and its actions in the footer."""
@@ -150,7 +169,7 @@ class Shell(Screen[None]):
             return
         if not workspace.evalsets:
             self._shown_record = None
-            self.right.show_page("nothing to run", empty_page(workspace, self.keys))
+            self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
         elif row is None:
             return
         elif row.kind == "all":
