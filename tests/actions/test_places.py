@@ -23,7 +23,7 @@ def line(at: Situation) -> str:
 @pytest.mark.parametrize(
     ("at", "footer"),
     [
-        (Situation("reading", row="", cases=0), "w watch   q quit   : find   ? help"),
+        (Situation("reading", row="", cases=0), "r run when read   w watch   q quit   : find   ? help"),
         (Situation(cases=35), "r run 35 cases   / filter   c criteria   : find   ? help"),
         (replace(RAN, cases=35), "n next problem   F run failed   r run 35 cases   : find   ? help"),
         (Situation(verdicts=True, cases=1), "r run 1 case   w watch   / filter   : find   ? help"),

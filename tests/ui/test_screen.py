@@ -350,10 +350,14 @@ async def test_evalsets_appear_while_others_are_still_being_read(
             await pilot.press("G", "k")
             await screen.until(pilot, lambda: "results are still loading" in screen.text)
             assert "NOT RUN" not in screen.text
+            await pilot.press("r", "r")
+            await screen.until(pilot, lambda: "the run starts once" in screen.text)
+            assert not screen.started
         finally:
             go_on.set()
-        await screen.until(pilot, lambda: "8 cases in 3 evalsets of 2 agents" in screen.text)
+        await screen.until(pilot, lambda: "team_router" in screen.text and "0/1" in screen.text)
         assert "reading files" not in screen.text
+        assert screen.started == [([(0, 3)], 1)], "the case under the cursor runs once"
 
 
 async def test_palette_lists_ignored_paths(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

@@ -29,6 +29,11 @@ def _targets(situation: Situation) -> str:
     return _cases(situation) or ("" if situation.cases else "no cases here")
 
 
+def _targets_when_read(situation: Situation) -> str:
+    """Let the run be requested while the folder is read. It starts afterwards."""
+    return "" if situation.folder == "reading" else _targets(situation)
+
+
 def _idle(situation: Situation) -> str:
     return "a run is active" if situation.busy else ""
 
@@ -98,7 +103,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "mark": (_cases,),
     "mark_range": (_cases,),
     "mark_all": (_cases,),
-    "run": (_targets, _idle),
+    "run": (_targets_when_read, _idle),
     "rerun": (_problems, _idle),
     "repeat": (_targets, _idle),
     "score": (_targets, _verdicts, _idle),

@@ -35,7 +35,7 @@ class Place:
 
 PLACES: tuple[Place, ...] = (
     Place("while the filter is typed", lambda at: at.side == "filter", ("enter", "back")),
-    Place("while the folder is read", lambda at: at.folder == "reading", ("watch", "theme", "quit")),
+    Place("while the folder is read", lambda at: at.folder == "reading", ("run", "watch", "quit")),
     Place("in an unreadable folder", lambda at: at.folder == "unreadable", ("reload", "quit")),
     Place(
         "in a folder without agents",
@@ -137,6 +137,8 @@ def labelled(action: Action, situation: Situation) -> Action:
 
 
 def _run_label(situation: Situation) -> str:
+    if situation.folder == "reading":
+        return "run when read"
     if situation.marked:
         return f"run {situation.marked:,} marked"
     if situation.on_case:

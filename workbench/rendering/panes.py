@@ -79,17 +79,21 @@ PANES: tuple[Pane[Subject], ...] = (
 
 
 def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
-    """Return the panes of a case, in order."""
-    if subject.record is None and subject.case is None:
-        return tuple(pane for pane in PANES if pane.applies is always)
+    """Return the panes of a case, in order. A file and an unreadable case have only the first one, with their facts."""
+    if _is_no_case(subject):
+        return PANES[:1]
     criteria = criteria_of(subject)
     return tuple(pane for pane in PANES if pane.applies(subject, criteria))
 
 
-def why_absent(digit: str) -> str:
-    """Return `6 Rubrics: no criterion of this case has rubrics`, for a pane that the case lacks."""
+def why_absent(digit: str, subject: Subject) -> str:
+    """Return `6 Rubrics: no criterion of this case has rubrics`, for a pane that the subject lacks."""
     pane = next(pane for pane in PANES if pane.digit == digit)
-    return f"{digit} {pane.title}: {pane.absent}"
+    return f"{digit} {pane.title}: {'only readable cases have it' if _is_no_case(subject) else pane.absent}"
+
+
+def _is_no_case(subject: Subject) -> bool:
+    return subject.record is None and subject.case is None
 
 
 def criteria_of(subject: Subject) -> frozenset[str]:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from workbench.rendering.panes import PANES, why_absent
+from tests.ui.judged import judged_case
+from workbench.rendering.document import Subject
+from workbench.rendering.panes import PANES, panes_of, why_absent
 from workbench.ui.detail.head import Tab, tabs
 
 PLAIN = tuple((pane.digit, pane.title) for pane in PANES[:4])
@@ -43,5 +45,11 @@ def test_panes_without_room_for_names_keep_their_digits(
 
 def test_every_pane_has_its_own_digit_and_says_why_it_is_absent() -> None:
     assert "".join(pane.digit for pane in PANES) == "1234567890"
-    assert why_absent("6") == "6 Rubrics: no criterion of this case has rubrics"
-    assert all(len(why_absent(pane.digit)) <= 48 and pane.absent for pane in PANES[4:])
+    case = Subject(judged_case())
+    assert why_absent("6", case) == "6 Rubrics: no criterion of this case has rubrics"
+    assert all(len(why_absent(pane.digit, case)) <= 48 and pane.absent for pane in PANES[4:])
+
+
+def test_row_of_a_file_has_one_pane_and_never_says_that_it_has_not_run() -> None:
+    assert [pane.title for pane in panes_of(Subject())] == ["Diff"]
+    assert why_absent("3", Subject()) == "3 Log: only readable cases have it"

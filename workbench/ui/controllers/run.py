@@ -16,6 +16,7 @@ from workbench.ui.run_thread import Build, RunThread
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
+    from workbench.ui.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as (evalset, case)."""
@@ -31,13 +32,26 @@ class Run(Controller):
         self._draft_in_use = Draft()
         """The changed criteria used by the run that is starting."""
         self._cancelled_once: set[CaseRef] = set()
+        self._wanted_when_read = False
+        """Whether `r` was pressed before the folder was read."""
         self.session.store.subscribe(self._take)
 
     # Keys
 
     def run(self) -> None:
-        """Run the marked cases, or all cases at and below the cursor."""
-        self.start(self.view.rows.targets())
+        """Run the marked cases, or all cases at and below the cursor. Wait until the folder is read."""
+        session = self.session
+        if session.reading or (session.workspace is None and not session.read_error):
+            self._wanted_when_read = True
+            self.view.say("the run starts once the folder is read")
+        else:
+            self.start(self.view.rows.targets())
+
+    def start_if_wanted(self) -> None:
+        """Start the run that was requested before the folder was read."""
+        if self._wanted_when_read:
+            self._wanted_when_read = False
+            self.run()
 
     def rerun(self) -> None:
         """Rerun all cases that failed or ended in an error."""
@@ -150,7 +164,7 @@ class Run(Controller):
             self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
             return False
         if targets is not None and not targets:
-            self.view.say("no cases here" if self.session.workspace else "still reading the folder")
+            self.view.say(_why_no_targets(self.session))
             return False
         return True
 
@@ -179,3 +193,9 @@ class Run(Controller):
 def cases(number: int) -> str:
     """Return a number of cases as text: `1 case`, `2,000 cases`."""
     return counted(number, "case")
+
+
+def _why_no_targets(session: "Session") -> str:
+    if session.workspace is None and session.read_error:
+        return "the folder could not be read"
+    return "no cases here" if session.workspace else "still reading the folder"

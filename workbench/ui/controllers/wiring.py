@@ -57,6 +57,7 @@ class Controllers:
         if not await self.folder.read_again():
             return
         self.past_results.load_verdicts()
+        self.run.start_if_wanted()
         if watch or self.watch.arm_when_read:
             self.watch.arm()
         await self.files.offer_interrupted()

@@ -109,7 +109,7 @@ class CaseDetail(Reader[Subject]):
 
     def why_absent(self, digit: str) -> str:
         """Return why the case has no pane with this digit."""
-        return why_absent(digit)
+        return why_absent(digit, self._reading.subject)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         self._stage = self._reading.subject.stage
