@@ -169,3 +169,52 @@ def test_foreign_text_has_no_control_codes(text: str) -> None:
     lines = lines_of(feed([started([case, broken], text)], events, more, [RunFinished(1.0)]))
     assert not leaks("\n".join(lines))
     assert all("\n" not in line for line in lines)
+
+
+def wrong_amount(number: int) -> tuple[MetricResult, ...]:
+    """Return a failed criterion whose reason is another one in each case."""
+    reason = f"turn 1: args.amount: number {number}, got text"
+    return (MetricResult("tool_trajectory_avg_score", "failed", 0.5, 1.0, reason),)
+
+
+def test_cases_that_share_a_cause_are_listed_together_with_their_own_reasons() -> None:
+    refs = [ref(f"case_{number}") for number in range(23)]
+    other = case_events(ref("alone"), "failed", [MetricResult("m", "failed", 0.1, 0.8, "bad")])
+    runs = [case_events(case, "failed", wrong_amount(number)) for number, case in enumerate(refs)]
+    lines = lines_of(feed([started([ref("alone"), *refs])], other, *runs, [RunFinished(1.0)]))
+    place = lines.index("Failures:")
+    assert lines[place + 1 : place + 4] == [
+        "  tool calls differ: 23 cases",
+        "    desk/refunds/case_0",
+        "      tool_trajectory_avg_score 0.5 < 1.0: turn 1: args.amount: number 0, got text",
+    ]
+    assert lines[lines.index("    and 3 more") + 1 :] == [
+        "  desk/refunds/alone",
+        "    m 0.1 < 0.8: bad",
+        "",
+        "Why cases fail:",
+        "  23  tool calls differ",
+        "   1  m below its threshold",
+        "",
+        "24 cases in 1.0 s: 24 failed",
+    ]
+
+
+def test_causes_are_counted_before_the_last_line_and_say_who_judged() -> None:
+    judge = JudgeIdentity("heuristic", "heuristic", "rules, not a language model").as_json()
+    unsafe = MetricResult("safety_v1", "failed", 0.0, 0.8, "no", {"judge": judge})
+    refs = [ref(f"case_{number}") for number in range(4)]
+    runs = [
+        *(case_events(case, "error", error=CaseError("timeout", "no answer within 3 s")) for case in refs[:2]),
+        *(case_events(case, "failed", [unsafe]) for case in refs[2:]),
+    ]
+    lines = lines_of(feed([started(refs)], *runs, [RunFinished(1.0)]))
+    assert lines[-5:-2] == [
+        "Why cases fail:",
+        "  2  no answer within … s (error)",
+        "  2  answer is not safe (heuristic)",
+    ]
+
+
+def test_causes_are_not_counted_if_none_is_shared() -> None:
+    assert "Why cases fail:" not in lines_of(all_statuses())

@@ -153,7 +153,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "navigation.filter",
         "/",
         "filter",
-        "Filter by text, :fail :error :stale :changed … and response_match_score<0.8.",
+        "Filter by text, :fail :error :stale …, cause:NAME, response_match_score<0.8.",
         FIND,
     ),
     Action("history.history", "H", "history", "List the stored runs, including those of adk eval and adk web.", FIND),

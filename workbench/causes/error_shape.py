@@ -12,9 +12,9 @@ _SAYS_NOTHING = re.compile(r"(?:RuntimeError|Exception): (?=\S)")
 _QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|`[^`]*`|“[^”]*”|‘[^’]*’|«[^»]*»|「[^」]*」")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s,;)]+", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\w.@+-]+){2,}[\\/]?|(?<![\w/])/[\w.@+-]+/?(?!\w)")
-_LONE_DIGITS = re.compile(r"(?<!\w)[-+]?\d[\d.,:_]*(?<=\d)\b")
+_LONE_DIGITS = re.compile(r"(?<![\w-])[-+]?\d[\d.,:_]*(?<=\d)(?![\w-])")
 _WITH_DIGITS = re.compile(r"\b[\w-]*\d[\w-]*(?:\.[\w-]*\d[\w-]*)*")
-_REPEATED = re.compile(rf"{_FOLDED}(?:[\s,;:]*{_FOLDED})+")
+_REPEATED = re.compile(rf"{_FOLDED}(?:[\s,;]*{_FOLDED})+")
 
 
 def error_text(message: str) -> str:

@@ -12,8 +12,9 @@ from workbench.events import MetricResult
 from workbench.judge.judge_details import judged_by
 from workbench.metrics.description import CriterionDescription
 from workbench.metrics.registry import descriptions
-from workbench.plugins import resolve
+from workbench.plugins import OWN, resolve
 
+_ORDER = {name: place for place, name in enumerate(OWN["criteria"])}
 _GENERAL: dict[Layer, str] = {"calls": "tool calls differ", "answer": "answer differs"}
 
 
@@ -33,12 +34,12 @@ def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[s
     """
     if status == "error" and error_message is not None:
         return make_cause("error", error_text(error_message) or "error without a message")
-    if status not in ("failed", "error"):
-        return None
-    wanted = [(LAYERS.index(cause.layer), name, cause) for name, cause in causes]
-    # An error of a criterion is the first of all layers. The name decides between two criteria of a layer, because
-    # judges answer in any order.
-    return min(wanted, key=lambda item: item[:2])[2] if wanted else UNKNOWN
+    causes = list(causes)
+    if status not in ("failed", "error") or not causes:
+        return UNKNOWN if status in ("failed", "error") else None
+    # Judges answer in any order, so the order of a layer's criteria is that of their documentation, then by name.
+    first = min(causes, key=lambda item: (LAYERS.index(item[1].layer), _ORDER.get(item[0], len(_ORDER)), item[0]))
+    return first[1]
 
 
 def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) -> Cause | None:

@@ -1,6 +1,6 @@
 """Failing cases in groups that share a cause."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -9,7 +9,7 @@ from workbench.causes.cause import ONE_OF_A_KIND, Cause
 MAX_SINGLE = 12
 """Causes of one case each that are listed on their own if no cause is shared."""
 
-Key = TypeVar("Key", bound=Hashable)
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from workbench.exporting.html_text import class_name, html_body, html_line
 from workbench.exporting.run_context import RunContext
 from workbench.exporting.style import STYLE
 from workbench.prices import Prices, money
+from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
 from workbench.rendering.charts.figures import most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.trend import tenths
@@ -55,6 +56,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
             continue
         yield f'<p class="notice-{class_name(notice.level)}">{html_line(notice.message)}</p>\n'
     records = list(store.current_records())
+    yield from _causes(records)
     yield from _criteria(records)
     yield from _repeats(store)
     yield '<div class="charts">'
@@ -63,7 +65,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     yield from _expensive(records, prices)
     yield from bars("Most tokens", most_tokens(records), lambda amount: f"{amount:,.0f}")
     yield "</div>\n"
-    # Cases that need attention come first.
+    # Cases that need attention come first, by cause.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
     opened = 0
     shortened = len(records) > _MAX_FULL and any(record.state == "passed" for record in records)
@@ -71,7 +73,7 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
         yield "<h2>Cases</h2>\n"
     if shortened:
         yield f"<p>More than {_MAX_FULL} cases: only scores are shown for passed cases.</p>\n"
-    for record in sorted(records, key=lambda record: order.get(record.state, 0)):
+    for record in sorted(by_cause(records), key=lambda record: order.get(record.state, 0)):
         is_open = record.state not in ("passed", "cancelled") and opened < _MAX_OPEN
         opened += is_open
         if shortened and record.state == "passed":
@@ -81,6 +83,16 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     entries = list(context.entries())
     yield from agreement_tables(agreements(entries), left_out(entries))
     yield "</main></body></html>\n"
+
+
+def _causes(records: list[CaseRecord]) -> Iterator[str]:
+    """Yield the table of causes, if any two cases have the same."""
+    groups = failing_groups(records)
+    if any(map(is_shared, groups)):
+        yield "<h2>Why cases fail</h2>\n<table><thead><tr><th>cause<th>cases</tr></thead><tbody>\n"
+        for group in groups:
+            yield f"<tr><td>{html_line(cause_text(group.cause))}<td>{len(group.cases):,}</tr>\n"
+        yield "</tbody></table>\n"
 
 
 def _criteria(records: list[CaseRecord]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Final
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.run_context import RunContext
 from workbench.judge.judge_details import judged_by
+from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.plain_lines import label, marks
 from workbench.rendering.plain_summary import count_text
@@ -67,13 +68,14 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
     cancelled = [record for record in records if record.state == "cancelled"]
-    others = [record for record in records if record.state not in ("passed", "cancelled")]
+    others = by_cause(record for record in records if record.state not in ("passed", "cancelled"))
     yield f"### agent-workbench: {count_text(store)}"
     yield ""
     yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
     for note in matched_by_location(records):
         yield ""
         yield code_span(note)
+    yield from _causes(records, most)
     shown = min(_MAX_OPEN, most)
     yield from _problems(others[:shown], context)
     if folded := others[shown:most]:
@@ -123,6 +125,21 @@ def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
         texts += _other_criteria(record)
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
+
+
+def _causes(records: list[CaseRecord], most: int) -> Iterator[str]:
+    """Yield the table of causes, if any two cases have the same."""
+    groups = failing_groups(records)
+    if not any(map(is_shared, groups)):
+        return
+    yield ""
+    yield "| cases | why they fail |"
+    yield "|---:|---|"
+    for group in groups[:most]:
+        yield f"| {len(group.cases):,} | {code_span(cause_text(group.cause))} |"
+    if len(groups) > most:
+        yield ""
+        yield f"and {len(groups) - most} more causes"
 
 
 def _repeats(store: Store, most: int) -> Iterator[str]:

@@ -1,11 +1,15 @@
 """The summary at the end of a run: problems and their reasons, criteria and their sources, and counts."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from workbench.causes.groups import CauseGroup
 from workbench.counting import counted, counted_status, few
 from workbench.json_values import string
 from workbench.prices import Prices, case_cost, money, total
+from workbench.rendering.causes import cause_text, failing_groups, is_shared
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.rendering.faces import COUNTED
 from workbench.rendering.judged import judge_of
@@ -23,6 +27,7 @@ _SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
 _NO_PRICES = Prices()
 _FILES_NAMED = 5
 _CASES_NAMED = 20
+_CAUSES_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
             yield SummaryLine(title, style=style)
             yield from _problems(found, store.run.root)
     yield from _repeats(store)
+    yield from _causes(records)
     yield SummaryLine("")
     if store.run.scored_from:
         yield SummaryLine(f"Transcripts from run {one_line(store.run.scored_from)}.")
@@ -105,23 +111,74 @@ def _repeats(store: Store) -> Iterator[SummaryLine]:
         yield SummaryLine(result, 4, "yellow" if is_flaky else "")
 
 
-def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
-    """Yield the cases with their reasons. Cases with the same reasons, such as a missing key, share them."""
-    groups: dict[tuple[SummaryLine, ...], dict[str, list[int]]] = {}
+def _causes(records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
+    """Yield how many cases fail for each cause, if any two have the same. It stands near the end, where eyes are."""
+    groups = failing_groups(records)
+    if not any(map(is_shared, groups)):
+        return
+    yield SummaryLine("")
+    yield SummaryLine("Why cases fail:", style="bold")
+    width = len(f"{len(groups[0].cases):,}")
+    for group in groups[:_CAUSES_NAMED]:
+        yield SummaryLine(f"{len(group.cases):>{width},}  {cause_text(group.cause)}", 2)
+    if rest := groups[_CAUSES_NAMED:]:
+        yield SummaryLine(f"{sum(len(group.cases) for group in rest):>{width},}  {len(rest)} more causes", 2)
+
+
+def _problems(records: Sequence[CaseRecord], root: str) -> Iterator[SummaryLine]:
+    """Yield the cases with their reasons: cases with the same cause together, then all others."""
+    groups = failing_groups(records)
+    if not groups:
+        yield from _cases(_by_reasons(records, root))
+    for group in groups:
+        yield from _shared(group, root) if is_shared(group) else _cases(_by_reasons(group.cases, root))
+
+
+def _shared(group: CauseGroup[CaseRecord], root: str) -> Iterator[SummaryLine]:
+    """Yield the first cases with one cause, below a heading unless their reasons are the same anyway."""
+    names: dict[str, list[CaseRecord]] = {}
+    for record in group.cases:
+        names.setdefault(_name(record), []).append(record)
+    named = [record for records in itertools.islice(names.values(), _CASES_NAMED) for record in records]
+    cases = _by_reasons(named, root)
+    more = len(names) - _CASES_NAMED
+    if len(cases) == 1:
+        yield from _cases(cases, more)
+        return
+    yield SummaryLine(f"{cause_text(group.cause)}: {counted(len(names), 'case')}", 2, "bold")
+    for line in _cases(cases):
+        yield replace(line, indent=line.indent + 2, style="")
+    if more > 0:
+        yield SummaryLine(f"and {more:,} more", 4)
+
+
+_Cases: TypeAlias = dict[tuple[SummaryLine, ...], dict[str, list[int]]]
+"""Reasons → case → its repeats that have them."""
+
+
+def _by_reasons(records: Iterable[CaseRecord], root: str) -> _Cases:
+    found: _Cases = {}
     for record in records:
-        names = groups.setdefault(tuple(_reasons(record, root)), {})
-        names.setdefault(label(replace(record.ref, repeat=1)), []).append(record.ref.repeat)
-    for lines, names in groups.items():
+        found.setdefault(tuple(_reasons(record, root)), {}).setdefault(_name(record), []).append(record.ref.repeat)
+    return found
+
+
+def _cases(cases: _Cases, more: int = 0) -> Iterator[SummaryLine]:
+    """Yield the cases, then their reasons once. `more` is the number of cases that were left out before."""
+    for lines, names in cases.items():
         for name, repeats in list(names.items())[:_CASES_NAMED]:
-            which = (
-                ""
-                if repeats == [1]
-                else f" ({'repeat' if len(repeats) < 2 else 'repeats'} {', '.join(map(str, repeats))})"
-            )
+            which = ""
+            if repeats != [1]:
+                which = f" ({'repeat' if len(repeats) < 2 else 'repeats'} {', '.join(map(str, repeats))})"
             yield SummaryLine(name + which, 2, "bold")
-        if len(names) > _CASES_NAMED:
-            yield SummaryLine(f"and {len(names) - _CASES_NAMED} more", 2)
+        left_out = max(len(names) - _CASES_NAMED, 0) + max(more, 0)
+        if left_out:
+            yield SummaryLine(f"and {left_out:,} more", 2)
         yield from lines
+
+
+def _name(record: CaseRecord) -> str:
+    return label(replace(record.ref, repeat=1))
 
 
 def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:

@@ -5,7 +5,7 @@ import pytest
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
 from workbench.dependencies.change import Change
-from workbench.events import RepeatsDropped
+from workbench.events import CaseStatus, RepeatsDropped
 from workbench.rendering.cells import cell_len
 from workbench.store import Store
 from workbench.ui.tree.labels import Labels
@@ -99,6 +99,44 @@ def test_filters_combine_words_statuses_and_metrics(tree: Tree, feed: Feed, text
     tree.marks.toggle([(1, 0)])
     tree.set_query(parse_query(text))
     assert names(tree) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cause:answer-differs", ["on_time", "late_parcel"]),
+        ("cause:ANSWER parcel", ["late_parcel"]),
+        ("cause:no-such", ["unknown_order"]),
+        ("cause:no-such cause:answer", ["on_time", "late_parcel", "unknown_order"]),
+        ("cause:one-of-a-kind", ["unknown_order"]),
+        ("cause:one-of-a-kind late", ["late_parcel"]),
+        ("cause:zzz", []),
+    ],
+)
+def test_filter_by_cause_selects_its_group(tree: Tree, feed: Feed, text: str, expected: list[str]) -> None:
+    run(
+        feed,
+        ("refunds", "on_time", "failed"),
+        ("refunds", "late_parcel", "failed"),
+        ("refunds", "unknown_order", "error"),
+        ("refunds", "two_parcels", "passed"),
+    )
+    groups = [(group.cause.slug, group.cases) for group in tree.verdicts.cause_groups()]
+    assert groups == [("answer-differs", ((0, 0), (0, 1))), ("valueerror-no-such-order", ((0, 2),))]
+    assert tree.verdicts.cause_groups([(0, 1), (0, 3)])[0].cases == ((0, 1),)
+    tree.set_query(parse_query(text))
+    assert names(tree) == expected
+
+
+def test_deciding_repeat_has_the_cause_of_its_case(tree: Tree, feed: Feed) -> None:
+    statuses: tuple[CaseStatus, ...] = ("passed", "error", "failed")
+    for ref, status in zip(feed.start(("refunds", "on_time"), runs=3), statuses, strict=True):
+        feed.begin(ref)
+        feed.end(ref, status, 0.5 if status == "failed" else None)
+    cause = tree.verdicts.cause(0, 0)
+    assert cause is not None
+    assert cause.text == "ValueError: no such order"
+    assert tree.verdicts.cause(0, 1) is None
 
 
 def test_a_filter_keeps_the_cursor_on_its_case(tree: Tree) -> None:

@@ -34,6 +34,12 @@ def test_unknown_status_is_reported_with_the_nearest_name() -> None:
     assert "known: :pass" in parse_query(":zzz").faults[0]
 
 
+def test_causes_are_read_beside_words() -> None:
+    query = parse_query("refund cause:Amount-is-text cause: cause:b")
+    assert (query.words, query.causes) == (("refund",), ("amount-is-text", "b"))
+    assert parse_query("cause:").empty, "a cause that is being typed hides nothing yet"
+
+
 @pytest.mark.parametrize("text", ["a<0.5", "a<=1", "a>0", "a>=.5", "a=1"])
 def test_metric_conditions_support_all_operators(text: str) -> None:
     (test,) = parse_query(text).metrics

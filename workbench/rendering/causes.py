@@ -1,0 +1,31 @@
+"""Causes of failures as plain text, for the printed summary and for exports."""
+
+from collections.abc import Iterable
+
+from workbench.causes.cause import ONE_OF_A_KIND, UNKNOWN, Cause
+from workbench.causes.groups import CauseGroup, group_by_cause
+from workbench.store import CaseRecord
+
+
+def failing_groups(records: Iterable[CaseRecord]) -> list[CauseGroup[CaseRecord]]:
+    """Return the executions that failed or ended in an error in groups that share a cause, the biggest first."""
+    failing = (record for record in records if record.state in ("failed", "error"))
+    return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
+
+
+def is_shared(group: CauseGroup[CaseRecord]) -> bool:
+    """Return whether the cases of a group have the same cause."""
+    return len(group.cases) > 1 and group.cause != ONE_OF_A_KIND
+
+
+def cause_text(cause: Cause) -> str:
+    """Return a cause on one line, and whether it is an error or was found by rules."""
+    marks = ["error"] if cause.layer == "error" else ["heuristic"] if cause.rules else []
+    return " ".join([cause.text, *(f"({mark})" for mark in marks)])
+
+
+def by_cause(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+    """Return the executions that failed or ended in an error, by cause, then all others in their order."""
+    records = list(records)
+    failing = [record for group in failing_groups(records) for record in group.cases]
+    return [*failing, *(record for record in records if record.state not in ("failed", "error"))]
