@@ -10,6 +10,7 @@ Where: TypeAlias = Literal[
     "editor",
     "conflict",
     "chat",
+    "capture",
     "review",
     "criteria",
     "accept",
@@ -88,7 +89,8 @@ EDIT = "Edit"
 EMPTY = "In a folder without agents"
 EDITOR = "In the editor"
 CHAT = "In a conversation, outside the message field"
-REVIEW = "Reviewing a conversation before it becomes a case"
+CAPTURE = "Reviewing a conversation before it becomes a case"
+REVIEW = "Reviewing failures one by one"
 CONFLICT = "Resolving a conflict with the file on disk"
 ACCEPT = "Accepting actual as expected"
 CRITERIA = "In the criteria editor"
@@ -100,6 +102,7 @@ _PLACES: Mapping[str, Where] = {
     EMPTY: "empty",
     EDITOR: "editor",
     CHAT: "chat",
+    CAPTURE: "capture",
     REVIEW: "review",
     CONFLICT: "conflict",
     ACCEPT: "accept",

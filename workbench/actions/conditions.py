@@ -54,6 +54,12 @@ def _problems(situation: Situation) -> str:
     return _verdicts(situation) or ("" if situation.problems else "nothing failed")
 
 
+def _reviewable(situation: Situation) -> str:
+    if situation.marked:
+        return _verdicts(situation)
+    return _problems(situation)
+
+
 def _changed(situation: Situation) -> str:
     return _verdicts(situation) or ("" if situation.changed else "no verdict has changed")
 
@@ -117,6 +123,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "resume": (_read, _idle),
     "next_problem": (_problems,),
     "previous_problem": (_problems,),
+    "review": (_reviewable,),
     "next_changed": (_changed,),
     "previous_changed": (_changed,),
     "filter": (_cases,),

@@ -156,6 +156,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "Filter by text, :fail :error :stale …, cause:NAME, response_match_score<0.8.",
         FIND,
     ),
+    Action(
+        "review.review", "V", "review", "Review failures one by one: evidence first, one key for each verdict.", FIND
+    ),
     Action("history.history", "H", "history", "List the stored runs, including those of adk eval and adk web.", FIND),
     Action("history.compare", "C", "compare", "Compare the last run with the baseline or any other run.", FIND),
     Action("navigation.sort", "s", "sort", "Sort by file, status, score or time.", FIND),

@@ -59,7 +59,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "with marked cases",
         lambda at: at.marked > 0,
-        ("run", "triage", "back", "repeat", "score", "duplicate", "move_cases", "delete", "cancel"),
+        ("run", "triage", "back", "review", "repeat", "score", "duplicate", "move_cases", "delete", "cancel"),
     ),
     Place(
         "on a running case",
@@ -69,7 +69,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a failed case",
         lambda at: at.on_case and at.state == "failed",
-        ("run", "accept", "triage", "next_problem", "edit", "repeat", "talk", "criteria"),
+        ("run", "accept", "triage", "next_problem", "review", "edit", "repeat", "talk", "criteria"),
     ),
     Place(
         "on a case that ended in an error",
@@ -96,11 +96,11 @@ PLACES: tuple[Place, ...] = (
         lambda at: at.running,
         ("cancel", "next_problem", "filter", "watch", "cancel_all"),
     ),
-    Place("with a filter", lambda at: at.filtered, ("run", "mark_all", "back", "next_problem", "filter")),
+    Place("with a filter", lambda at: at.filtered, ("run", "review", "back", "mark_all", "next_problem", "filter")),
     Place(
         "after a run",
         lambda at: at.problems,
-        ("next_problem", "rerun", "run", "watch", "filter", "next_changed", "compare", "pictures"),
+        ("review", "next_problem", "rerun", "run", "watch", "filter", "next_changed", "compare", "pictures"),
     ),
     Place(
         "after a run without problems",
@@ -166,6 +166,7 @@ _LABELS: Mapping[str, Callable[[Situation], str]] = {
     "run": _run_label,
     "back": _back_label,
     "enter": _enter_label,
+    "review": lambda at: f"review {at.cause:,}" if at.cause else "",
     "mark_range": lambda at: "mark the range" if at.marking else "",
 }
 """Labels that depend on the situation, by action ID. "" keeps the label of the table."""

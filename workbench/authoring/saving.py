@@ -42,6 +42,11 @@ class Saver:
         """Whether edits can still be undone after a restart."""
         return self._journal.lasting
 
+    @property
+    def newest(self) -> Edit | None:
+        """The edit that `undo` would undo."""
+        return self._journal.done[-1] if self._journal.done else None
+
     def save(self, label: str, contents: Contents) -> Edit:
         """Write new contents of one or more files as one edit. None means that there is no file.
 

@@ -12,6 +12,7 @@ from workbench import config
 from workbench.actions import Situation, keymap
 from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef, PlannedCase, RunStarted
+from workbench.rendering.document import Subject
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.news import News
@@ -25,6 +26,7 @@ from workbench.ui.run_thread import RunThread
 from workbench.ui.screens.here import situation_of
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query
 
 
@@ -112,8 +114,13 @@ class FakeView:
 
     # View
 
+    def subject(self, row: Row) -> Subject:
+        return Subject(self.session.record(row), self.session.entry(row.evalset))
+
     def say(self, text: str, *, warning: bool = False) -> None:
         self.said.append(text)
+
+    say_on_page: Any = None
 
     def clear_message(self) -> None:
         self.shown.append("keys")

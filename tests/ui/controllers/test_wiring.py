@@ -21,13 +21,15 @@ from workbench.ui.history.compare_screen import CompareScreen
 from workbench.ui.history.run_screen import RunScreen
 from workbench.ui.history.screen import HistoryScreen
 from workbench.ui.host import Host
+from workbench.ui.review.screen import CaseReviewScreen
 from workbench.ui.screens.navigation import Navigation
 from workbench.ui.triage.dialog import TriageScreen
 
 SCREENS: dict[str, type[Screen[Any]]] = {
     "editor": EditorScreen,
     "chat": ChatScreen,
-    "review": ReviewScreen,
+    "capture": ReviewScreen,
+    "review": CaseReviewScreen,
     "conflict": ConflictScreen,
     "criteria": CriteriaScreen,
     "accept": AcceptScreen,

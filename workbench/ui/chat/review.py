@@ -145,7 +145,7 @@ class ReviewScreen(RowsScreen[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("keys"),
-        *bindings_of("review"),
+        *bindings_of("capture"),
     ]
 
     def __init__(
@@ -181,7 +181,7 @@ class ReviewScreen(RowsScreen[bool]):
             with Vertical(classes="preview"):
                 yield self._preview
             yield self.message
-            yield KeyLine(footer("review"), self.keys_of)
+            yield KeyLine(footer("capture"), self.keys_of)
 
     def on_mount(self) -> None:
         """Show the parts of the case."""
@@ -250,7 +250,7 @@ class ReviewScreen(RowsScreen[bool]):
 
     def action_keys(self) -> None:
         """Show the keys of the dialog."""
-        show_keys(self, "review", self.keys_of, "keys of the review")
+        show_keys(self, "capture", self.keys_of, "keys of the review")
 
     # Writing
 

@@ -34,22 +34,24 @@ class Accept(Controller):
         if record is not None and not record.finished:
             self.view.say("the case is still running: wait until it ends", warning=True)
             return
-        self.view.work(self._accept(row, record), "edit")
+        self.view.work(self.accept_row(row, record), "edit")
 
-    async def _accept(self, row: Row, record: "CaseRecord | None") -> None:
+    async def accept_row(self, row: Row, record: "CaseRecord | None") -> bool:
+        """Let the user choose differences of one case, and save them. Return whether something was saved."""
         about = await self._acceptance(row, record)
         if about is None:
-            return
+            return False
         from workbench.ui.accepting.screen import AcceptScreen
 
         if not await self.view.ask(AcceptScreen(about, self.session.saver, self.view.keys)):
-            return
+            return False
         await self._files.reopen(about.draft.file)
         if about.comparison.notes or self.session.store.activity.busy:
             self.view.say("saved: r runs the case again, u undoes")
-            return
+            return True
         self.view.say("saved and scored again: u undoes")
         self._run.score_by_new_references([(row.evalset, row.case)])
+        return True
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
         """Return the differences that can be accepted. If there are none, say why and return None."""

@@ -1,7 +1,7 @@
 """Changes of project files: saving, undo, redo, and reading files that changed on disk."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.edit import Edit
     from workbench.authoring.evalset_file import EvalsetFile
     from workbench.authoring.saving import Contents, Saver
     from workbench.authoring.whole_cases import CaseSelection, OpenedFiles
@@ -30,6 +31,8 @@ class Files(Controller):
         super().__init__(view)
         self.folder = folder
         self._warned = False
+        self.reread_triage: Callable[[Sequence[Path]], Awaitable[bool]] = _no_triage
+        """Reads triage files again. Returns False unless all files are triage files."""
         self._one_at_a_time = asyncio.Lock()
         """Pressing undo twice quickly undoes two edits, one after the other."""
 
@@ -49,6 +52,10 @@ class Files(Controller):
 
     async def take_back(self, *, again: bool) -> str:
         """Undo the newest edit, or redo it. Return a safe message."""
+        return (await self.taken_back(again=again))[1]
+
+    async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
+        """Undo the newest edit, or redo it. Return it, or None if that failed, and a safe message."""
         from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
         from workbench.ui.editing.save_errors import save_error_message
 
@@ -56,12 +63,12 @@ class Files(Controller):
         try:
             edit = await asyncio.to_thread(saver.redo if again else saver.undo)
         except NothingToUndoError as error:
-            return str(error)
+            return None, str(error)
         except (ChangedOnDiskError, OSError) as error:
-            return save_error_message(error)
+            return None, save_error_message(error)
         await self.reopen(*(change.file for change in edit.changes))
         files = ", ".join(sorted({change.file.name for change in edit.changes}))
-        return one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
+        return edit, one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
 
     async def offer_interrupted(self) -> None:
         """Ask what to do with an edit that was interrupted in an earlier session."""
@@ -103,6 +110,8 @@ class Files(Controller):
         from workbench.model.evalset import open_evalset
 
         workspace = self.session.workspace
+        if workspace is not None and await self.reread_triage(files):
+            return
         known = {entry.file for entry in workspace.evalsets} if workspace else set()
         if workspace is None or not set(files) <= known or not all(file.is_file() for file in files):
             await self.folder.read_again()
@@ -274,3 +283,7 @@ class Files(Controller):
         for evalset, case in sorted(pairs):
             found.setdefault(evalset, []).append(case)
         return found
+
+
+async def _no_triage(files: Sequence[Path]) -> bool:
+    return False

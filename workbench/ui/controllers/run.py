@@ -62,10 +62,12 @@ class Run(Controller):
             self.view.say(self.session.why_nothing_found("nothing failed"))
 
     def repeat(self) -> None:
-        """Ask how often to run the cases, and start the run."""
-        from workbench.ui.dialogs.repeat import RepeatScreen
+        """Ask how often to run the marked or current cases, and start the run."""
+        self.repeat_cases(self.view.rows.targets())
 
-        targets = self.view.rows.targets()
+    def repeat_cases(self, targets: Targets) -> None:
+        """Ask how often to run these cases, and start the run."""
+        from workbench.ui.dialogs.repeat import RepeatScreen
 
         def repeat(times: RepeatOptions | None) -> None:
             if times is not None:

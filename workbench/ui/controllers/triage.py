@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +16,10 @@ from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.edit import Edit
     from workbench.authoring.triage.entry import Entry
+    from workbench.authoring.triage.triage_file import Change
     from workbench.authoring.triage.triage_file import Triage as TriageFile
     from workbench.store import CaseRecord
     from workbench.ui.triage.dialog import Answer
@@ -38,10 +40,21 @@ class Triage(Controller):
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
         assert self.session.workspace is not None
-        self.view.work(self._read_triage(self.session.workspace), "triage")
+        self.view.work(self._read_triage(self.session.workspace.evalsets), "triage")
 
-    async def _read_triage(self, workspace: "Workspace") -> None:
-        """Read all triage files, and warn about those that cannot be read."""
+    async def reread(self, files: Sequence[Path]) -> bool:
+        """Read triage files again. Return False unless all files are triage files of evalsets."""
+        from workbench.authoring.triage.triage_file import triage_path
+
+        assert self.session.workspace is not None
+        entries = {triage_path(entry.file): entry for entry in self.session.workspace.evalsets}
+        if not files or not entries.keys() >= set(files):
+            return False
+        await self._read_triage([entries[file] for file in dict.fromkeys(files)])
+        return True
+
+    async def _read_triage(self, entries: "Sequence[EvalsetEntry]") -> None:
+        """Read the triage files of some evalsets, and warn about those that cannot be read."""
 
         def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
             # Imported here, so that the first keys need not wait for it.
@@ -49,7 +62,7 @@ class Triage(Controller):
             from workbench.authoring.triage.triage_file import Triage as TriageFile
 
             found = []
-            for entry in workspace.evalsets:
+            for entry in entries:
                 try:
                     triage = read_triage(entry.file)
                 except (BrokenTriageError, OSError) as error:
@@ -139,11 +152,9 @@ class Triage(Controller):
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
         """Write the user's answer to the triage files. If that fails, say why and return False."""
-        from workbench.authoring.triage.triage_file import BrokenTriageError, Change, save_triage
+        from workbench.authoring.triage.triage_file import Change
 
-        saver = await self._files.saver()
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        option = answer.option
+        now, option = utc_now(), answer.option
         word = "cleared" if option is None else option.word
         by_file: dict[Path, list[Question]] = {}
         for (evalset, _), question in answered:
@@ -151,24 +162,36 @@ class Triage(Controller):
         changes = {
             file: Change(removed=frozenset(one.key() for one in questions))
             if option is None
-            else Change(tuple(_clean(one.entry(option, answer.note, now)) for one in questions))
+            else Change(tuple(one.entry(option, answer.note, now) for one in questions))
             for file, questions in by_file.items()
         }
-        edit = f"triage of {_names([question for _, question in answered])}: {word}"
+        edit = f"triage of {case_names(question.about.case for _, question in answered)}: {word}"
+        if await self.write(edit, changes) is None:
+            return False
+        self.view.say(f"{word} (u undoes)" if answer.option is not None else "triage cleared (u undoes)")
+        return True
+
+    async def write(self, edit: str, changes: "Mapping[Path, Change]") -> "Edit | None":
+        """Change triage files by evalset in one edit, and show them. If that fails, say why and return None."""
+        from dataclasses import replace
+
+        from workbench.authoring.triage.triage_file import BrokenTriageError, save_triage
+
+        saver = await self._files.saver()
+        cleaned = {file: replace(change, put=tuple(map(_cleaner(), change.put))) for file, change in changes.items()}
         try:
-            found = await asyncio.to_thread(save_triage, saver, edit, changes)
+            found = await asyncio.to_thread(save_triage, saver, edit, cleaned)
         except BrokenTriageError as error:
             self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
-            return False
+            return None
         except OSError as error:
             self._files.show_error(error)
-            return False
+            return None
         for file, triage in found.items():
             self.session.verdicts.triage.take(file, triage)
         self._files.warn_if_undo_is_temporary()
         self._show_triage()
-        self.view.say(f"{word} (u undoes)" if answer.option is not None else "triage cleared (u undoes)")
-        return True
+        return saver.newest
 
     # Agreement
 
@@ -205,16 +228,26 @@ def _combined(many: str, questions: "Sequence[Question]") -> "Question":
     )
 
 
-def _clean(entry: "Entry") -> "Entry":
-    """Return an entry without secrets, because users commit triage files."""
+def _cleaner() -> "Callable[[Entry], Entry]":
+    """Return a function that removes secrets from an entry, because users commit triage files."""
     from dataclasses import replace
 
     from workbench.engine.plan.secrets import Secrets
 
     secrets = Secrets([os.environ])
-    about = replace(entry.about, name=secrets.clean_text(entry.about.name))
-    return replace(entry, about=about, note=secrets.clean_text(entry.note))
+
+    def clean(entry: "Entry") -> "Entry":
+        about = replace(entry.about, name=secrets.clean_text(entry.about.name))
+        return replace(entry, about=about, note=secrets.clean_text(entry.note))
+
+    return clean
 
 
-def _names(questions: "Sequence[Question]") -> str:
-    return few(dict.fromkeys(one_line(question.about.case, limit=40) for question in questions))
+def utc_now() -> str:
+    """Return the time for an entry."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def case_names(names: Iterable[str]) -> str:
+    """Return the first of some raw IDs of cases as safe text, and the number of the others."""
+    return few(dict.fromkeys(one_line(name, limit=40) for name in names))

@@ -14,11 +14,19 @@ if TYPE_CHECKING:
 
     from workbench.actions import Situation
     from workbench.agents.workspace import Workspace
+    from workbench.rendering.document import Subject
     from workbench.ui.detail.sides import Right
     from workbench.ui.items import Item
     from workbench.ui.tree.case_tree import CaseTree
 
 Severity = Literal["information", "warning", "error"]
+
+
+class Say(Protocol):
+    """A function that shows a message."""
+
+    def __call__(self, text: str, *, warning: bool = False) -> None:
+        """Show a short message. `text` is raw."""
 
 
 class Stoppable(Protocol):
@@ -35,6 +43,8 @@ class View(Protocol):
     keys: Mapping[str, tuple[str, ...]]
     tree_view: "CaseTree"
     right: "Right"
+    say_on_page: "Say | None"
+    """Shows messages while a page over the screen does so itself."""
 
     @property
     def rows(self) -> Tree:
@@ -125,6 +135,9 @@ class View(Protocol):
         """Call a function in the screen's thread. May be called from any thread."""
 
     # The cases
+
+    def subject(self, row: Row) -> "Subject":
+        """Return all that the panes show of a case or evalset."""
 
     def show_workspace(self, workspace: "Workspace") -> None:
         """Show a workspace, read for the first time or again."""

@@ -13,6 +13,7 @@ from workbench.ui.controllers.history import History
 from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.news import News
 from workbench.ui.controllers.past_results import PastResults
+from workbench.ui.controllers.review import Review
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.talk import Talk
@@ -42,15 +43,28 @@ class Controllers:
         self.criteria = Criteria(view, self.files, self.run)
         self.accept = Accept(view, self.files, self.edit, self.run)
         self.triage = Triage(view, self.files)
+        self.files.reread_triage = self.triage.reread
+        self.review = Review(view, self.files, self.edit, self.accept, self.run, self.triage, host)
         self.talk = Talk(view, self.files, self.new_files, engine, thread)
         self.history = History(view, self.talk, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)
         self.general = General(view, self.run, self.news, host)
-        self.folder.when_loaded = [self.watch.show_flags, self.staleness.loaded, self.checks.loaded, self.triage.loaded]
+        self.folder.when_loaded = [
+            self.watch.show_flags,
+            self.staleness.loaded,
+            self.checks.loaded,
+            self.triage.loaded,
+            self.review.loaded,
+        ]
         self.folder.when_owned = [self.watch.adopt_owners]
         self.news.admit = self.watch.admit
-        self.news.when_taken = [self.watch.after_news, self.staleness.after_news, self.past_results.after_news]
+        self.news.when_taken = [
+            self.watch.after_news,
+            self.staleness.after_news,
+            self.past_results.after_news,
+            self.review.after_news,
+        ]
 
     async def open(self, *, watch: bool) -> None:
         """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""

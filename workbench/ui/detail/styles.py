@@ -20,6 +20,7 @@ _RULES = {
     "rule": "color: $border-blurred;",
     "hint": "color: $accent; text-style: bold;",
     "fold": "color: $label;",
+    "underlined": "color: $label; text-style: underline;",
     "status-error-strong": "color: $status-error; text-style: bold;",
     "diff-same": "color: $diff-same;",
     "diff-differs": "color: $diff-differs; text-style: bold;",

@@ -67,7 +67,8 @@ class Review:
     """A review of the cases in `sections`, in their order.
 
     `earlier` returns the verdict that the user gave in an earlier review, if it still applies. `judgeable` returns what
-    can be said about a case now. The review starts at `start`, else at the first case that is left.
+    can be said about a case now. The review starts at `start`, else at the first case that is left. `passes`: its cases
+    had passed.
     """
 
     def __init__(
@@ -76,7 +77,10 @@ class Review:
         earlier: Callable[[CaseName], Given | None],
         judgeable: Callable[[CaseName], Judgeable],
         start: CaseName | None = None,
+        *,
+        passes: bool = False,
     ) -> None:
+        self.passes = passes
         self.sections = tuple(section for section in sections if section.names)
         self.names = [name for section in self.sections for name in section.names]
         self._numbers = [number for number, section in enumerate(self.sections) for _ in section.names]
@@ -185,7 +189,6 @@ class Review:
         if self.done or not self.section.alike or not self.left():
             return False
         self.whole, self.question = not self.whole, None
-        self.changed()
         return True
 
     def drop_question(self) -> bool:

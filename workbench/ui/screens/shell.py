@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.rendering.document import Subject
     from workbench.repeats.summary import CaseRepeats
     from workbench.store import CaseRecord
+    from workbench.ui.controllers.view import Say
     from workbench.ui.widgets.nothing_found import NothingFound
 
 
@@ -52,6 +53,7 @@ class Shell(Screen[None]):
         self.cases = Cases(self.tree_view, lambda: session.is_loading)
         self.right = Right()
         self.key_line = KeyLine((), keys)
+        self.say_on_page: Say | None = None
         self._shown_record: CaseRecord | None = None
         self._nothing: NothingFound | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
@@ -95,8 +97,8 @@ class Shell(Screen[None]):
         self.key_line.show_keys(footer_of(self.situation, self.keys), self.keys)
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Show a short message in the footer. Raw text."""
-        self.key_line.say(text, warning=warning)
+        """Show a short message in the footer, or on a page that shows messages itself. Raw text."""
+        (self.say_on_page or self.key_line.say)(text, warning=warning)
 
     def clear_message(self) -> None:
         """Remove the message from the footer."""
@@ -179,13 +181,13 @@ class Shell(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
-            self.right.show_case(self._subject(row, self._shown_record))
+            self.right.show_case(self.subject(row))
 
-    def _subject(self, row: Row, record: "CaseRecord | None") -> "Subject":
+    def subject(self, row: Row) -> "Subject":
         """Return all that the panes show of a case or evalset."""
         from workbench.rendering.document import Subject
 
-        session, verdicts = self.session, self.session.verdicts
+        session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
         triage, answer = verdicts.triage_of(row.evalset, row.case, row.repeat)
         return Subject(
             record,

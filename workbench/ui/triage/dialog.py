@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -16,9 +15,9 @@ from workbench.actions import footer
 from workbench.authoring.triage.entry import Entry
 from workbench.text import one_line
 from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.question import Option, Question
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 
@@ -33,35 +32,6 @@ class Answer:
     option: Option | None
     note: str
     auto_advance: bool
-
-
-class NoteInput(PlainInput):
-    """The field for a note. Enter keeps the note and goes back to the options; esc restores the earlier note."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,up,down,tab", "done"),
-        Binding("escape", "discard"),
-    ]
-
-    class Done(Message):
-        """The user goes back to the choices."""
-
-    def __init__(self, *, placeholder: str) -> None:
-        super().__init__(placeholder=placeholder)
-        self._before = ""
-
-    def on_focus(self) -> None:
-        """Remember the note, so that esc can restore it."""
-        self._before = self.value
-
-    def action_done(self) -> None:
-        """Keep the note and go back to the options."""
-        self.post_message(self.Done())
-
-    def action_discard(self) -> None:
-        """Restore the earlier note and go back to the options."""
-        self.value = self._before
-        self.post_message(self.Done())
 
 
 class OptionList(RowsOf[Option]):

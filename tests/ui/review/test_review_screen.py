@@ -1,0 +1,147 @@
+"""Review with the keyboard: one key saves and goes on, and no key counts for a case that was not visible."""
+
+import json
+from typing import Any
+
+from textual.events import Key
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from tests.ui.triage.test_triage_screen import end, entries
+from workbench.actions import key_name
+from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored
+from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.review.screen import CaseReviewScreen
+
+CASES = ["good", "late_1", "late_2", "late_3", "odd", "broken"]
+
+
+async def run_all(screen: Screen, pilot: Any) -> None:
+    await pilot.press("g", "r")
+    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+    run = screen.runs[-1]
+    for ref in run.refs:
+        if ref.eval_id == "broken":
+            run.begin(ref)
+            run.publish(CaseFinished(ref, "error", CaseError("agent_raised", "KeyError: 'table'"), 0.5))
+        elif ref.eval_id == "odd":
+            run.begin(ref)
+            run.publish(MetricScored(ref, MetricResult("politeness", "failed", 0.0, 1.0, "no greeting")))
+            run.publish(CaseFinished(ref, "failed", None, 0.5))
+        else:
+            end(screen, ref, "passed" if ref.eval_id == "good" else "failed")
+    run.end()
+    await screen.until(pilot, lambda: not screen.session.store.activity.running)
+
+
+def burst(screen: Screen, *keys: str) -> None:
+    """Send keys as they come from a paste: all before the first is handled."""
+    for key in keys:
+        screen.app.post_message(Key(key_name(key), key))
+
+
+def verdicts(screen: Screen) -> list[tuple[str, str, str]]:
+    return [(one["case"], one["triage"], one.get("by", "")) for one in entries(screen)]
+
+
+def review_of(screen: Screen) -> CaseReviewScreen:
+    assert isinstance(screen.app.screen, CaseReviewScreen)
+    return screen.app.screen
+
+
+async def shows(screen: Screen, pilot: Any, words: str) -> None:
+    """Wait until the words are painted, so that the next key counts."""
+    await screen.until(pilot, lambda: words in " ".join(screen.text.split()))
+    await screen.until(pilot, lambda: not review_of(screen).review.is_early(float("1e300")))
+
+
+async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": CASES}}))
+    async with screen.open((80, 24)) as pilot:
+        await pilot.press("V")
+        assert not isinstance(screen.app.screen, CaseReviewScreen)
+        await run_all(screen, pilot)
+        await pilot.press("g", "V")
+        await shows(screen, pilot, "desk › talk › late_1")
+        assert "1/5" in screen.text
+        assert "judge wrong" not in screen.text
+        await pilot.press("d")
+        await shows(screen, pilot, "no judge gave this verdict")
+
+        burst(screen, "a", "a", "a", "a")
+        await shows(screen, pilot, "late_1 is an agent bug")
+        await pilot.pause()
+        assert verdicts(screen) == [("late_1", "agent bug", "")]
+
+        await pilot.press("u")
+        await shows(screen, pilot, "desk › talk › late_1")
+        await screen.until(pilot, lambda: entries(screen) == [])
+
+        burst(screen, "*", "f", "f")
+        await shows(screen, pilot, "3 cases, 2 seen: f again to confirm")
+        await pilot.press("f")
+        await shows(screen, pilot, "saved for 3 cases: flaky")
+        assert verdicts(screen) == [
+            ("late_1", "flaky", ""),
+            ("late_2", "flaky", ""),
+            ("late_3", "flaky", "cause"),
+        ]
+        await shows(screen, pilot, "4/5")
+        await pilot.press("n", "n")
+        await shows(screen, pilot, "Review done 5/5")
+        for words in ("3 flaky", "X repeat each", "1 error", "F run again", "1 skipped", "V go through these again"):
+            assert words in " ".join(screen.text.split()), words
+        assert "1 verdict was given by cause, unseen" in " ".join(screen.text.split())
+        await pilot.press("V")
+        await shows(screen, pilot, "1/1")
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, CaseReviewScreen))
+        assert screen.row in ("odd", "broken")
+
+
+async def test_panes_notes_and_changed_files_keep_the_position(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": CASES}}))
+    async with screen.open((60, 20)) as pilot:
+        await run_all(screen, pilot)
+        await pilot.press("g", "V", "n")
+        await shows(screen, pilot, "2/5")
+        await pilot.press("2")
+        await shows(screen, pilot, "2 Scores")
+        await pilot.press("escape", "t", *"seen", "enter", "x")
+        await shows(screen, pilot, "3/5")
+        assert [(one["case"], one["note"]) for one in entries(screen)] == [("late_2", "seen")]
+        await pilot.press("e")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen))
+        await pilot.press("escape")
+        await shows(screen, pilot, "3/5")
+
+        file = screen.workspace.root / "desk" / "talk.evalset.json"
+        data = json.loads(file.read_text())
+        data["eval_cases"][3]["conversation"][0]["user_content"]["parts"][0]["text"] = "Where is it?"
+        file.write_text(json.dumps(data))
+        screen.workspace = make_workspace({"desk": {"talk": file.read_text()}})
+        before = review_of(screen).review.version
+        screen.main.controllers.folder.load(screen.workspace)
+        assert review_of(screen).review.is_early(float("1e300")) or review_of(screen).review.version > before
+        await shows(screen, pilot, "changed on disk")
+        assert "3/5" in screen.text
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.row == "late_3")
+
+
+async def test_passes_are_reviewed_if_only_passes_are_marked(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["good", "late_1"]}}))
+    async with screen.open((80, 24)) as pilot:
+        await run_all(screen, pilot)
+        await pilot.press("g", "j", "j", "j", "space", "V")
+        await shows(screen, pilot, "a false pass x expectation wrong f flaky p verdict correct")
+        await pilot.press("w")
+        await shows(screen, pilot, "this case passed")
+        await pilot.press("p")
+        await shows(screen, pilot, "Review done 1/1")
+        assert verdicts(screen) == [("good", "right", "")]

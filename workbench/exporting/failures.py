@@ -1,0 +1,61 @@
+"""Failures with their evidence as Markdown, for an issue or a coding agent."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from workbench.counting import counted
+from workbench.exporting.tables import code_span
+from workbench.rendering.document import Subject
+from workbench.rendering.explain import reasons
+from workbench.rendering.lines import text_of
+from workbench.rendering.plain_lines import label
+from workbench.rendering.review.evidence import evidence
+from workbench.rendering.rows import View
+from workbench.store import CaseRecord
+
+_WIDTH = 100
+_MAX_NAMES = 50
+"""Cases of one cause that are listed by name."""
+_MAX_CHARACTERS = 60_000
+"""GitHub accepts issues of up to 65,536 characters."""
+_FENCES = re.compile("`{3,}")
+
+
+def failures_as_markdown(failures: Sequence[tuple[str, CaseRecord, str]]) -> str:
+    """Return failures by cause. Each is its cause, its record, and the user's note.
+
+    Each cause has its evidence once, from its first case. The text stays below the limit of an issue.
+    """
+    causes: dict[str, list[tuple[CaseRecord, str]]] = {}
+    for cause, record, note in failures:
+        causes.setdefault(cause or "now passing", []).append((record, note))
+    parts = [f"## {counted(len(failures), 'case')} in which the agent is wrong\n"]
+    size = len(parts[0])
+    for number, (cause, of_cause) in enumerate(causes.items()):
+        part = "\n".join(_cause(cause, of_cause)) + "\n"
+        if size + len(part) > _MAX_CHARACTERS and number:
+            parts.append(f"and {counted(len(causes) - number, 'more cause')}\n")
+            break
+        parts.append(part)
+        size += len(part)
+    return "\n".join(parts)
+
+
+def _cause(cause: str, cases: Sequence[tuple[CaseRecord, str]]) -> Iterator[str]:
+    first, _ = cases[0]
+    yield f"### {code_span(cause)}: {counted(len(cases), 'case')}"
+    yield ""
+    for record, note in cases[:_MAX_NAMES]:
+        file = f" in {code_span(record.ref.evalset_file)}"
+        yield f"- {code_span(label(record.ref))}{file}{f': {code_span(note)}' if note else ''}"
+    if len(cases) > _MAX_NAMES:
+        yield f"- and {len(cases) - _MAX_NAMES:,} more"
+    yield ""
+    for reason in reasons(first):
+        yield f"{code_span(reason)}  "
+    yield ""
+    lines = [text_of(line).rstrip() for line in evidence(Subject(first), View(_WIDTH, full=True)).lines[:-1]]
+    fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
+    yield f"{fence}text"
+    yield from lines
+    yield fence

@@ -1,0 +1,85 @@
+"""The two lines over a page of a review: the cause with the position, and the case with its verdict."""
+
+from dataclasses import dataclass
+
+from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.document import Subject
+from workbench.rendering.faces import FACES, HEURISTIC, TRIAGED
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, width_of
+from workbench.rendering.review.evidence import place_in_case
+from workbench.rendering.review.frame import WIDE
+from workbench.rendering.title import title, title_parts, verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a case in a review.
+
+    `number` is that of its cause among `causes` (0: passes are reviewed). `position` is that of the case among `cases`.
+    All count from 1. `cause` is safe text. `given` is the label of the user's verdict, or "".
+    """
+
+    cause: str
+    number: int
+    causes: int
+    position: int
+    cases: int
+    rules: bool = False
+    given: str = ""
+
+
+def head_lines(subject: Subject, place: Place, width: int, *, in_pane: bool = False) -> list[Line]:
+    """Return the two lines and a rule, or only the first over a pane, whose frame names the case."""
+    if in_pane:
+        return [_cause_line(place, width)]
+    return [_cause_line(place, width), _case_line(subject, place, width), (Segment("─" * width, "rule"),)]
+
+
+def done_lines(cases: int, width: int) -> list[Line]:
+    """Return the line over the last page, and a rule."""
+    left: Line = (Segment(" Review", "heading"), Segment("  done", "strong"))
+    return [_ends(left, (Segment(f"{cases:,}/{cases:,} ", "label"),), width), (Segment("─" * width, "rule"),)]
+
+
+def _cause_line(place: Place, width: int) -> Line:
+    counts = f"{place.number}/{place.causes}" if width < WIDE else f"cause {place.number} of {place.causes}"
+    counts = counts if place.causes else ""
+    right: Line = (Segment(f"{place.position:,}/{place.cases:,} ", "label"),)
+    left: Line = (
+        Segment(" Review", "heading"),
+        Segment(f" {counts}" if width < WIDE or not counts else f"  {counts}", "label"),
+    )
+    rules: Line = (Segment(f" {HEURISTIC.glyph}", HEURISTIC.variable),) if place.rules else ()
+    gap = " " if width < WIDE else "  "
+    room = width - width_of(left) - width_of(right) - width_of(rules) - len(gap) - 1
+    return _ends((*left, Segment(f"{gap}{cut(place.cause, room)}", "strong"), *rules), right, width)
+
+
+def _case_line(subject: Subject, place: Place, width: int) -> Line:
+    record = subject.record
+    turn = place_in_case(record) if record is not None else ""
+    shown = verdict(subject)
+    if width < WIDE and record is not None:
+        face = FACES[record.state]
+        shown = (Segment(face.glyph, face.variable),)
+    ending: Line = (*shown, Segment(f"{' ' if width < WIDE else '  '}{turn}" if turn else "", "label"), Segment(" "))
+    if place.given:
+        ending = (Segment(f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), *ending)
+    room = width - width_of(ending) - 2
+    name = cut(title_parts(subject)[-1], room) if width < WIDE and title_parts(subject) else title(subject, room)
+    return _ends((Segment(f" {name}", "name"),), ending, width)
+
+
+def _ends(left: Line, right: Line, width: int) -> Line:
+    """Return a line with one part at each end. The left one is cut."""
+    room = width - width_of(right)
+    return (*pad(cut_line(left, max(room - 1, 1)), room), *right) if room > 1 else cut_line(left, width)
+
+
+def message_line(text: str, right: Line, width: int, *, warning: bool = False) -> Line:
+    """Return the line above the keys: what happened (safe text), and the key that undoes it."""
+    if not text and not right:
+        return BLANK
+    shown = cut(text, width - width_of(right) - 3)
+    gap = " " * max(width - cell_len(shown) - width_of(right) - 2, 1)
+    return (Segment(f" {shown}", "status-not-evaluated" if warning else "strong"), Segment(gap), *right, Segment(" "))

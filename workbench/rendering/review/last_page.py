@@ -1,0 +1,48 @@
+"""The last page of a review: the verdicts, each with what to do next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workbench.counting import counted
+from workbench.rendering.document import Document
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, pad, wrap
+from workbench.rendering.review.frame import WIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kind of verdict with its number of cases, and the key and words of the next action (safe, "" for none)."""
+
+    kind: str
+    number: int
+    label: str
+    key: str = ""
+    action: str = ""
+    short: str = ""
+
+
+def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
+    """Return the page. Each row is an item, and `by_cause` verdicts were given to cases that were not seen."""
+    document = Document()
+    document.add([BLANK])
+    for row in rows:
+        document.add_item(row.kind, [cut_line(_row(row, width), width)])
+    if by_cause:
+        document.gap()
+        document.add(_unseen(by_cause, width))
+    return document
+
+
+def _row(row: Row, width: int) -> Line:
+    wide = width >= WIDE
+    left: Line = (Segment(f"{row.number:>5}  ", "strong"), Segment(row.label))
+    action = row.action if wide else row.short or row.action
+    if not action:
+        return left
+    return (*pad(left, 30 if wide else 27), Segment(f"{row.key or ' ':<2}", "hint"), Segment(action, "label"))
+
+
+def _unseen(number: int, width: int) -> Iterator[Line]:
+    words = f"{counted(number, 'verdict was', 'verdicts were')} given by cause, unseen. "
+    words += f"{'It is' if number == 1 else 'They are'} not counted in judge agreement."
+    return hang([], wrap([Segment(words, "muted")], max(width - 4, 10)), 2)

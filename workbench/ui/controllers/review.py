@@ -1,0 +1,516 @@
+"""Review of failing cases one by one, and what the user says about them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.text import one_line
+from workbench.ui.clipboard import copy
+from workbench.ui.controllers.accept import Accept
+from workbench.ui.controllers.edit import Edit
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.triage import Triage, case_names, utc_now
+from workbench.ui.controllers.view import Controller, View
+from workbench.ui.host import Host
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from workbench.authoring.edit import Edit as FileEdit
+    from workbench.authoring.triage.entry import Entry
+    from workbench.events import CaseName
+    from workbench.rendering.document import Subject
+    from workbench.rendering.review.last_page import Row as LastRow
+    from workbench.store import CaseRecord
+    from workbench.ui.review.key_lines import Offered
+    from workbench.ui.review.model import Given, Judgeable, Section, Step
+    from workbench.ui.review.model import Review as Model
+    from workbench.ui.review.screen import CaseReviewScreen
+    from workbench.ui.triage.question import Option, Question
+
+Pair = tuple[int, int]
+
+
+class Review(Controller):
+    """The review. Cases are kept by name, because the folder may be read again meanwhile."""
+
+    def __init__(
+        self, view: View, files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
+    ) -> None:
+        super().__init__(view)
+        self._files, self._edit, self._accept, self._run = files, edit, accept, run
+        self._triage, self._host = triage, host
+        self._model: Model | None = None
+        self._screen: CaseReviewScreen | None = None
+        self._notes: dict[CaseName, str] = {}
+        self._before: FileEdit | None = None
+        """The newest edit when the review changed its first file."""
+        self._changed_files = False
+        self._busy = False
+        """Whether a dialog of the review is open, or one of its edits is being saved."""
+        self._drawn: tuple[object, ...] = ()
+
+    # Opening
+
+    def review(self) -> None:
+        """Review the failures of the marked cases, or of the row under the cursor."""
+        if self.workspace() is None:
+            return
+        pairs, start = self._scope()
+        failing = [pair for pair in pairs if self.session.verdicts.state(*pair) in ("failed", "error")]
+        passed = [pair for pair in pairs if self.session.verdicts.state(*pair) == "passed"]
+        if failing:
+            self._open(self._causes(failing), start)
+        elif passed and self.view.rows.marks:
+            self._open(self._passed(passed), start, passes=True)
+        else:
+            self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
+
+    def _scope(self) -> "tuple[list[Pair], Pair | None]":
+        """Return the cases to choose from, and the one to begin with."""
+        rows, row = self.view.rows, self.view.rows.cursor
+        if rows.marks or row is None or row.case < 0:
+            return rows.targets(), None
+        # One case is no review, so the others of its evalset follow.
+        return rows.outline.cases(rows.row_of(row.evalset)), (row.evalset, row.case)
+
+    def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
+        from workbench.causes.cause import ONE_OF_A_KIND
+        from workbench.ui.review.model import Section
+
+        return [
+            Section(
+                group.cause.text,
+                tuple(self._name(pair) for pair in group.cases),
+                group.cause.rules,
+                alike=group.cause is not ONE_OF_A_KIND,
+            )
+            for group in self.session.verdicts.cause_groups(pairs)
+        ]
+
+    def _passed(self, pairs: "Sequence[Pair]") -> "list[Section]":
+        from workbench.ui.review.model import Section
+
+        return [Section("passed cases", tuple(map(self._name, pairs)))]
+
+    def _open(self, sections: "list[Section]", start: "Pair | None", *, passes: bool = False) -> None:
+        from workbench.ui.review.model import Review as Model
+        from workbench.ui.review.screen import CaseReviewScreen
+
+        self._notes.clear()
+        self._before, self._changed_files, self._busy = None, False, False
+        begin = None if start is None else self._name(start)
+        self._model = Model(sections, self._earlier, self._judgeable, begin, passes=passes)
+        self._screen = CaseReviewScreen(self._model, self, self.view.keys)
+        self.view.say_on_page = self._screen.say
+        self._remember_drawn()
+        self.view.push(self._screen)
+
+    # Cases by name
+
+    def _name(self, pair: "Pair") -> "CaseName":
+        entry = self.session.entry(pair[0])
+        return entry.relative, entry.document.cases[pair[1]].eval_id
+
+    def _row(self, name: "CaseName") -> Row | None:
+        pair = self.session.verdicts.place(*name)
+        return None if pair is None else self.view.rows.row_of(*pair)
+
+    def _record(self, name: "CaseName") -> "CaseRecord | None":
+        row = self._row(name)
+        return None if row is None else self.session.record(row)
+
+    @property
+    def _current(self) -> Row | None:
+        return None if self._model is None or self._model.done else self._row(self._model.name)
+
+    def _judgeable(self, name: "CaseName") -> "Judgeable":
+        pair = self.session.verdicts.place(*name)
+        match None if pair is None else self.session.verdicts.state(*pair):
+            case "failed":
+                return "verdict"
+            case "passed":
+                return "verdict" if self._model is not None and self._model.passes else "passed"
+            case "error":
+                return "error"
+        return "nothing"
+
+    def _earlier(self, name: "CaseName") -> "Given | None":
+        """Return the user's verdict on the current answer of a case, from its triage file."""
+        entry = self._entry_about(name)
+        if entry is None:
+            return None
+        from workbench.authoring.triage.entry import BY_CAUSE
+        from workbench.ui.review.model import Given
+
+        return Given(entry.triage, entry.by == BY_CAUSE)
+
+    def _entry_about(self, name: "CaseName") -> "Entry | None":
+        """Return the newest entry with a choice about the current answer and verdict of a case."""
+        row = self._row(name)
+        if row is None:
+            return None
+        entries, answer = self.session.verdicts.triage_of(row.evalset, row.case)
+        record = self.session.record(row)
+        if not entries or record is None or not answer:
+            return None
+        from workbench.authoring.triage.judged import standing
+
+        current = [entry for entry in entries if entry.triage and standing(entry, record, answer) == "now"]
+        return max(current, key=lambda entry: entry.at, default=None)
+
+    def _question(self, name: "CaseName") -> "Question | None":
+        record = self._record(name)
+        if record is None or not record.has_verdict:
+            return None
+        from workbench.ui.triage.question import questions
+
+        return questions(record)[0]
+
+    # For the screen
+
+    def subject(self, name: "CaseName") -> "Subject | None":
+        """Return what is known of a case, or None if it is gone."""
+        row = self._row(name)
+        return None if row is None else self.view.subject(row)
+
+    def cause(self, name: "CaseName") -> str:
+        """Return the cause of a case, or "" if it does not fail."""
+        pair = self.session.verdicts.place(*name)
+        cause = None if pair is None else self.session.verdicts.cause(*pair)
+        return "" if cause is None else cause.text
+
+    def offered(self, name: "CaseName") -> "Offered":
+        """Return what can be done with a case."""
+        from workbench.ui.review.key_lines import Offered
+
+        assert self._model is not None
+        record, row = self._record(name), self._row(name)
+        if row is None or record is None:
+            return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
+        if record.state in ("error", "cancelled", "not_evaluated"):
+            word = "an error" if record.state == "error" else "no verdict"
+            words = f"{word}: there is nothing to judge before the case runs to its end"
+            return Offered((), words, can_accept=False)
+        if not record.finished:
+            return Offered((), "the case is running", can_accept=False)
+        question = self._question(name)
+        assert question is not None
+        passed = record.state == "passed"
+        options = tuple(option for option in question.options if option.value != "right" or passed)
+        model = self._model
+        left = len(model.left()) if model.section.alike and len(model.section.names) > 1 else 0
+        return Offered(options, left=left, whole=model.whole, in_pane=self._screen is not None and self._screen.in_pane)
+
+    # Verdicts
+
+    def verdict(self, option: "Option") -> None:
+        """Give a verdict on the current case, or on its whole cause."""
+        assert self._model is not None
+        assert self._screen is not None
+        state = self.session.verdicts.state
+
+        def possible(name: "CaseName") -> bool:
+            """Return whether another case has the same status, and takes this verdict."""
+            here, there = (self.session.verdicts.place(*one) for one in (self._model.name, name))  # type: ignore[union-attr]
+            if here is None or there is None or state(*here) != state(*there):
+                return False
+            question = self._question(name) if option.value in ("judge wrong", "right") else None
+            return question is None or question.offers(option.value)
+
+        step = self._model.choose(option.value, possible)
+        if step is None:
+            self._screen.show()
+        else:
+            self._busy = True
+            self.view.work(self._save(step, option), "edit")
+
+    async def _save(self, step: "Step", option: "Option") -> None:
+        assert self._model is not None
+        assert self._screen is not None
+        try:
+            edit = await self._write(step, option)
+            if edit is None:
+                return
+            self._model.save(step, edit)
+            for name in step.names:
+                self._notes.pop(name, None)
+            self._go_on(_said(step, option))
+        finally:
+            self._busy = False
+
+    async def _write(self, step: "Step", option: "Option") -> "FileEdit | None":
+        """Write the verdicts as one edit."""
+        from dataclasses import replace
+
+        from workbench.authoring.triage.entry import BY_CAUSE
+        from workbench.authoring.triage.triage_file import Change
+
+        await self._remember_newest()
+        put: dict[Path, list[Entry]] = {}
+        now = utc_now()
+        for name in step.names:
+            question, row = self._question(name), self._row(name)
+            if question is None or row is None:
+                continue
+            entry = question.entry(option, self.note(name) if name not in step.unseen else "", now)
+            if name in step.unseen:
+                entry = replace(entry, by=BY_CAUSE)
+            put.setdefault(self.session.entry(row.evalset).file, []).append(entry)
+        label = f"triage of {case_names(eval_id for _, eval_id in step.names)}: {option.word}"
+        edit = await self._triage.write(label, {file: Change(tuple(entries)) for file, entries in put.items()})
+        self._changed_files = self._changed_files or edit is not None
+        return edit
+
+    async def _remember_newest(self) -> None:
+        if not self._changed_files:
+            self._before = (await self._files.saver()).newest
+
+    def _go_on(self, message: str) -> None:
+        """Show the case at the new position of the review."""
+        assert self._screen is not None
+        self._remember_drawn()
+        self._screen.begin_case(message)
+
+    def undo(self) -> None:
+        """Undo the last edit of the review, and go back to its case."""
+        self.view.work(self._undo(), "edit")
+
+    async def _undo(self) -> None:
+        assert self._model is not None
+        assert self._screen is not None
+        saver = await self._files.saver()
+        if not self._changed_files or saver.newest is self._before:
+            self._screen.say("nothing to undo in this review")
+            return
+        self._busy = True
+        try:
+            edit, message = await self._files.taken_back(again=False)
+        finally:
+            self._busy = False
+        if edit is not None and self._model.undo(edit):
+            self._go_on(message)
+        else:
+            self._draw_again(message)
+
+    # Notes
+
+    def note(self, name: "CaseName") -> str:
+        """Return the note on a case: the one for its next verdict, else that of its verdict."""
+        if name in self._notes:
+            return self._notes[name]
+        entry = self._entry_about(name)
+        return "" if entry is None else entry.note
+
+    def keep_note(self, name: "CaseName", text: str) -> None:
+        """Keep a note for the next verdict. If the case has a verdict, save the note with it."""
+        assert self._screen is not None
+        if text == self.note(name):
+            return
+        entry, row = self._entry_about(name), self._row(name)
+        if entry is None or row is None:
+            self._notes[name] = text
+            self._screen.say(f"note for the next verdict: {text}" if text else "no note")
+            return
+        self._busy = True
+        self.view.work(self._save_note(entry, row, text), "edit")
+
+    async def _save_note(self, entry: "Entry", row: Row, text: str) -> None:
+        from dataclasses import replace
+
+        from workbench.authoring.triage.triage_file import Change
+
+        try:
+            await self._remember_newest()
+            label = f"note on {one_line(entry.about.case, limit=40)}"
+            # A note says that the user has seen the case.
+            change = Change((replace(entry, note=text, at=utc_now(), by=""),))
+            if await self._triage.write(label, {self.session.entry(row.evalset).file: change}) is not None:
+                self._changed_files = True
+                self._draw_again("note saved")
+        finally:
+            self._busy = False
+
+    # Work on the case
+
+    def edit(self) -> None:
+        """Edit the current case."""
+        if (row := self._current) is not None:
+            self._with_dialog(lambda: self._edit.edit_row(row))
+
+    def accept(self) -> None:
+        """Accept what the agent did in the current case."""
+        if (row := self._current) is not None:
+            self._with_dialog(lambda: self._accept.accept_row(row, self.session.record(row)))
+
+    def _with_dialog(self, work: "Callable[[], object]") -> None:
+        self.view.work(self._in_dialog(work), "edit")
+
+    async def _in_dialog(self, work: "Callable[[], object]") -> None:
+        """Open a dialog over the review. Afterwards, show the same case as it is then."""
+        await self._remember_newest()
+        before = self._before
+        self._busy = True
+        try:
+            await work()  # type: ignore[misc]
+        finally:
+            self._busy = False
+        newest = (await self._files.saver()).newest
+        self._changed_files = self._changed_files or newest is not before
+        self._draw_again("")
+
+    def run_again(self) -> None:
+        """Run the current case again."""
+        if (row := self._current) is not None:
+            self._run.start([(row.evalset, row.case)])
+
+    def copy(self) -> None:
+        """Copy the ID of the current case."""
+        assert self._model is not None
+        self.view.say(copy("ID", self._model.name[1], self._host.copy).message)
+
+    # Changes meanwhile
+
+    def loaded(self) -> None:
+        """Show the case again if its file has changed."""
+        self._check("changed on disk")
+
+    def after_news(self, ended: bool) -> None:
+        """Show the case again if it runs or has a new verdict."""
+        self._check("")
+
+    def _check(self, why: str) -> None:
+        if self._model is None or self._busy or self._drawn == self._state():
+            return
+        record = None if self._model.done else self._record(self._model.name)
+        if not why:
+            why = "running again" if record is not None and not record.finished else "drawn again: new verdict"
+        self._draw_again(why)
+
+    def _draw_again(self, message: str) -> None:
+        """Show the current case as it is now. Keys that were pressed before do not count for it."""
+        if self._model is None or self._screen is None:
+            return
+        self._model.forget_earlier()
+        self._model.drop_question()
+        self._model.changed()
+        self._remember_drawn()
+        if message:
+            self._screen.say(message)
+        self._screen.show()
+
+    def _remember_drawn(self) -> None:
+        self._drawn = self._state()
+
+    def _state(self) -> tuple[object, ...]:
+        """Return a value that changes with the current case and its verdict."""
+        if self._model is None or self._model.done:
+            return ()
+        row = self._row(self._model.name)
+        if row is None:
+            return ("gone",)
+        record, case = self.session.record(row), self.session.case(row.evalset, row.case)
+        raw = None if case is None else repr(case.raw)
+        return (raw, None if record is None else (record.run_id, record.state, len(record.metrics)))
+
+    # The last page
+
+    def rows(self) -> "list[LastRow]":
+        """Return the rows of the last page."""
+        from workbench.ui.review.next_actions import rows_of
+
+        assert self._model is not None
+        return rows_of(self._model.outcome(), self.view.keys, passes=self._model.passes)
+
+    def do_next(self, kind: str) -> None:
+        """Do what the last page offers for a kind of verdict."""
+        assert self._model is not None
+        names = self._model.outcome().cases.get(kind, [])
+        match kind:
+            case "agent bug":
+                self._copy_bugs(names)
+            case "expectation wrong":
+                self.view.work(self._accept_all(names), "edit")
+            case "judge wrong":
+                self._triage.agreement()
+            case "errors":
+                self._leave_and_run(names)
+            case "flaky":
+                self._leave_and_repeat(names)
+            case "skipped":
+                self._model.go_through_again(names)
+                self._go_on("")
+
+    def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
+        from workbench.exporting.failures import failures_as_markdown
+
+        found = [(self.cause(name), record, self.note(name)) for name in names if (record := self._record(name))]
+        copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
+        self.view.say(copied.message)
+
+    async def _accept_all(self, names: "Sequence[CaseName]") -> None:
+        """Open the differences of one case after the other. If the user leaves one unsaved, stop."""
+        for name in names:
+            row = self._row(name)
+            if row is None:
+                continue
+            saved = False
+
+            async def accept(row: Row = row) -> None:
+                nonlocal saved
+                saved = await self._accept.accept_row(row, self.session.record(row))
+
+            await self._in_dialog(accept)
+            if not saved:
+                return
+
+    def _leave_and_run(self, names: "Sequence[CaseName]") -> None:
+        targets = self._pairs(names)
+        self._close()
+        self._run.start(targets)
+
+    def _leave_and_repeat(self, names: "Sequence[CaseName]") -> None:
+        targets = self._pairs(names)
+        self._close()
+        self._run.repeat_cases(targets)
+
+    def _pairs(self, names: "Sequence[CaseName]") -> list[Pair]:
+        return sorted(pair for name in names if (pair := self.session.verdicts.place(*name)) is not None)
+
+    # Leaving
+
+    def _close(self) -> None:
+        if self._screen is not None:
+            screen = self._screen
+            self.left()
+            screen.dismiss(None)
+
+    def left(self) -> None:
+        """Go to the last case that was shown."""
+        if self._model is None:
+            return
+        model, self._model, self._screen = self._model, None, None
+        self.view.say_on_page = None
+        row = self._row(model.names[min(model.position, len(model.names) - 1)])
+        if row is not None:
+            self.view.go_to(row.evalset, row.case)
+        self.view.show_row()
+
+
+_SAID = {
+    "agent bug": "is an agent bug",
+    "expectation wrong": "has a wrong expectation",
+    "judge wrong": "was judged wrongly",
+    "flaky": "is flaky",
+    "won't fix": "stays as it is",
+    "right": "is judged correctly",
+}
+
+
+def _said(step: "Step", option: "Option") -> str:
+    """Return `saved: late_parcel is an agent bug`."""
+    if len(step.names) > 1:
+        return f"saved for {counted(len(step.names), 'case')}: {option.word}"
+    said = "is a false pass" if option.word == "false pass" else _SAID[option.value]
+    return f"saved: {one_line(step.at[1], limit=60)} {said}"

@@ -1,0 +1,40 @@
+"""A widget that shows a few lines, without focus or scrolling."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.rendering.lines import Line
+from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
+
+
+class LineView(Widget):
+    """Styled lines. Its height is their number."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
+    DEFAULT_CSS = "LineView { height: 1; }" + component_css("LineView")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: Sequence[Line] = ()
+        self._painter = Painter(self)
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Replace the lines."""
+        if list(lines) == list(self._lines):
+            return
+        if len(lines) != len(self._lines):
+            self.styles.height = len(lines)
+        self._lines = lines
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line."""
+        return self._painter.strip(self._lines[y] if y < len(self._lines) else (), self.size.width)
+
+    def notify_style_update(self) -> None:
+        """Forget the cached styles."""
+        super().notify_style_update()
+        self._painter.forget()

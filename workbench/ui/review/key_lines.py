@@ -1,0 +1,133 @@
+"""The lines of keys below a page of a review, made from the action table."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.actions import key_label
+from workbench.authoring.triage.entry import BY_NAME
+from workbench.rendering.lines import Line, Segment, cut_line
+from workbench.rendering.review.frame import WIDE
+from workbench.rendering.review.key_rows import key_row, key_words
+from workbench.ui.triage.question import Option
+
+LOW = 16
+"""Terminals with fewer lines show one line of keys."""
+_BY_KEY = {
+    "a": "review_agent",
+    "x": "review_expectation",
+    "d": "review_judge",
+    "f": "review_flaky",
+    "w": "review_stays",
+    "p": "review_right",
+}
+"""Letter of a choice → its action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What can be done with the current case.
+
+    `options` are the verdicts, and `instead` says why there are none (safe). `left` is the number of cases of the cause
+    that a common verdict would be for, or 0 if there can be none. `in_pane`: a pane covers the page.
+    """
+
+    options: Sequence[Option]
+    instead: str = ""
+    left: int = 0
+    whole: bool = False
+    in_pane: bool = False
+    can_accept: bool = True
+    exists: bool = True
+
+
+class KeyLines:
+    """The lines of keys. `keys` are those of the user's keymap."""
+
+    def __init__(self, keys: Mapping[str, tuple[str, ...]]) -> None:
+        self._keys = keys
+
+    def choice_key(self, option: Option) -> str:
+        """Return the key of a verdict."""
+        return self._key(_BY_KEY[option.key])
+
+    def case(self, offered: Offered, width: int, height: int) -> list[Line]:
+        """Return the lines for a case."""
+        wide, rule = width >= WIDE, (Segment("─" * width, "rule"),)
+        verdicts, more = self._verdicts(offered, width), self._more(offered, width)
+        if height < LOW:
+            return [verdicts]
+        return (
+            [rule, verdicts, more, rule, self._moves(offered, width)]
+            if wide
+            else [
+                rule,
+                verdicts,
+                more,
+                self._moves(offered, width),
+            ]
+        )
+
+    def last(self, width: int, height: int, *, can_undo: bool) -> list[Line]:
+        """Return the lines for the last page."""
+        parts = [self._of("enter", "do the selected one" if width >= WIDE else "do it")]
+        parts += [self._of("review_undo", "undo last" if width >= WIDE else "undo")] if can_undo else []
+        parts += [self._of("review_previous", "back"), self._of("back", "close"), self._of("review_keys", "help")]
+        row = key_row(parts, width)
+        return [row] if height < LOW else [(Segment("─" * width, "rule"),), row]
+
+    def undo(self) -> Line:
+        """Return `u undo`."""
+        return self._of("review_undo", "undo")
+
+    def _verdicts(self, offered: Offered, width: int) -> Line:
+        if not offered.options:
+            return cut_line((Segment(f" {offered.instead}", "muted"),), width)
+        name: Callable[[Option], str] = lambda option: option.word if width >= WIDE else _short(option)  # noqa: E731
+        return key_row([self._of(_BY_KEY[option.key], name(option)) for option in offered.options], width)
+
+    def _more(self, offered: Offered, width: int) -> Line:
+        wide = width >= WIDE
+        parts: list[Line] = []
+        if offered.can_accept:
+            parts.append(self._of("review_accept", "accept actual" if wide else "accept"))
+        if offered.exists:
+            parts.append(self._of("review_edit", "edit case" if wide else "edit"))
+        if offered.options:
+            parts.append(self._of("review_note", "note"))
+        if offered.left:
+            many = f"all {offered.left:,} left"
+            words = "one case" if offered.whole else f"then a verdict: {many}" if wide else many
+            parts.append(self._of("review_cause", words))
+        if not wide and offered.exists:
+            parts.append(self._of("review_run", "run"))
+        return key_row(parts, width)
+
+    def _moves(self, offered: Offered, width: int) -> Line:
+        wide = width >= WIDE
+        skip, back = self._of("review_skip", "skip"), self._of("review_previous", "back")
+        panes: Line = (Segment("0-9", "hint"), Segment(" panes", "label"))
+        help_ = self._of("review_keys", "help")
+        if offered.in_pane:
+            return key_row([skip, panes, self._of("back", "back to the evidence"), help_], width)
+        if not wide:
+            return key_row([skip, back, panes, help_], width)
+        scroll: Line = (
+            Segment(f"{self._key('move_down')} {self._key('move_up')}", "hint"),
+            Segment(" scroll", "label"),
+        )
+        run = self._of("review_run", "run again") if offered.exists else ()
+        return key_row([scroll, skip, back, panes, run, self._of("back", "leave"), help_], width)
+
+    def _of(self, action: str, label: str) -> Line:
+        """Return a key with its label, or () if the user's keymap has no key for the action."""
+        key = self._key(action)
+        return key_words(key, label) if key else ()
+
+    def _key(self, action: str) -> str:
+        keys = self._keys[action]
+        return key_label(keys[0]) if keys else ""
+
+
+def _short(option: Option) -> str:
+    choice = BY_NAME[option.value]
+    return option.word if option.word != choice.label else choice.short

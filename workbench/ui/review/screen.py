@@ -1,0 +1,441 @@
+"""The screen that shows one failing case after the other, with a key for each verdict."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Protocol
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Key
+from textual.screen import Screen
+
+from workbench.events import CaseName
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.lines import Line, Segment
+from workbench.rendering.review.evidence import evidence
+from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
+from workbench.rendering.review.last_page import Row, last_page
+from workbench.rendering.rows import View
+from workbench.text import one_line
+from workbench.ui.detail.body import Body
+from workbench.ui.detail.line_view import LineView
+from workbench.ui.detail.pane import CaseDetail
+from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.review.key_lines import KeyLines, Offered
+from workbench.ui.review.model import Review
+from workbench.ui.triage.note import NoteInput
+from workbench.ui.triage.question import Option
+
+
+class Desk(Protocol):
+    """What a review needs to know of its cases, and what it can do with them."""
+
+    def subject(self, name: CaseName) -> Subject | None:
+        """Return what is known of a case, or None if it is gone."""
+
+    def cause(self, name: CaseName) -> str:
+        """Return the cause of a case, safe, or "" if it does not fail."""
+
+    def offered(self, name: CaseName) -> Offered:
+        """Return what can be done with a case."""
+
+    def verdict(self, option: Option) -> None:
+        """Give a verdict on the current case, or on its whole cause."""
+
+    def undo(self) -> None:
+        """Undo the last edit of the review."""
+
+    def note(self, name: CaseName) -> str:
+        """Return the note on a case, raw."""
+
+    def keep_note(self, name: CaseName, text: str) -> None:
+        """Keep a note on a case for its verdict. If it has one, save the note at once."""
+
+    def edit(self) -> None:
+        """Edit the current case."""
+
+    def accept(self) -> None:
+        """Accept what the agent did in the current case."""
+
+    def run_again(self) -> None:
+        """Run the current case again."""
+
+    def copy(self) -> None:
+        """Copy the ID of the current case."""
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the last page."""
+
+    def do_next(self, kind: str) -> None:
+        """Do what the last page offers for a kind of verdict."""
+
+    def left(self) -> None:
+        """Note that the user left the review."""
+
+
+class CaseReviewScreen(Screen[None]):
+    """A review on the whole screen. `review` has its state, and `desk` does the work."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "open", "close"),
+        *bindings("pane", "next_turn", "previous_turn", "to_event"),
+        *bindings_of("review"),
+    ]
+
+    def __init__(self, review: Review, desk: Desk, keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self.review, self._desk, self._keys = review, desk, keys
+        self._lines = KeyLines(keys)
+        self._full = False
+        self._row = 0
+        """The selected row of the last page."""
+        self._message = ("", False)
+        self._pressed_at = 0.0
+        """When the key that is handled was pressed."""
+        self._shown: tuple[object, ...] = ()
+        self._head, self._body, self._note_line, self._foot = LineView(), Body(), LineView(), LineView()
+        self._note = NoteInput(placeholder="note")
+        self._detail: CaseDetail | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the case, its evidence, the message and the keys."""
+        yield self._head
+        yield self._body
+        yield self._note_line
+        yield self._note
+        yield self._foot
+
+    def on_mount(self) -> None:
+        """Show the first case."""
+        self._note.display = False
+        self._body.focus()
+        self.show()
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the page for its new size."""
+        event.stop()
+        self.show()
+
+    def on_key(self, event: Key) -> None:
+        """Remember when the key was pressed, before its action."""
+        self._pressed_at = event.time
+
+    # Display
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Show a message above the keys until the next one. `text` is raw."""
+        self._message = (one_line(text), warning)
+        self._show_message()
+
+    def show(self) -> None:
+        """Show the current case, or the last page, as it is now."""
+        width = self.app.size.width
+        if self.review.done:
+            self._close_pane()
+            self._show_last_page(width)
+        else:
+            self._show_case(width)
+        self._show_message()
+        self.call_after_refresh(self._was_painted, self.review.version)
+
+    def _was_painted(self, version: int) -> None:
+        self.review.painted(version, time.monotonic())
+
+    def _show_case(self, width: int) -> None:
+        name, review = self.review.name, self.review
+        subject, offered = self._desk.subject(name), self._desk.offered(name)
+        given = review.given(name)
+        cause = review.section.text
+        if not review.section.alike and (own := self._desk.cause(name)):
+            cause = f"{cause}: {own}"
+        place = Place(
+            cause,
+            review.number,
+            0 if review.passes else len(review.sections),
+            review.position + 1,
+            len(review.names),
+            review.section.rules,
+            given.choice if given else "",
+        )
+        self._head.show(head_lines(subject or Subject(), place, width, in_pane=self.in_pane))
+        self._foot.show(self._lines.case(offered, width, self.app.size.height))
+        if self._detail is not None and self._detail.display and subject is not None:
+            self._detail.show(subject)
+        shares = self._body.planned("never")
+        if shares.width <= 0:
+            return
+        page = (name, self._full)
+        document = (
+            evidence(subject, View(shares.width, self._full, stacked=True))
+            if subject is not None
+            else Document([(Segment(" The case is no longer in its file.", "muted"),)])
+        )
+        self._body.show(document, self._body.top if page == self._shown else 0)
+        self._shown = page
+
+    def _show_last_page(self, width: int) -> None:
+        rows = self._desk.rows()
+        self._row = min(self._row, max(len(rows) - 1, 0))
+        self._head.show(done_lines(len(self.review.names), width))
+        self._foot.show(self._lines.last(width, self.app.size.height, can_undo=bool(self.review.steps)))
+        self._shown = ()
+        document = last_page(rows, self.review.outcome().by_cause, self._body.planned("never").width)
+        self._body.show(document, 0, cursor=self._row)
+
+    def _show_message(self) -> None:
+        text, warning = self._message
+        review = self.review
+        if review.question is not None:
+            text, warning = self._question(), True
+        right: Line = self._lines.undo() if review.steps and not review.done else ()
+        self._note_line.show([message_line(text, right, self.app.size.width, warning=warning)])
+
+    def _question(self) -> str:
+        question = self.review.question
+        assert question is not None
+        options = {option.value: option for option in self._desk.offered(self.review.name).options}
+        option = options.get(question.choice)
+        key = self._lines.choice_key(option) if option is not None else ""
+        return f"{question.cases:,} cases, {question.seen:,} seen: {key} again to confirm"
+
+    # Moving
+
+    def action_move(self, direction: str) -> None:
+        """Scroll the page or the pane, or select another row of the last page."""
+        if self._detail is not None and self._detail.display:
+            self._detail.move(direction)
+            return
+        self._body.move(direction)
+        if self.review.done:
+            self._row = self._body.cursor
+
+    def action_review_step(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) case."""
+        self._drop_question()
+        if self.review.step(step):
+            self._begin_case()
+        else:
+            self.say("this is the first case" if step < 0 else "this is the last page")
+
+    def begin_case(self, message: str) -> None:
+        """Show the case that the review has gone to, with a message."""
+        self._begin_case()
+        self.say(message)
+
+    def _begin_case(self) -> None:
+        self._full, self._message, self._row = False, ("", False), 0
+        self._close_pane()
+        self.show()
+
+    # Unfolding and panes
+
+    def action_open(self) -> None:
+        """Unfold the page, or in a pane what is folded."""
+        if self._in_pane is not None:
+            self._in_pane.move("right")
+        elif not self.review.done:
+            self._set_full(True)
+
+    def action_close(self) -> None:
+        """Fold the page. In a pane, fold or go back."""
+        if self._in_pane is not None:
+            if not self._in_pane.move("left"):
+                self.action_back()
+        elif not self.review.done:
+            self._set_full(False)
+
+    def action_enter(self) -> None:
+        """Unfold or fold the page. On the last page, do what is selected."""
+        if self._in_pane is not None:
+            self._in_pane.toggle_full()
+        elif not self.review.done:
+            self._set_full(not self._full)
+        elif rows := self._desk.rows():
+            self._desk.do_next(rows[self._row].kind)
+
+    def _set_full(self, full: bool) -> None:
+        if full != self._full:
+            self._full = full
+            self.show()
+
+    def action_pane(self, number: int) -> None:
+        """Show a pane of the case. Esc goes back to the evidence."""
+        subject = None if self.review.done else self._desk.subject(self.review.name)
+        if subject is None or subject.record is None:
+            return
+        self._drop_question()
+        if self._detail is None:
+            self._detail = CaseDetail()
+            self.mount(self._detail, after=self._body)
+        self._detail.display, self._body.display = True, False
+        self._detail.show(subject)
+        self._detail.show_pane(number)
+        self._detail.focus()
+        self.show()
+
+    def action_turn(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) turn of a pane."""
+        if self._in_pane is not None:
+            self._in_pane.go_to_turn(step)
+
+    def action_to_event(self) -> None:
+        """Go from an item of a pane to its event in the trace, and back."""
+        if self._in_pane is None or not self._in_pane.to_event():
+            self.say("no event in the trace for this line")
+
+    @property
+    def in_pane(self) -> bool:
+        """Whether a pane covers the page."""
+        return self._in_pane is not None
+
+    @property
+    def _in_pane(self) -> CaseDetail | None:
+        return self._detail if self._detail is not None and self._detail.display else None
+
+    def _close_pane(self) -> bool:
+        if self._in_pane is None:
+            return False
+        self._in_pane.display, self._body.display = False, True
+        self._body.focus()
+        return True
+
+    # Verdicts
+
+    def action_review_verdict(self, letter: str) -> None:
+        """Give a verdict, unless the key was pressed before the case was visible."""
+        if self.review.is_early(self._pressed_at):
+            return
+        if self.review.done:
+            self.say("no case here: N goes back")
+            return
+        offered = self._desk.offered(self.review.name)
+        option = next((option for option in offered.options if option.key == letter), None)
+        if option is None:
+            self._drop_question()
+            self.say(offered.instead or _NOT_OFFERED[letter], warning=True)
+        else:
+            self._desk.verdict(option)
+
+    def action_review_whole(self) -> None:
+        """Give the next verdict to all cases that are left in this cause."""
+        review = self.review
+        if review.done:
+            return
+        if not review.begin_whole():
+            if not review.section.alike:
+                why = "each of these cases has a cause of its own"
+            else:
+                why = self._desk.offered(review.name).instead or "no other case of this cause is left"
+            self.say(why, warning=True)
+        elif review.whole:
+            self._message = (f"the next verdict is for all {len(review.left()):,} cases left in this cause", True)
+        else:
+            self._message = ("the next verdict is for this case", False)
+        self.show()
+
+    def action_review_undo(self) -> None:
+        """Undo the last edit of this review."""
+        self._drop_question()
+        self._desk.undo()
+
+    def _drop_question(self) -> None:
+        if self.review.drop_question():
+            self._message = ("", False)
+            self.show()
+
+    # Notes
+
+    def action_review_note(self) -> None:
+        """Write a note on the verdict."""
+        if self.review.done or not self._desk.offered(self.review.name).options:
+            self.say("a note belongs to a verdict, and there is none to give here", warning=True)
+            return
+        self._drop_question()
+        self._note.value = self._desk.note(self.review.name)
+        self._note_line.display, self._note.display = False, True
+        self._note.focus()
+
+    def on_note_input_done(self) -> None:
+        """Keep the note and go back to the page."""
+        self._note_line.display, self._note.display = True, False
+        (self._in_pane or self._body).focus()
+        self._desk.keep_note(self.review.name, self._note.value.strip())
+
+    # Work on the case
+
+    def action_review_edit(self) -> None:
+        """Edit the case."""
+        self._work(self._desk.edit)
+
+    def action_review_run(self) -> None:
+        """Run the case again."""
+        self._work(self._desk.run_again)
+
+    def action_review_accept(self) -> None:
+        """Accept what the agent did. On the last page: in all cases with a wrong expectation."""
+        if self.review.done:
+            self._do_next("expectation wrong")
+        elif self._desk.offered(self.review.name).can_accept:
+            self._work(self._desk.accept)
+        else:
+            self.say("this case ended early: there is nothing to accept", warning=True)
+
+    def action_review_copy(self) -> None:
+        """Copy the ID. On the last page: the agent's bugs as Markdown."""
+        if self.review.done:
+            self._do_next("agent bug")
+        else:
+            self._desk.copy()
+
+    def _work(self, work: Callable[[], None]) -> None:
+        self._drop_question()
+        if not self.review.done:
+            work()
+
+    # The last page
+
+    def action_review_rerun(self) -> None:
+        """Run the cases again that ended in an error."""
+        self._do_next("errors")
+
+    def action_review_repeat(self) -> None:
+        """Repeat the flaky cases."""
+        self._do_next("flaky")
+
+    def action_review_again(self) -> None:
+        """Go through the skipped cases again, or through all of them."""
+        self._do_next("skipped")
+
+    def _do_next(self, kind: str) -> None:
+        if not self.review.done:
+            self.say("this key works on the last page")
+        elif kind == "skipped" or any(row.kind == kind for row in self._desk.rows()):
+            self._desk.do_next(kind)
+        else:
+            self.say("no case has this verdict")
+
+    # Leaving
+
+    def action_keys(self) -> None:
+        """Show the keys of this screen."""
+        show_keys(self, "review", self._keys)
+
+    def action_back(self) -> None:
+        """Go back to the evidence, forget the question, or leave the review."""
+        if self._in_pane is not None:
+            if not self._in_pane.go_back():
+                self._close_pane()
+                self.show()
+        elif self.review.whole:
+            self._drop_question()
+        else:
+            self._desk.left()
+            self.dismiss(None)
+
+
+_NOT_OFFERED = {
+    "d": "no judge gave this verdict",
+    "w": "this case passed",
+    "p": "this confirms a pass, and the case failed",
+}
