@@ -2,8 +2,10 @@
 
 import json
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +32,7 @@ from workbench.events import (
 from workbench.history.summary import Summary, summarize_events
 from workbench.metrics import registry
 from workbench.metrics.base import Scored, ScoreRequest
+from workbench.metrics.description import CriterionDescription
 from workbench.model.criteria import Criterion
 from workbench.rendering.causes import failing_groups
 from workbench.stored_records import brief_records
@@ -235,3 +238,39 @@ def test_old_journal_without_details_has_a_general_cause() -> None:
 def test_groups_of_stored_runs_keep_the_order_of_the_plan() -> None:
     causes = [UNKNOWN] * 3
     assert group_by_cause(zip("cab", causes, strict=True))[0].cases == ("c", "a", "b")
+
+
+def shortcoming(result: MetricResult, turns: Sequence[MetricResult]) -> Any:
+    """The function that a criterion of another package names; what it returns is in the result's reason."""
+    if result.reason == "raises":
+        raise LookupError("details of another version")
+    return None if result.reason == "nothing" else result.reason
+
+
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [
+        ("answer is too\nlong \x1b[31m", "answer is too long ␛[31m"),
+        ("", "brevity below its threshold"),
+        ("nothing", "brevity below its threshold"),
+        ("raises", "brevity below its threshold"),
+    ],
+)
+def test_criterion_of_another_package_names_its_causes(
+    returned: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The module is looked up by its name, as one of an installed package would be.
+    monkeypatch.setitem(sys.modules, "brevity_example", SimpleNamespace(shortcoming=shortcoming))
+    named = CriterionDescription(
+        name="brevity",
+        title="short answers",
+        measures="",
+        when_to_use="",
+        how_to_read="",
+        score="",
+        cause="brevity_example:shortcoming",
+    )
+    monkeypatch.setattr("workbench.causes.first_cause.descriptions", lambda: {"brevity": named})
+    found = criterion_cause(MetricResult("brevity", "failed", 0.0, 1.0, returned))
+    assert found is not None
+    assert (found.layer, found.text) == ("other", text)

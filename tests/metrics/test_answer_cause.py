@@ -1,8 +1,11 @@
 """The cause of a failed comparison of words is the first kind of fact that the answer lacks."""
 
+import time
+
 import pytest
 
 from tests.hostile import HOSTILE
+from workbench.events import MetricResult
 from workbench.metrics.answer_cause import answer_cause
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.response_match import MAX_EXPLAINED, score
@@ -62,6 +65,17 @@ def test_first_failed_turn_decides() -> None:
 
 def test_very_long_answers_are_not_compared_by_word() -> None:
     assert cause(("a b", "a " * MAX_EXPLAINED)) == "answer is too long to compare by word"
+
+
+@pytest.mark.parametrize("piece", ["1", "1,", "x", "x.", "x-", "1 a ", "http://", "n't ", "/a", "a@", "$1 "])
+def test_work_is_linear_in_the_length_of_the_answer(piece: str) -> None:
+    long = piece * (MAX_EXPLAINED // len(piece) - 20)
+    marks = [[long, "same"], ["end", "missing"]]
+    details = {"matched": ["a"] * 9, "missing": ["end"], "extra": ["b"], "expected_marks": marks, "actual_marks": marks}
+    turn = MetricResult("response_match_score", "failed", 0.5, 0.8, "", details)
+    began = time.process_time()
+    assert answer_cause(turn, [turn])
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -3,6 +3,7 @@
 import re
 
 _FOLDED = "…"
+_LONGEST = 2_000
 _NAMES_CODE = re.compile(
     r"(?:AttributeError|ImportError|ModuleNotFoundError|NameError|TypeError|UnboundLocalError)\b|KeyError: "
     r"(['\"])[a-z_]+\1$"
@@ -19,8 +20,8 @@ _REPEATED = re.compile(rf"{_FOLDED}(?:[\s,;]*{_FOLDED})+")
 
 def error_text(message: str) -> str:
     """Return a message with its numbers, ids, paths, addresses and quoted values replaced by `…`."""
-    first = _SAYS_NOTHING.sub("", message.strip(), count=1).splitlines()[:1]
-    text = first[0][:2000] if first else ""
+    first = _SAYS_NOTHING.sub("", message[:_LONGEST].strip(), count=1).splitlines()[:1]
+    text = first[0] if first else ""
     text = _URL.sub(_FOLDED, text)
     if not _NAMES_CODE.match(text):
         text = _QUOTED.sub(_FOLDED, text)

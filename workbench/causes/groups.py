@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from workbench.causes.cause import ONE_OF_A_KIND, Cause
 
-MAX_SINGLE = 12
+MAX_SINGLE = 20
 """Causes of one case each that are listed on their own if no cause is shared."""
 
 Key = TypeVar("Key")

@@ -6,7 +6,8 @@ two missing words are named, and the shares of common words tell how other answe
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.events import MetricResult
@@ -18,11 +19,12 @@ _MONTH = (
 )
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|yesterday|heute|morgen|gestern"
 _CURRENCY = r"(?:[$€£¥₹]|\b(?:usd|eur|gbp|jpy|chf|euros?|dollars?|pounds?|yen|cents?)\b|円|ユーロ|ドル)"
-_NUMBER = r"\d+(?:[.,:]\d+)*"
+_NUMBER = r"\d{1,20}(?:[.,:]\d{1,20}){0,4}"
+"""All repetitions have limits, because a text may be long and of any form."""
 _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (missing, other, re.compile(pattern, re.IGNORECASE))
     for missing, other, pattern in (
-        ("a link", "another link", r"https?://\S+|\bwww\.\S+|[\w.+-]+@[\w-]+\.[\w.-]+"),
+        ("a link", "another link", r"https?://\S+|\bwww\.\S+|[\w.+-]{1,64}@[\w-]+\.[\w.-]+"),
         (
             "a date",
             "another date",
@@ -84,23 +86,32 @@ def _shares(recall: float, precision: float) -> str:
 
 def _fact(details: dict[str, Any]) -> str:
     """Return the first kind of fact that has a missing word, or ""."""
-    expected, actual = details["expected_marks"], details["actual_marks"]
+    expected = _Marked(details["expected_marks"], "missing")
     for missing, other, pattern in _KINDS:
-        if any(_marked(expected, "missing", pattern)):
-            return f"answer has {other}" if any(_marked(actual, "extra", pattern)) else f"answer lacks {missing}"
+        if expected.has(pattern):
+            actual = _Marked(details["actual_marks"], "extra")
+            return f"answer has {other}" if actual.has(pattern) else f"answer lacks {missing}"
     return ""
 
 
-def _marked(marks: Sequence[Sequence[str]], mark: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    """Yield the matches of a pattern in a text that overlap a piece with this mark."""
-    spans, place = [], 0
-    for piece, own in marks:
-        if own == mark:
-            spans.append((place, place + len(piece)))
-        place += len(piece)
-    if not spans:
-        return
-    text = "".join(string(piece) for piece, _ in marks)
-    for match in pattern.finditer(text):
-        if any(start < match.end() and match.start() < end for start, end in spans):
-            yield match.group()
+class _Marked:
+    """A text with the places of its pieces that have one mark."""
+
+    def __init__(self, marks: Sequence[Sequence[str]], mark: str) -> None:
+        self._text = "".join(string(piece) for piece, _ in marks)
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        place = 0
+        for piece, own in marks:
+            if own == mark:
+                self._starts.append(place)
+                self._ends.append(place + len(piece))
+            place += len(piece)
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether a match of the pattern overlaps a marked piece."""
+        return bool(self._starts) and any(map(self._is_marked, pattern.finditer(self._text)))
+
+    def _is_marked(self, match: re.Match[str]) -> bool:
+        number = bisect_left(self._starts, match.end()) - 1
+        return number >= 0 and self._ends[number] > match.start()
