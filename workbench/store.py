@@ -398,6 +398,25 @@ class Store:
             self.run, self.current = run, current
         self._count()
 
+    def adopt(
+        self, records: Mapping[CaseRef, CaseRecord], run: RunSummary | None = None, current: Collection[CaseRef] = ()
+    ) -> None:
+        """Replace verdicts by newer ones that another program stored. Call it while no run is active.
+
+        With `run`, that run becomes the newest one, with the cases `current`.
+        """
+        for ref in records:
+            self._owners[ref.name] = _owner(ref)
+            self.reinstated.pop(ref.name, None)
+            self._cancelled.pop(ref, None)
+        self.records.update(records)
+        if run is not None:
+            self.run, self.current = run, list(current)
+            self._executions, self._previous, self._cancelled = {}, {}, {}
+            self.notices.clear()
+            self.waits.clear()
+        self._count()
+
     def reinstate(self, refs: Iterable[CaseRef]) -> list[CaseRef]:
         """Bring back the previous verdicts of these cases, also for the newest run, and return their executions."""
         cases = dict.fromkeys(ref.name for ref in refs)

@@ -81,6 +81,8 @@ class Project:
         self._held: dict[str, Journal] = {}
         """The journals of interrupted runs that will be resumed, by id."""
         self._touched_before: dict[Path, Touched] = {}
+        self.run_ids: set[str] = set()
+        """The IDs of all runs that this project made or resumed."""
         self._renew = False
         self._place = place
         self._named: Place | None = None
@@ -168,6 +170,7 @@ class Project:
         found = resume(state_of(plan.root, self._explicit_state), plan, plan.options)
         if isinstance(found, Plan):
             return found
+        self.run_ids.add(found.plan.run_id)
         self._held[found.plan.run_id] = found.journal
         return found.plan
 
@@ -293,6 +296,7 @@ class Project:
             UsageFaultError: the project's place does not exist.
         """
         place = self._agents_place()
+        self.run_ids.add(plan.run_id)
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)
         if journal is not None:

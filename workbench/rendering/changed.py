@@ -66,11 +66,14 @@ class ChangedVerdicts:
         With `continues`, the previous run was not reported on its own, because one save requested both or a save
         superseded it. Its changes stay listed, compared with the verdicts from before it.
         """
-        if not isinstance(event, RunStarted):
-            return
+        if isinstance(event, RunStarted):
+            self.before_cases((planned.case for planned in event.cases), continues=continues)
+
+    def before_cases(self, cases: Iterable[CaseRef], *, continues: bool = False) -> None:
+        """Remember the verdicts of these cases, which are about to get new ones. See `before_event`."""
         if not continues:
             self._before.clear()
-        for case in dict.fromkeys(_first(planned.case) for planned in event.cases):
+        for case in dict.fromkeys(map(_first, cases)):
             earlier = self._finished(case)
             if not earlier:
                 continue

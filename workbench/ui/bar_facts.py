@@ -32,6 +32,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         other_criteria=store.run.other_criteria,
         when=_when(session, now),
         loading=_LOADING[session.loading],
+        elsewhere="" if session.elsewhere is None else "{}/{}".format(*session.elsewhere),
         seconds=session.elapsed(),
         criteria_changed=not session.draft.empty,
         judge_calls=session.judges.text,

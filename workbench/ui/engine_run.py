@@ -1,7 +1,7 @@
 """The screen's use of the engine: marked cases become a plan, a journal and a run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.engine.chat.chat import Chat, ChatEvent
     from workbench.engine.plan.plan import Plan
     from workbench.engine.plan.run_options import RunOptions
+    from workbench.project.follow import Follower
     from workbench.project.project import Project, TrialImport
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Runs, Watch
@@ -146,6 +147,17 @@ class Engine:
         armed = frozenset(workspace.case_name(*pair) for pair in marked)
         watching = watch_over(project, workspace, session.read, self._options(), armed, self.screen_files())
         return Watch(project, watching, runs, take, set(), prepare)
+
+    def made_run(self, run_id: str) -> bool:
+        """Return whether a run of this session has this ID. Can be called in any thread."""
+        return self._made is not None and run_id in self._made.run_ids
+
+    def follow(self, inputs: "Callable[[], Collection[Path]]") -> "Follower":
+        """Return a follower of the folder and its runs. `inputs` returns the files on which verdicts depend."""
+        from workbench.project.follow import Follower
+
+        session = self._session
+        return Follower(session.state_dir, lambda: self._workspace, inputs, lambda: session.watching is not None)
 
     def warm(self) -> "Callable[[], Awaitable[None]]":
         """Return a function for the run's thread that starts the processes that runs will need."""

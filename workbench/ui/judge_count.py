@@ -30,10 +30,7 @@ class JudgeCount:
         """Count an event. The count of a finished case replaces that of its criteria."""
         match event:
             case RunStarted():
-                self.calls = self.cached = 0
-                self.heuristic = False
-                self._cases.clear()
-                self._costs.clear()
+                self.clear()
             case MetricScored():
                 self.heuristic = self.heuristic or is_heuristic(event.result)
                 tally = mapping(event.result.details.get("tally"))
@@ -45,6 +42,13 @@ class JudgeCount:
                 self._costs.append(simulation_cost([event], self._prices))
             case CaseFinished():
                 self._set(event.case, event.usage.judge_calls, event.usage.judge_calls_cached)
+
+    def clear(self) -> None:
+        """Forget the run, because another one is shown."""
+        self.calls = self.cached = 0
+        self.heuristic = False
+        self._cases.clear()
+        self._costs.clear()
 
     def _set(self, case: CaseRef, calls: int, cached: int) -> None:
         before = self._cases.get(case, (0, 0))

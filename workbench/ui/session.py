@@ -70,6 +70,8 @@ class Session:
         """Cases with a stale verdict, and which of its inputs changed."""
         self.loading: Literal["", "results", "changes"] = ""
         """Data being loaded from earlier sessions: verdicts, or which verdicts are stale."""
+        self.elsewhere: tuple[int, int] | None = None
+        """Finished and all cases of a run that another program is making, or None."""
         self.given_state_dir = state_dir
         self._began = 0.0
         self._files: tuple[Path, ...] = ()
@@ -176,6 +178,32 @@ class Session:
             self.restored_run = recalled.run.run_id
         self.store.restore(recalled.run, list(recalled.records), recalled.records)
         self.verdicts.recall(recalled.records)
+
+    def adopt(self, recalled: "Recalled", *, ended: bool, continues: bool) -> None:
+        """Show verdicts of a run that another program made, except where newer ones are known.
+
+        Once the run has `ended`, it is the newest one. `continues` means that the run's first verdicts are shown
+        already.
+        """
+        from workbench.history.ages import ages
+
+        age = ages()
+        new, known = age(recalled.run.run_id, ""), self.store.records
+        records = {
+            ref: record
+            for ref, record in recalled.records.items()
+            if ref not in known or age(known[ref].run_id, "") < new
+        }
+        self.changed.before_cases(records, continues=continues)
+        for ref in records:
+            self.changed.moment_of.pop(ref, None)
+        is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
+        if is_newest:
+            self.restored_run = recalled.run.run_id
+            self.judges.clear()
+        current = [ref for ref in recalled.records if ref in records or known[ref].run_id == recalled.run.run_id]
+        self.store.adopt(records, recalled.run if is_newest else None, current)
+        self.verdicts.adopt(records)
 
     @property
     def is_loading(self) -> bool:

@@ -117,7 +117,7 @@ class FakeView:
     def subject(self, row: Row) -> Subject:
         return Subject(self.session.record(row), self.session.entry(row.evalset))
 
-    def say(self, text: str, *, warning: bool = False) -> None:
+    def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         self.said.append(text)
 
     say_on_page: Any = None
@@ -143,7 +143,10 @@ class FakeView:
             done(self.answers.pop(0))
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
-        self._tasks.append(asyncio.ensure_future(work))
+        if group == "disk":  # It would follow the disk for ever.
+            work.close()  # type: ignore[attr-defined]
+        else:
+            self._tasks.append(asyncio.ensure_future(work))
 
     def set_timer(self, delay: float, callback: Callable[[], Any]) -> Timer:
         self.timers.append(Timer(delay, callback))
@@ -170,6 +173,7 @@ class FakeView:
         self.shown.append(f"action {action}")
 
     covered = False
+    occupied = False
     theme_name = "night"
 
     def close_pages(self) -> None:

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.walk import STATE_FOLDER
-from workbench.engine.watch.file_events import NoEventsError, native_changes, poll, polling_forced, remote_kind, scan
+from workbench.engine.watch.file_events import (
+    PROMPT,
+    Effort,
+    NoEventsError,
+    native_changes,
+    poll,
+    polling_forced,
+    remote_kind,
+    scan,
+)
 from workbench.engine.watch.unusable import looks_unfinished
 
 _UNFINISHED = 0.15
@@ -44,11 +53,20 @@ class Changes:
     """The file changes in a project.
 
     `folders` returns the folders to watch. It is called again after each batch. `root` is the folder of the project.
+    `wanted` returns whether a changed path is relevant.
     """
 
-    def __init__(self, root: Path, folders: Callable[[], Collection[Path]]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folders: Callable[[], Collection[Path]],
+        effort: Effort = PROMPT,
+        wanted: "Callable[[Path], bool] | None" = None,
+    ) -> None:
         self._root = root
         self._folders = folders
+        self._effort = effort
+        self._wanted = wanted or is_watched
         self._queue: asyncio.Queue[Batch] = asyncio.Queue()
         self._watched: frozenset[Path] = frozenset()
         self._stop = asyncio.Event()
@@ -181,7 +199,7 @@ class Changes:
             # Only the wall clock runs while the machine sleeps.
             slept = time.time() - time.monotonic() - awake > _SLEPT
             awake = time.time() - time.monotonic()
-            paths = frozenset(filter(is_watched, found))
+            paths = frozenset(filter(self._wanted, found))
             if slept or more:
                 self._queue.put_nowait(Batch(paths, all_files=True))
             elif paths:
@@ -199,12 +217,12 @@ class Changes:
         True means that some changes may be missing.
         """
         if not self.polling:
-            async for found, may_miss in native_changes(self._watched, self._folders_changed, self.armed):
+            async for found, may_miss in native_changes(self._watched, self._folders_changed, self.armed, self._effort):
                 yield found, may_miss
             return
         before = await asyncio.to_thread(scan, self._watched)
         self.armed.set()
-        async for found in poll(self._watched, self._folders_changed, before):
+        async for found in poll(self._watched, self._folders_changed, before, self._effort):
             yield found, False
 
 

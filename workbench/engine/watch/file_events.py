@@ -6,15 +6,32 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
-STEP = 5
-"""Milliseconds without a change that end a batch. This is the latency of the watch."""
-TICK = 3000
-"""Milliseconds between two empty results, which let the caller check its state."""
-_DEBOUNCE = 100
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How soon changes are noticed, and how much processor time that may cost.
+
+    Times are in milliseconds. A batch ends after `step` without a change, at most after `debounce`. `tick` is the time
+    between two empty results, which let the caller check its state. Polled folders are read every `interval`, and less
+    often if that takes more than this `share` of a processor.
+    """
+
+    step: int = 5
+    debounce: int = 100
+    tick: int = 3000
+    interval: int = 300
+    share: float = 0.1
+
+
+PROMPT = Effort()
+"""For a watch, which reruns cases as soon as a file is saved."""
+CALM = Effort(step=300, debounce=900, tick=10_000, interval=2000, share=0.003)
+"""For a screen that is idle most of the time."""
 _HELD_UP = 2.0
 _LOST_FROM = 2000
 """Number of files at once above which events may be lost: the system keeps 16,384 events, about five for each file."""
@@ -25,7 +42,7 @@ class NoEventsError(Exception):
 
 
 async def native_changes(
-    folders: Collection[Path], stop: asyncio.Event, armed: asyncio.Event
+    folders: Collection[Path], stop: asyncio.Event, armed: asyncio.Event, effort: Effort = PROMPT
 ) -> AsyncIterator[tuple[set[Path], bool]]:
     """Yield changed paths directly in the folders, regularly also none, until `stop`.
 
@@ -41,10 +58,10 @@ async def native_changes(
         *folders,
         # No filter, because any event shows that this process is not stopped.
         watch_filter=None,
-        debounce=_DEBOUNCE,
-        step=STEP,
+        debounce=effort.debounce,
+        step=effort.step,
         stop_event=stop,
-        rust_timeout=TICK,
+        rust_timeout=effort.tick,
         yield_on_timeout=True,
         recursive=False,
         # We poll ourselves if it is requested or necessary.
@@ -56,7 +73,7 @@ async def native_changes(
     checked = monotonic()
     try:
         async for changes in watching:
-            was_stopped = monotonic() - checked > TICK / 1000 + _HELD_UP
+            was_stopped = monotonic() - checked > effort.tick / 1000 + _HELD_UP
             yield {Path(path) for _, path in changes}, was_stopped or len(changes) >= _LOST_FROM
             checked = monotonic()
     except FileNotFoundError:
@@ -73,10 +90,6 @@ def _why(error: Exception) -> str:
         return "too many programs watch files (allow more: sysctl fs.inotify.max_user_instances=512)"
     return f"the system does not report changes: {text}"
 
-
-INTERVAL = 0.3
-_SHARE = 0.1
-"""Limit of processor time for polling, as a share of one processor."""
 
 Listing: TypeAlias = dict[str, tuple[int, int, int]]
 """Path → time in nanoseconds, size, inode."""
@@ -113,7 +126,9 @@ def scan(folders: Collection[Path]) -> Listing:
     return found
 
 
-async def poll(folders: Collection[Path], stop: asyncio.Event, before: Listing) -> AsyncIterator[set[Path]]:
+async def poll(
+    folders: Collection[Path], stop: asyncio.Event, before: Listing, effort: Effort = PROMPT
+) -> AsyncIterator[set[Path]]:
     """Yield created, deleted and changed paths, regularly also none, until `stop`. `before` is the last scan."""
     while not stop.is_set():
         began = time.monotonic()
@@ -121,7 +136,7 @@ async def poll(folders: Collection[Path], stop: asyncio.Event, before: Listing) 
         yield {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
         before = now
         # A slow file server is used at most half of the time.
-        pause = max(INTERVAL, spent / _SHARE, time.monotonic() - began)
+        pause = max(effort.interval / 1000, spent / effort.share, time.monotonic() - began)
         try:
             await asyncio.wait_for(stop.wait(), pause)
         except TimeoutError:

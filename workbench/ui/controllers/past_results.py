@@ -84,6 +84,11 @@ class PastResults(Controller):
         self.view.show_row()
         self.view.show_facts()
 
+    def show_adopted(self) -> None:
+        """Show verdicts that another program stored."""
+        self._show_verdicts()
+        self.cursor_moved()
+
     # Past runs of a case
 
     def after_news(self, ended: bool) -> None:

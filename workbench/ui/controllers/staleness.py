@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +59,12 @@ class Staleness(Controller):
         self._last: Comparison | None = None
         self._due = 0.0
         """Time of the next check of the files, see `_PAUSE_FACTOR`."""
+        self.is_told: Callable[[], bool] = lambda: False
+        """Whether `told` is called after each change of a file, so that polling is not needed."""
+        self._told = True
+        """Whether a file has changed since the last check."""
+        self.when_compared: list[Callable[[], None]] = []
+        """Called after each comparison."""
 
     async def begin(self, latest: "Iterable[LatestRun]") -> None:
         """Compare the verdicts of earlier sessions for the first time, then keep the marks current."""
@@ -83,6 +89,22 @@ class Staleness(Controller):
             self._run_id = self.session.store.run.run_id
             self._mark()
 
+    @property
+    def files(self) -> Collection[Path]:
+        """The files and folders on which the verdicts depend, as far as that is known."""
+        return () if self._last is None else self._last.files
+
+    def told(self) -> None:
+        """Check the files now or at the next poll, because one of them may have changed."""
+        self._told = True
+        self.poll()
+
+    def stored(self) -> None:
+        """Compare again, because verdicts were stored."""
+        self._ran = True
+        if self._last is not None:
+            self.compare()
+
     def compare(self) -> None:
         """Compare every verdict with the current inputs, and mark the stale ones."""
         self._again = True
@@ -97,7 +119,10 @@ class Staleness(Controller):
 
     def poll(self) -> None:
         """Compare again if a file has changed, or if cases ended after a change."""
+        if self.is_told() and not (self._told or (self._saved_in_run and self._ran)):
+            return
         if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
+            self._told = False
             self._idle.clear()
             self.view.work(self._compare_if_outdated(self._last), "staleness", exclusive=False)
 
@@ -121,6 +146,8 @@ class Staleness(Controller):
                 if found is not None:
                     self._last, self.session.stale = found, found.stale
                     self._mark()
+                    for notify in self.when_compared:
+                        notify()
                 now = time.monotonic()
                 self._due = now + _PAUSE_FACTOR * (now - began)
         except Exception as error:

@@ -25,7 +25,7 @@ Severity = Literal["information", "warning", "error"]
 class Say(Protocol):
     """A function that shows a message."""
 
-    def __call__(self, text: str, *, warning: bool = False) -> None:
+    def __call__(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         """Show a short message. `text` is raw."""
 
 
@@ -56,7 +56,7 @@ class View(Protocol):
 
     # Messages and questions
 
-    def say(self, text: str, *, warning: bool = False) -> None:
+    def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         """Show a short message in the last line. `text` is raw."""
 
     def clear_message(self) -> None:
@@ -98,6 +98,10 @@ class View(Protocol):
         """Schedule an action of the action table."""
 
     # Pages
+
+    @property
+    def occupied(self) -> bool:
+        """Whether the user edits, types or selects something that changes by others must not disturb."""
 
     @property
     def covered(self) -> bool:

@@ -47,6 +47,8 @@ class Watch(Controller):
         """Whether a watch is being prepared in a thread."""
         self._watch: ProjectWatch | None = None
         """The loop that drives the session's `watching`."""
+        self.when_switched: list[Callable[[], None]] = []
+        """Called after the watch was turned on or off."""
         self._same_save = False
         """Whether the next run belongs to the same save as the last one."""
 
@@ -129,6 +131,8 @@ class Watch(Controller):
         self.show_flags()
         self.view.show_facts()
         self.view.say("the watch is off")
+        for notify in self.when_switched:
+            notify()
 
     async def _drive(self, marked: "set[tuple[int, int]]") -> None:
         """Create a watch and run it until it is turned off or fails."""
@@ -145,6 +149,8 @@ class Watch(Controller):
         """Use this watch, and show its state on the screen."""
         self._watch, self.session.watching = watch, watch.watching
         self.view.show_facts()
+        for notify in self.when_switched:
+            notify()
 
     async def _prepare(self) -> None:
         """Record the file versions with which the current verdicts were made."""

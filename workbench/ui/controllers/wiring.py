@@ -8,10 +8,12 @@ from workbench.ui.controllers.criteria import Criteria
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
+from workbench.ui.controllers.follow import Follow
 from workbench.ui.controllers.general import General
 from workbench.ui.controllers.history import History
 from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.news import News
+from workbench.ui.controllers.other_runs import OtherRuns
 from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.review import Review
 from workbench.ui.controllers.run import Run
@@ -45,6 +47,10 @@ class Controllers:
         self.triage = Triage(view, self.files)
         self.files.reread_triage = self.triage.reread
         self.review = Review(view, self.files, self.edit, self.accept, self.run, self.triage, host)
+        self.other_runs = OtherRuns(view, self.past_results, self.staleness, engine)
+        self.other_runs.when_shown = [self.watch.show_flags, lambda: self.review.after_news(False)]
+        self.follow = Follow(view, self.folder, self.staleness, engine, self.triage.loaded)
+        self.follow.runs_changed = self.other_runs.look
         self.talk = Talk(view, self.files, self.new_files, engine, thread)
         self.history = History(view, self.talk, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
@@ -57,6 +63,8 @@ class Controllers:
             self.triage.loaded,
             self.review.loaded,
         ]
+        self.watch.when_switched = [self.follow.watch_changed]
+        self.staleness.when_compared = [self.follow.compared]
         self.folder.when_owned = [self.watch.adopt_owners]
         self.news.admit = self.watch.admit
         self.news.when_taken = [
@@ -70,10 +78,12 @@ class Controllers:
         """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""
         if not await self.folder.read_again():
             return
+        await self.other_runs.begin()
         self.past_results.load_verdicts()
         self.run.start_if_wanted()
         if watch or self.watch.arm_when_read:
             self.watch.arm()
         await self.files.offer_interrupted()
         await self.past_results.verdicts_shown.wait()
+        self.follow.begin()
         await self.run.offer_resuming()

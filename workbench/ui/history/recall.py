@@ -27,13 +27,21 @@ class Recalled:
 
 def recall(state: Path, workspace: "Workspace", detail_cache: DetailCache) -> Iterator[Recalled]:
     """Yield the newest stored verdicts, newest run first. Reads files, so call it in a thread."""
+    for latest in latest_runs(state, workspace.case_ids):
+        recalled = recall_run(latest, workspace, detail_cache)
+        if recalled is not None:
+            yield recalled
+
+
+def recall_run(latest: LatestRun, workspace: "Workspace", detail_cache: DetailCache) -> Recalled | None:
+    """Return the verdicts of one run, or None if it has none of the workspace's cases."""
     ids = workspace.case_ids
-    for latest in latest_runs(state, ids):
-        # A case that was renamed or deleted since has no verdict to count.
-        rows = [row for row in latest.rows if _is_there(row, ids)]
-        if rows:
-            records = brief_records(latest.summary, latest.file, rows, detail_cache)
-            yield Recalled(_run_summary(latest, records), records, latest)
+    # A case that was renamed or deleted since has no verdict to count.
+    rows = [row for row in latest.rows if _is_there(row, ids)]
+    if not rows:
+        return None
+    records = brief_records(latest.summary, latest.file, rows, detail_cache)
+    return Recalled(_run_summary(latest, records), records, latest)
 
 
 def _run_summary(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSummary:
@@ -53,4 +61,4 @@ def _run_summary(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSu
 def _is_there(row: Row, ids: dict[str, set[str]]) -> bool:
     """Return whether the file still has the case. An unreadable file may have it."""
     _, file, _, eval_id, _ = row["ref"]
-    return not ids[file] or eval_id in ids[file]
+    return file in ids and (not ids[file] or eval_id in ids[file])

@@ -77,6 +77,9 @@ class Desk(Protocol):
 class CaseReviewScreen(Screen[None]):
     """A review on the whole screen. `review` has its state, and `desk` does the work."""
 
+    follows_disk: ClassVar[bool] = True
+    """Whether changes by others may be shown while this screen is open."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "open", "close"),
         *bindings("pane", "next_turn", "previous_turn", "to_event"),
@@ -123,8 +126,8 @@ class CaseReviewScreen(Screen[None]):
 
     # Display
 
-    def say(self, text: str, *, warning: bool = False) -> None:
-        """Show a message above the keys until the next one. `text` is raw."""
+    def say(self, text: str, *, warning: bool = False, seconds: float = 0.0) -> None:
+        """Show a message above the keys until the next one, whatever `seconds` says. `text` is raw."""
         self._message = (one_line(text), warning)
         self._show_message()
 

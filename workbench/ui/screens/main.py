@@ -11,6 +11,7 @@ from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.items import Item, searching
+from workbench.ui.key_order import BACKGROUND
 from workbench.ui.keys import bindings_of
 from workbench.ui.screens.navigation import Navigation
 from workbench.ui.screens.shell import Shell
@@ -86,6 +87,18 @@ class MainScreen(Shell):
     def covered(self) -> bool:
         """Whether another screen is over this one."""
         return self.app.screen is not self
+
+    @property
+    def occupied(self) -> bool:
+        """Whether the user edits, types or selects something that changes by others must not disturb."""
+        page = self.app.screen
+        return (
+            (page is not self and not getattr(page, "follows_disk", False))
+            or self.cases.input.has_focus
+            or self.rows.anchor is not None
+            or bool(self.get_selected_text())
+            or any(not work.is_finished and work.group not in BACKGROUND for work in self.app.workers)
+        )
 
     def close_pages(self) -> None:
         """Close all screens over this one."""

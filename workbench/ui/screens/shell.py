@@ -96,9 +96,9 @@ class Shell(Screen[None]):
         """Show the most useful actions of this place in the footer."""
         self.key_line.show_keys(footer_of(self.situation, self.keys), self.keys)
 
-    def say(self, text: str, *, warning: bool = False) -> None:
+    def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         """Show a short message in the footer, or on a page that shows messages itself. Raw text."""
-        (self.say_on_page or self.key_line.say)(text, warning=warning)
+        (self.say_on_page or self.key_line.say)(text, warning=warning, seconds=seconds)
 
     def clear_message(self) -> None:
         """Remove the message from the footer."""

@@ -140,6 +140,16 @@ class Verdicts:
                     self.imports.add_record(self.store.records[ref])
                 self._review(*name)
 
+    def adopt(self, refs: Iterable[CaseRef]) -> None:
+        """Show these executions, which the store has, in place of what was known about their cases."""
+        found: dict[tuple[str, str], list[CaseRef]] = {}
+        for ref in refs:
+            found.setdefault(ref.name, []).append(ref)
+            self.imports.add_record(self.store.records[ref])
+        self._newest.update(found)
+        for name in found:
+            self._review(*name)
+
     def refresh(self, ref: CaseRef) -> None:
         """Update the case of this execution after the store replaced its record."""
         self._review(*ref.name)

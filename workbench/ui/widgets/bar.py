@@ -35,6 +35,8 @@ class Facts:
     """When the run was made, if an earlier session made it."""
     loading: str = ""
     """Data being loaded from earlier sessions."""
+    elsewhere: str = ""
+    """Progress of a run of another program, such as `5/12`."""
     seconds: float = 0.0
     judge_calls: str = ""
     """Number and cost of judge calls, as text."""
@@ -78,6 +80,9 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
             middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
         if facts.loading:
             middle.append((f"   {facts.loading}", "status-running"))
+        if facts.elsewhere:
+            place = " in another terminal" if words else " elsewhere"
+            middle.append((f"   ▷ {facts.elsewhere}{place}", "status-running"))
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
         # A waiting or missing judge is more important than the end of the folder's name.
         if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):

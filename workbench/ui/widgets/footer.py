@@ -45,12 +45,12 @@ class KeyLine(Widget):
             self._shown = shown
             self.refresh()
 
-    def say(self, text: str, *, warning: bool = False) -> None:
+    def say(self, text: str, *, warning: bool = False, seconds: float = _MESSAGE_SECONDS) -> None:
         """Show a short message in place of the keys for a while. Raw text."""
         if self._message_timer is not None:
             self._message_timer.stop()
         self._message = (one_line(text), "status-not-evaluated" if warning else "label-strong")
-        self._message_timer = self.set_timer(_MESSAGE_SECONDS, self.clear_message)
+        self._message_timer = self.set_timer(seconds, self.clear_message)
         self.refresh()
 
     def clear_message(self) -> None:

@@ -1,0 +1,118 @@
+"""Runs of other programs, followed in their journals."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.history.other import Other
+from workbench.events import CaseRef, RunFinished
+from workbench.history.journal import Journal
+from workbench.history.other_runs import OtherRun, OtherRuns
+
+CASES = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two", "three")]
+
+
+def names(run: OtherRun) -> list[str]:
+    return [ref.eval_id for ref in run.latest.refs]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> OtherRuns:
+    found = OtherRuns(tmp_path, lambda run_id: run_id.endswith("-own"))
+    found.begin()
+    return found
+
+
+def test_verdicts_appear_while_another_program_runs(tmp_path: Path, runs: OtherRuns) -> None:
+    assert runs.look() == []
+    assert not runs.active
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    (begun,) = runs.look()
+    assert (begun.state, begun.done, begun.total, names(begun)) == ("running", 0, 3, [])
+    other.end_case(1, "failed")
+    (going_on,) = runs.look()
+    assert (going_on.state, going_on.done, names(going_on)) == ("running", 1, ["two"])
+    assert runs.look() == []
+    assert runs.active
+    other.end_case(0)
+    other.end_case(2)
+    other.finish()
+    (ended,) = runs.look()
+    assert (ended.state, ended.done, names(ended)) == ("ended", 3, ["one", "two", "three"])
+    assert runs.look() == []
+    assert not runs.active
+
+
+def test_repeats_of_a_case_are_shown_together(tmp_path: Path, runs: OtherRuns) -> None:
+    repeats = [CaseRef("desk", "desk/a.evalset.json", "a", "one", number) for number in (1, 2)]
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", repeats)
+    other.start()
+    other.end_case(0)
+    assert names(runs.look()[0]) == []
+    other.end_case(1, "failed")
+    assert names(runs.look()[0]) == ["one", "one"]
+
+
+def test_own_and_earlier_runs_are_no_news(tmp_path: Path) -> None:
+    earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
+    earlier.start()
+    earlier.finish()
+    runs = OtherRuns(tmp_path, lambda run_id: run_id.endswith("-own"))
+    runs.begin()
+    own = Other(tmp_path, "2026-11-21T10-30-00-own", CASES)
+    own.start()
+    own.finish()
+    assert runs.look() == []
+    assert not runs.active
+
+
+def test_run_that_was_going_on_at_the_start_is_followed(tmp_path: Path) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    assert runs.active
+    other.finish()
+    assert [run.state for run in runs.look()] == ["ended"]
+
+
+def test_killed_run_is_reported_with_its_verdicts(tmp_path: Path, runs: OtherRuns) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.end_case(0)
+    runs.look()
+    other.journal.release()
+    looks = [runs.look() for _ in range(3)]
+    (stopped,) = looks[-1]
+    assert looks[:-1] == [[], []]
+    assert (stopped.state, stopped.done, names(stopped)) == ("stopped", 1, ["one"])
+    assert not runs.active
+
+
+def test_resumed_run_is_followed_again(tmp_path: Path, runs: OtherRuns) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.end_case(0)
+    other.put(RunFinished(1.0, interrupted=True))
+    other.journal.close()
+    assert [run.state for run in runs.look()] == ["ended"]
+    again = Journal.reopen(tmp_path / "runs" / other.run_id / "events.jsonl")
+    assert again is not None
+    other.journal = again
+    assert [run.state for run in runs.look()] == ["running"]
+    other.end_case(1)
+    other.finish()
+    (ended,) = runs.look()
+    assert (ended.state, names(ended)) == ("ended", ["one", "two"])
+    assert runs.look() == []
+
+
+def test_deleted_and_unreadable_runs_are_given_up(tmp_path: Path, runs: OtherRuns) -> None:
+    folder = tmp_path / "runs" / "2026-11-21T10-30-00-aaaa"
+    folder.mkdir(parents=True)
+    assert runs.look() == []
+    assert runs.active
+    folder.rmdir()
+    assert runs.look() == []
+    assert not runs.active
