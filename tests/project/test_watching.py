@@ -172,7 +172,7 @@ async def test_verdicts_stay_stale_after_a_syntax_error(watched: Watched) -> Non
         first = watched.session.store.run.run_id
         watched.project.write("echo/agent.py", "def root_agent(\n")
         await watched.until(watched.pilot, lambda: len(watched.session.verdicts.stale) == 2, 30)
-        assert "agent.py:1 is broken" in watched.bar
+        await watched.until(watched.pilot, lambda: "agent.py:1 is broken" in watched.bar, 30)
         assert "2 stale" in watched.bar
         assert watched.states() == {"good": "passed", "bad": "failed"}
         watched.main.tree_view.set_query(parse_query(":stale"))

@@ -160,8 +160,9 @@ class Follow(Controller):
     async def _update(self, *, walk: bool) -> None:
         if self._follower is not None:
             await asyncio.to_thread(self._follower.update, walk=walk)
-            # A file may have changed before its folder was followed.
-            self._staleness.told()
+            if self._tells_all():
+                # A file may have changed before its folder was followed.
+                self._staleness.told()
 
     def _name_inputs(self, files: tuple[Path, ...]) -> None:
         """Name the changed files that made verdicts stale, now or after the next comparison."""
