@@ -235,6 +235,13 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("general.open_folder", "", "open folder", "Leave this folder and open another one.", GENERAL),
     Action("general.notices", "", "notices", "Show the notices of the last run.", GENERAL),
+    Action(
+        "general.suspend",
+        "ctrl+z",
+        "suspend",
+        "Return to the shell until fg. Running cases finish their turn meanwhile.",
+        GENERAL,
+    ),
     Action("general.quit", "q ctrl+c", "quit", "Quit. Asks once while a run is active.", GENERAL),
     Action("folder.try_samples", "d", "try the samples", "Copy the sample agents here and open them.", EMPTY),
     Action("general.open_folder", "o", "open folder", "Open another folder.", EMPTY, id="empty_open"),

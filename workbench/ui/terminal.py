@@ -46,6 +46,7 @@ class TerminalState:
     def restore(self, *, wait: bool = True) -> None:
         """Restore the terminal if Textual did not do so.
 
+        In the background it belongs to the shell, and was restored before. Setting it would stop the program.
         Without `wait`, a terminal that accepts no more output only gets its settings back.
         """
         if self._settings is None:
@@ -54,13 +55,21 @@ class TerminalState:
         with contextlib.suppress(termios.error, ValueError, OSError):
             assert sys.__stdin__ is not None
             number = sys.__stdin__.fileno()
-            if termios.tcgetattr(number) == self._settings:
+            if termios.tcgetattr(number) == self._settings or not in_foreground(number):
                 return
             termios.tcsetattr(number, termios.TCSANOW, self._settings)
             if wait:
                 os.write(number, _RESTORE.encode("ascii"))
             else:
                 _write_at_once(number)
+
+
+def in_foreground(terminal: int) -> bool:
+    """Return whether the program may use its terminal, or has none that controls it."""
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return True
 
 
 def _write_at_once(number: int) -> None:

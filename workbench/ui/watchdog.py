@@ -45,6 +45,7 @@ class Watchdog:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._act: Callable[[int], None] | None = None
         self._attached = False
+        self._signalled = False
         self._free = threading.Event()
         self._free.set()
         self._taken, self._acted = threading.Event(), threading.Event()
@@ -83,7 +84,13 @@ class Watchdog:
         """End `lend`."""
         self._free.set()
 
+    @property
+    def ends(self) -> bool:
+        """Whether a signal has told the program to end."""
+        return self._signalled
+
     def _on_signal(self, number: int, _frame: object) -> None:
+        self._signalled = True
         with contextlib.suppress(OSError):  # A full pipe already has enough signals.
             os.write(self._write, bytes([number]))
 

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
+from workbench.ui.job_control import stop_until_continued
 from workbench.ui.key_order import KeyOrder
 from workbench.ui.keys import textual_keymap
 from workbench.ui.run_thread import RunThread
@@ -69,6 +71,8 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._kept = theme.name
         self._watch = watch
         self._watchdog = watchdog
+        self._stopping = False
+        """Whether ctrl+z has given the terminal to the shell."""
         self.next_path: Path | None = None
         """The folder to open after the end, if the user chose one."""
         self.begin_with(theme)
@@ -81,6 +85,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.reload_settings,
             self._keys.faults,
             self._open_next,
+            self._stop_as_job,
         )
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
@@ -105,7 +110,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def _lend_terminal(self, _app: App[Any]) -> None:
-        if self._watchdog is not None:
+        if self._watchdog is not None and not self._stopping:
             self._watchdog.lend()
 
     def _take_terminal_back(self, _app: App[Any]) -> None:
@@ -113,6 +118,25 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         if self._watchdog is not None:
             self._watchdog.take_back()
         self.draw_in_full()
+
+    def _stop_as_job(self) -> None:
+        """Give the terminal back to the shell until it continues this program.
+
+        Processes of agents are not stopped. Their messages wait until then, and time limits do not count that time.
+        """
+        if self._watchdog is None or self.is_headless:
+            self.main.say("the program cannot be suspended here", warning=True)
+            return
+        self._stopping = True
+        try:
+            with self.suspend():
+                was_stopped = stop_until_continued(lambda: self._watchdog is not None and self._watchdog.ends)
+                while self._watchdog.ends:
+                    time.sleep(1.0)  # The watchdog ends the process, without the terminal.
+        finally:
+            self._stopping = False
+        if not was_stopped:
+            self.main.say("no shell could continue the program, so it was not suspended", warning=True)
 
     def on_resize(self, event: Resize) -> None:
         """Draw everything again if the size did not change.
@@ -127,7 +151,14 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     async def on_event(self, event: Event) -> None:
         """Queue keys and pastes, so that they keep their order."""
-        if isinstance(event, Key | Paste) and not event.is_forwarded:
+        if (
+            isinstance(event, Key)
+            and event.key in self._keys.keys["suspend"]
+            and not hasattr(self.focused, "action_undo")
+        ):
+            # As in other programs, this key does not wait. In a text area, ctrl+z undoes.
+            self._stop_as_job()
+        elif isinstance(event, Key | Paste) and not event.is_forwarded:
             await self._key_order.take(event)
         else:
             await super().on_event(event)

@@ -150,7 +150,11 @@ class General(Controller):
             return "path of the evalset", entry.relative
         return "ID", entry.document.cases[row.case].eval_id
 
-    # Quitting
+    # Leaving
+
+    def suspend(self) -> None:
+        """Return to the shell until it continues the program."""
+        self._host.suspend()
 
     def quit(self) -> None:
         """Quit. While a run is active, ask once."""
