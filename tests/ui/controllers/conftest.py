@@ -114,6 +114,11 @@ class FakeView:
 
     # View
 
+    tree_width = 30
+
+    def show_evidence(self) -> bool:
+        return False
+
     def subject(self, row: Row) -> Subject:
         return Subject(self.session.record(row), self.session.entry(row.evalset))
 

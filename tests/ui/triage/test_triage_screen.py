@@ -75,8 +75,9 @@ async def test_marked_cases_are_triaged_together_and_a_new_answer_makes_the_tria
         await pilot.press("a", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
         await pilot.resize_terminal(40, 12)
-        choices = ["agent bug", "expectation wrong", "flaky", "won't fix", "verdict correct", "note", "clear"]
+        choices = ["agent bug", "expectation wrong", "flaky", "won't fix", "verdict correct", "note"]
         await screen.until(pilot, lambda: all(word in screen.text for word in choices))
+        assert "clear" not in screen.text
         await pilot.resize_terminal(120, 30)
         await pilot.press("a")
         await screen.until(pilot, lambda: len(entries(screen)) == 2)
@@ -105,11 +106,15 @@ async def test_broken_triage_file_is_reported_and_not_changed(
         assert file.read_text() == "<<<<<<< HEAD"
 
 
-async def test_esc_restores_the_note(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+async def test_dialog_leaves_the_evidence_visible_and_esc_restores_the_note(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": ["bad"]}}))
-    async with screen.open((120, 30)) as pilot:
+    async with screen.open(size) as pilot:
         await run_all(screen, pilot)
         await pilot.press("n", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
+        await screen.until(pilot, lambda: "On its way." in screen.text and "agent bug" in screen.text)
         await pilot.press("t", *"kept", "enter", "t", *"!?", "escape", "a")
         await screen.until(pilot, lambda: [one["note"] for one in entries(screen)] == ["kept"])

@@ -123,9 +123,17 @@ class Triage(Controller):
         earlier = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
         found_questions = questions(record, self.view.right.item_key)
         dialog = TriageScreen(
-            f"triage: {label(name)}", found_questions, earlier, self.view.keys, auto_advance=self._auto_advance
+            f"triage: {label(name)}",
+            found_questions,
+            earlier,
+            self.view.keys,
+            lambda: self.view.tree_width,
+            auto_advance=self._auto_advance,
         )
+        in_tree = self.view.show_evidence()
         found: Answer | None = await self.view.ask(dialog)
+        if in_tree:
+            self.view.go_left()
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
@@ -144,11 +152,26 @@ class Triage(Controller):
         (_, first), *others = found
         many = counted(len(found), "case")
         shown = first if not others else _combined(many, [question for _, question in found])
-        answer = await self.view.ask(TriageScreen(f"triage: {many}", [shown], {}, self.view.keys))
+        answer = await self.view.ask(
+            TriageScreen(
+                f"triage: {many}",
+                [shown],
+                {},
+                self.view.keys,
+                lambda: self.view.tree_width,
+                can_clear=any(self._said(pair, question) for pair, question in found),
+            )
+        )
         if answer is not None:
             await self._save(
                 [one for one in found if answer.option is None or one[1].offers(answer.option.value)], answer
             )
+
+    def _said(self, pair: Pair, question: "Question") -> bool:
+        """Return whether the user answered a question earlier."""
+        entry = self.session.entry(pair[0])
+        said = self.session.verdicts.triage.of(entry.file, question.about.case)
+        return any(one.key == question.key() for one in said)
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
         """Write the user's answer to the triage files. If that fails, say why and return False."""

@@ -152,6 +152,13 @@ class View(Protocol):
     def go_left(self) -> None:
         """Give the cases the focus."""
 
+    def show_evidence(self) -> bool:
+        """Show the details if only one side is visible. Return whether the cases were visible instead."""
+
+    @property
+    def tree_width(self) -> int:
+        """The width of the cases beside the details, in cells, or 0 if only one side is visible."""
+
     def clear_filter(self) -> None:
         """Clear the filter."""
 

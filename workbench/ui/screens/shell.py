@@ -262,6 +262,19 @@ class Shell(Screen[None]):
         self.add_class("-in-right")
         self.right.enter()
 
+    def show_evidence(self) -> bool:
+        """Show the details if only one side is visible. Return whether the cases were visible instead."""
+        if self.right.display and self.right.region.width:
+            return False
+        self.go_right()
+        return True
+
+    @property
+    def tree_width(self) -> int:
+        """The width of the cases beside the details, in cells, or 0 if only one side is visible."""
+        cases, right = self.cases.region.width, self.right.region.width
+        return cases if cases and right else 0
+
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show its actions."""
         self.set_class(self.in_right, "-in-right")

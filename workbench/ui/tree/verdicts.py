@@ -23,7 +23,7 @@ from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
 from workbench.store import CaseRecord, Store
 from workbench.ui.import_results import ImportResults
-from workbench.ui.triage.index import TriageIndex, TriageMark
+from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry

@@ -1,1 +1,1 @@
-"""The triage dialog, and the triage marks in the tree."""
+"""The triage dialog and its questions."""

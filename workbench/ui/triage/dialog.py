@@ -1,24 +1,26 @@
 """The triage dialog, which the user answers with one key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.actions import footer
+from workbench.actions import ACTIONS, BY_ID, key_label
 from workbench.authoring.triage.entry import Entry
+from workbench.rendering.lines import flow
+from workbench.rendering.review.key_rows import key_words
 from workbench.text import one_line
+from workbench.ui.detail.line_view import LineView
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.triage.note import NoteInput
+from workbench.ui.triage.options import OptionGrid
 from workbench.ui.triage.question import Option, Question
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.rows import Piece, RowsOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +36,16 @@ class Answer:
     auto_advance: bool
 
 
-class OptionList(RowsOf[Option]):
-    """The options of a question, each with its key. The earlier answer is marked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chosen = ""
-
-    def show(self, options: Sequence[Option], chosen: str) -> None:
-        """Replace the options, with the cursor on the earlier answer `chosen`."""
-        self.rows, self.chosen = options, chosen
-        values = [option.value for option in options]
-        self._cursor = values.index(chosen) if chosen in values else 0
-        self.styles.height = len(options)
-        self.rows_changed()
-        self.when_moved()
-
-    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return an option with its key, and the mark of the earlier answer."""
-        option = self.rows[position]
-        mark: list[Piece] = [("chosen", "label")] if option.value == self.chosen else []
-        return [(f"{option.key or position + 1}  ", "accent"), (option.word, "strong")], mark
-
-
 class TriageScreen(ModalScreen[Answer | None]):
     """The triage dialog. Its result is None if the user left it.
 
     It asks the first of `questions`, and tab switches to the others. `earlier` are the existing entries by their keys.
-    `title` is safe text.
+    `title` is safe text. `beside` returns the width of the cases, which the dialog may cover, or 0 if only the evidence
+    is visible. Then the dialog is at the bottom, with as few lines as possible.
     """
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-over"), (100, "-beside")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Only the arrows move, because the letter j is an answer.
-        Binding("down", "move('down')"),
-        Binding("up", "move('up')"),
-        *bindings("enter", "back"),
+        *bindings("move_down", "move_up", "enter", "back"),
         *bindings_of("triage"),
     ]
 
@@ -79,17 +55,25 @@ class TriageScreen(ModalScreen[Answer | None]):
         questions: Sequence[Question],
         earlier: Mapping[tuple[object, ...], Entry],
         keys: Mapping[str, tuple[str, ...]],
+        beside: Callable[[], int],
         *,
-        auto_advance: bool = False,
+        auto_advance: bool | None = None,
+        can_clear: bool = False,
     ) -> None:
+        """Create the dialog.
+
+        `auto_advance` None: there is no next problem to go to. `can_clear`: answers exist that are not in `earlier`.
+        """
         super().__init__()
         self._title, self._questions, self._earlier, self._keys = title, questions, earlier, keys
-        self._auto_advance = auto_advance
+        self._beside = beside
+        self._auto_advance, self._can_clear = auto_advance, can_clear
         self._place = 0
-        self._list = OptionList()
+        self._list = OptionGrid(self._key_of)
         self._note = NoteInput(placeholder="note")
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
+        self._key_lines = LineView()
 
     def compose(self) -> ComposeResult:
         """Lay out the question, options, note and help."""
@@ -99,13 +83,37 @@ class TriageScreen(ModalScreen[Answer | None]):
             yield self._list
             yield self._note
             yield self._help
-            yield KeyLine(footer("triage"), self._keys)
+            yield self._key_lines
 
     def on_mount(self) -> None:
         """Ask the first question."""
         self._list.when_moved = self._explain
         self._list.focus()
+        self._put_beside()
         self._ask()
+
+    def on_resize(self) -> None:
+        """Stay off the evidence at the new size."""
+        self.call_after_refresh(self._put_beside)
+
+    def _put_beside(self) -> None:
+        """Cover the cases beside the evidence, or else the bottom of the screen."""
+        width = self._beside()
+        self.set_class(width == 0, "-docked")
+        dialog = self.query_one(".dialog", Vertical)
+        dialog.styles.width = width or "100%"
+        dialog.styles.max_width = width or "100%"
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        """Show the keys that can work, on as many lines as they need."""
+        ids = ["triage_note"]
+        ids += ["triage_about"] if len(self._questions) > 1 else []
+        ids += ["triage_on"] if self._auto_advance is not None else []
+        ids += ["triage_back"] if self._can_clear or self._question.key() in self._earlier else []
+        parts = [key_words(key_label(self._keys[name][0]), BY_ID[name].label) for name in ids if self._keys[name]]
+        width = (self._beside() or self.app.size.width) - 4
+        self._key_lines.show([*flow(parts, max(width, 10), "  ")])
 
     @property
     def _question(self) -> Question:
@@ -117,7 +125,9 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._what.update(Content.assemble(question.what, "\n", (question.judged_words, "$status-muted")))
         self._note.value = earlier.note if earlier else self._note.value
         self._list.show(question.options, (earlier.triage or earlier.says) if earlier else "")
+        self._note.display = bool(self._note.value) or not self.has_class("-docked")
         self._subtitle()
+        self._show_keys()
 
     def _subtitle(self) -> None:
         words = [f"subject {self._place + 1} of {len(self._questions)}"] if len(self._questions) > 1 else []
@@ -125,7 +135,12 @@ class TriageScreen(ModalScreen[Answer | None]):
         self.query_one(".dialog", Vertical).border_subtitle = Content(" · ".join(words)) if words else None
 
     def _explain(self) -> None:
-        self._help.update(Content(self._list.row.help))
+        self._help.update(Content(self._list.option.help))
+
+    def _key_of(self, option: Option) -> str:
+        """Return the key of an option with a letter, which the user's keymap may have changed."""
+        names = (row.id for row in ACTIONS if row.call == f"triage_letter('{option.key}')")
+        return next((key_label(self._keys[name][0]) for name in names if self._keys[name]), "")
 
     # Keys
 
@@ -135,9 +150,9 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def action_enter(self) -> None:
         """Answer with the option under the cursor."""
-        self._answer(self._list.row)
+        self._answer(self._list.option)
 
-    def on_row_view_picked(self) -> None:
+    def on_option_grid_picked(self) -> None:
         """Answer with the clicked option."""
         self.action_enter()
 
@@ -152,6 +167,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def action_triage_note(self) -> None:
         """Go to the note."""
+        self._note.display = True
         self._note.focus()
 
     def on_note_input_done(self) -> None:
@@ -160,12 +176,14 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def action_triage_on(self) -> None:
         """Turn auto-advance on or off."""
-        self._auto_advance = not self._auto_advance
-        self._subtitle()
+        if self._auto_advance is not None:
+            self._auto_advance = not self._auto_advance
+            self._subtitle()
 
     def action_triage_back(self) -> None:
-        """Clear the earlier answer."""
-        self._answer(None)
+        """Clear the earlier answer, if there is one."""
+        if self._can_clear or self._question.key() in self._earlier:
+            self._answer(None)
 
     def action_triage_number(self, number: int) -> None:
         """Answer with the option at a position, counted from 1."""
@@ -180,4 +198,4 @@ class TriageScreen(ModalScreen[Answer | None]):
                 return
 
     def _answer(self, option: Option | None) -> None:
-        self.dismiss(Answer(self._question, option, one_line(self._note.value).strip(), self._auto_advance))
+        self.dismiss(Answer(self._question, option, one_line(self._note.value).strip(), bool(self._auto_advance)))
