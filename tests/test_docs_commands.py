@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.projects import run_here
+
 _ROOT = Path(__file__).parent.parent
 _BLOCKS = {
     page: re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -22,6 +25,7 @@ _BLOCKS = {
 _PAGES = sorted(page for page, blocks in _BLOCKS.items() if blocks)
 _COMMANDS = "run|eval|score|check|status|migrate|freeze|history|compare|export|--version|--help"
 _NEVER_ENDS = re.compile(rf"--watch|^agent-workbench(?! ({_COMMANDS}))")
+_NEEDS_SHELL = re.compile(r"^(?!agent-workbench)|[|&<>$;]")
 _WITHIN = 60.0
 
 
@@ -68,11 +72,24 @@ def project(samples: Path, tmp_path: Path) -> Path:
 
 def _environment() -> dict[str, str]:
     programs = str(Path(sys.executable).parent)
-    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary.md"}
+    return {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": "summary.md",
+        # The pages run one test file. Importing plugins that it does not use would take longer than its tests.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "pytest_asyncio.plugin,workbench.testing.plugin",
+    }
 
 
 def _run(command: str, folder: Path) -> tuple[int, str]:
-    """Run a command to its end; return its exit code and its output."""
+    """Run a command to its end; return its exit code and its output.
+
+    A call of the program alone runs in this process, which saves the time to start one.
+    """
+    if not _NEEDS_SHELL.search(command.partition(" #")[0]):
+        ended = run_here(folder, shlex.split(command, comments=True)[1:], _environment())
+        return ended.returncode, ended.stdout + ended.stderr
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

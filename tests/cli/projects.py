@@ -97,19 +97,8 @@ class Project:
         )
 
     def run(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run the program to its end in this process, which saves the time to start one. Its output is UTF-8."""
-        with (
-            TemporaryFile("w+", encoding="utf-8", newline="") as out,
-            TemporaryFile("w+", encoding="utf-8", newline="") as err,
-            chdir(self.root),
-            patch.dict(os.environ, {"PYTHONPATH": python_path(), **(environment or {})}),
-            _given_up_after(60),
-        ):
-            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
-                main(words)
-            written = [stream.read() for stream in (out, err) if stream.seek(0) == 0]
-        assert isinstance(ended.value.code, int)
-        return subprocess.CompletedProcess(words, ended.value.code, *written)
+        """Run the program to its end in this process, in the project's root."""
+        return run_here(self.root, words, {"PYTHONPATH": python_path(), **(environment or {})})
 
     def program(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
         """Run the program in its own process, for tests of what a new process has or lacks."""
@@ -121,6 +110,22 @@ class Project:
         """Return exit code and report of `run words --json -`."""
         done = self.run("run", *words, "--json", "-")
         return done.returncode, json.loads(done.stdout)
+
+
+def run_here(folder: Path, words: Sequence[str], environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run the program to its end in this process, which saves the time to start one. Its output is UTF-8."""
+    with (
+        TemporaryFile("w+", encoding="utf-8", newline="") as out,
+        TemporaryFile("w+", encoding="utf-8", newline="") as err,
+        chdir(folder),
+        patch.dict(os.environ, environment),
+        _given_up_after(60),
+    ):
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main(words)
+        written = [stream.read() for stream in (out, err) if stream.seek(0) == 0]
+    assert isinstance(ended.value.code, int)
+    return subprocess.CompletedProcess(words, ended.value.code, *written)
 
 
 def python_path() -> str:
