@@ -383,7 +383,7 @@ async def test_large_answer_is_parsed_outside_the_event_loop(project: Project, c
     """Two megabytes are decoded in a thread, so that the event loop stays free."""
     project.agent(
         "def root_agent(message, session):\n"
-        "    yield {'tool_call': {'name': 'find', 'args': {'ids': list(range(300_000))}}}\n"
+        "    yield {'tool_call': {'name': 'find', 'args': {'ids': list(range(400_000))}}}\n"
         "    yield 'word ' * 100\n"
     )
     project.cases("large", tool_trajectory_avg_score=1.0)
