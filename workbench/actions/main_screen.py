@@ -25,7 +25,13 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "Collapse the row, then step out. In a pane: fold, then go back.",
         MOVE,
     ),
-    Action("navigation.enter", "enter", "open", "Expand or collapse a row. On a case: go to its panes.", MOVE),
+    Action(
+        "navigation.enter",
+        "enter",
+        "open",
+        "Expand a row. On a case: go to its panes. On a cause: show its cases.",
+        MOVE,
+    ),
     Action(
         "navigation.back",
         "escape",

@@ -57,6 +57,14 @@ PLACES: tuple[Place, ...] = (
         ("back", "enter", "copy", "maximise", "next_turn", "to_event", "jump", "next_problem", "accept", "triage"),
     ),
     Place(
+        "on a cause of the overview",
+        lambda at: at.side == "page" and at.cause > 0,
+        ("enter", "review", "rerun", "back", "next_problem", "pictures"),
+    ),
+    Place(
+        "on the overview", lambda at: at.side == "page" and at.verdicts, ("enter", "back", "rerun", "run", "pictures")
+    ),
+    Place(
         "with marked cases",
         lambda at: at.marked > 0,
         ("run", "triage", "back", "review", "repeat", "score", "duplicate", "move_cases", "delete", "cancel"),
@@ -159,6 +167,8 @@ def _back_label(situation: Situation) -> str:
 def _enter_label(situation: Situation) -> str:
     if situation.side == "filter":
         return "keep filter"
+    if situation.cause:
+        return f"show these {situation.cause:,}" if situation.cause > 1 else "show this case"
     return "full text" if situation.side == "panes" else ""
 
 

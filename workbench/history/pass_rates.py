@@ -1,9 +1,9 @@
 """Pass rates over stored runs: the same cases in each run, one vote per case."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from workbench.history.run_list import list_runs, load_summary
 from workbench.history.votes import Case, are_enough, case_votes
@@ -12,6 +12,10 @@ MOST = 60
 """Number of runs shown, the newest."""
 _MAX_ROWS = 100_000
 """Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
+
+
+ReadVotes: TypeAlias = Callable[[Path, dict[str, Any]], dict[Case, float]]
+"""Returns the votes of a run of the list, {} if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,17 @@ class Trend:
         return self.rates[0].total if self.rates else 0
 
 
-def pass_rates(state: Path, wanted: Collection[Case], *, until: str = "", most: int = MOST) -> Trend:
+def votes_of_run(state: Path, entry: dict[str, Any]) -> dict[Case, float]:
+    """Return the vote of each case that a run decided, {} if its summary cannot be read."""
+    try:
+        return case_votes(load_summary(state, entry["run_id"])[0].rows.values())
+    except (OSError, ValueError):
+        return {}
+
+
+def pass_rates(
+    state: Path, wanted: Collection[Case], *, until: str = "", most: int = MOST, read: ReadVotes = votes_of_run
+) -> Trend:
     """Return the trend of these cases over the newest runs, up to the run that started at `until`.
 
     Start at the newest run and skip each one that leaves fewer than half of the wanted cases in common: a rerun of 3
@@ -72,7 +86,7 @@ def pass_rates(state: Path, wanted: Collection[Case], *, until: str = "", most: 
         if not whole or (until and str(entry.get("started")) > until) or not _may_share(entry, wanted):
             continue
         rows += sum((entry.get("counts") or {}).values())
-        votes = _votes(state, entry)
+        votes = read(state, entry)
         both = shared & votes.keys()
         if are_enough(both, wanted):
             shared = both
@@ -85,13 +99,6 @@ def pass_rates(state: Path, wanted: Collection[Case], *, until: str = "", most: 
 
 def _may_share(entry: dict[str, Any], wanted: Collection[Case]) -> bool:
     return not {file for file, _ in wanted}.isdisjoint(entry.get("files") or ())
-
-
-def _votes(state: Path, entry: dict[str, Any]) -> dict[Case, float]:
-    try:
-        return case_votes(load_summary(state, entry["run_id"])[0].rows.values())
-    except (OSError, ValueError):
-        return {}
 
 
 def _rate(entry: dict[str, Any], votes: dict[Case, float], shared: set[Case]) -> RunRate:

@@ -19,24 +19,32 @@ def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault]
     document = Document()
     if entry is None:
         return document
-    evalset = entry.document
-    faults = list(dict.fromkeys([*evalset.faults, *entry.criteria.config.faults, *found]))
-    document.add(fault_lines(faults, entry, view))
+    document.add(fault_lines(file_faults(entry, found), entry, view))
     document.gap()
-    document.add(part("evalset", [safe(evalset.name or evalset.eval_set_id, "strong")], view))
-    if evalset.description:
-        document.add(part("", [safe(evalset.description)], view))
-    document.add(part("file", [safe(entry.relative)], view))
-    count = len(evalset.cases)
-    document.add(part("cases", [Segment(counted(count, "case"))], view))
-    if entry.agent is not None:
-        document.add(
-            part("agent", [safe(entry.agent.name, "strong"), safe(f", because {entry.agent_reason}", "muted")], view)
-        )
-    else:
-        document.add(part("agent", [Segment("none: ", "status-error"), safe(entry.agent_reason)], view))
-    document.add(criteria_part(entry, view))
+    document.add(file_lines(entry, view))
     return document
+
+
+def file_faults(entry: EvalsetEntry, found: Iterable[Fault] = ()) -> list[Fault]:
+    """Return all faults of an evalset and of its criteria, with the problems that `check` found."""
+    return list(dict.fromkeys([*entry.document.faults, *entry.criteria.config.faults, *found]))
+
+
+def file_lines(entry: EvalsetEntry, view: View) -> Iterator[Line]:
+    """Yield the name, the file, the agent and the criteria of an evalset."""
+    evalset = entry.document
+    yield from part("evalset", [safe(evalset.name or evalset.eval_set_id, "strong")], view)
+    if evalset.description:
+        yield from part("", [safe(evalset.description)], view)
+    yield from part("file", [safe(entry.relative)], view)
+    count = len(evalset.cases)
+    yield from part("cases", [Segment(counted(count, "case"))], view)
+    if entry.agent is not None:
+        because = safe(f", because {entry.agent_reason}", "muted")
+        yield from part("agent", [safe(entry.agent.name, "strong"), because], view)
+    else:
+        yield from part("agent", [Segment("none: ", "status-error"), safe(entry.agent_reason)], view)
+    yield from criteria_part(entry, view)
 
 
 def case_faults(subject: Subject, view: View) -> Iterator[Line]:

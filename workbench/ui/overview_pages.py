@@ -1,12 +1,12 @@
-"""Overview pages for the right side: an agent, the workspace, and a folder without cases."""
+"""Pages of facts for the right side: an agent, the workspace, and a folder without cases."""
 
 from typing import TYPE_CHECKING
 
-from workbench.actions import BY_ID, key_label
+from workbench.actions import key_label
 from workbench.counting import counted, few
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
-from workbench.ui.widgets.overview import Line
+from workbench.ui.widgets.page import Line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,14 @@ def _about_import(imports: "ImportResults", agent: str) -> list[Line]:
 
 
 def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
-    """Describe the folder and the first keys to press."""
+    """Say how to run the cases, and describe the folder."""
+    cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
+    first = [(key_label(keys["run"][0]), f"run {counted(cases, 'case')}"), ("", "")] if keys["run"] and cases else []
+    return [*first, *workspace_facts(workspace)]
+
+
+def workspace_facts(workspace: "Workspace") -> list[Line]:
+    """Describe the folder: its agents and evalsets, and the files that could not be used."""
     entries = workspace.evalsets
     cases = sum(len(entry.document.cases) for entry in entries)
     broken = [entry for entry in entries if entry.document.broken]
@@ -70,14 +77,6 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     ]
     if workspace.ignored:
         lines.append(("ignored", f"{counted(len(workspace.ignored), 'path')}, listed in the palette"))
-    palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
-    lines.append(("charts", f"press {palette} and choose '{BY_ID['pictures'].label}'"))
-    lines += [("", ""), ("first keys", "")]
-    lines += [
-        (" ".join(key_label(key) for key in keys[name][:2]), BY_ID[name].help)
-        for name in ("run", "next_problem", "open", "filter", "options", "palette", "keys")
-        if keys[name]
-    ]
     return lines
 
 

@@ -27,7 +27,7 @@ from workbench.ui.screens.here import situation_of
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import Query, parse_query
 
 
 class Timer:
@@ -68,6 +68,9 @@ class FakeRight:
 
     region = None
     in_case = False
+    shows_overview = False
+    moves = 0
+    selected: Sequence[tuple[int, int]] = ()
     item_key = ""
 
     def __init__(self, shown: list[str]) -> None:
@@ -78,6 +81,9 @@ class FakeRight:
 
     def open_pane(self, title: str) -> None:
         self._shown.append(title)
+
+    def selected_cases(self) -> Sequence[tuple[int, int]]:
+        return self.selected
 
     def copied(self) -> tuple[str, str] | None:
         return None
@@ -176,6 +182,15 @@ class FakeView:
 
     def do(self, action: str) -> None:
         self.shown.append(f"action {action}")
+
+    overviews: Any = None
+    in_right = False
+
+    def go_right(self) -> None:
+        self.shown.append("right side")
+
+    def set_filter(self, text: str) -> None:
+        self.rows.set_query(parse_query(text), typing=True)
 
     covered = False
     occupied = False

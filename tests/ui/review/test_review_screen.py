@@ -30,7 +30,9 @@ async def run_all(screen: Screen, pilot: Any) -> None:
         else:
             end(screen, ref, "passed" if ref.eval_id == "good" else "failed")
     run.end()
-    await screen.until(pilot, lambda: not screen.session.store.activity.running)
+    # The run ends on the first cause of the overview. Go back to the cases.
+    await screen.until(pilot, lambda: screen.main.in_right)
+    await pilot.press("escape")
 
 
 def burst(screen: Screen, *keys: str) -> None:

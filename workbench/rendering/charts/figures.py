@@ -1,11 +1,16 @@
 """The data of charts: scores by criterion, and the cases with the most time, cost and tokens."""
 
+import heapq
 import math
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 from workbench.events import CaseName, MetricResult
 from workbench.rendering.charts.costs import Costs
+from workbench.rendering.judged import is_heuristic
 from workbench.store import CaseRecord
 
 STEPS = 20
@@ -13,11 +18,25 @@ BINS = STEPS + 1
 """The number of bins for scores from 0 to 1. Each is 0.05 wide, and 1 has its own, because many thresholds are 1."""
 LONGEST = 8
 _COUNTED = ("passed", "failed")
+_LEFT_OUT = ("informational", "not_applicable")
+
+
+class Vote(NamedTuple):
+    """The vote of one case on one criterion, shared by its repeats.
+
+    `scores` are those of the repeats that passed or failed, of which `passed` passed. `thresholds` are the distinct
+    thresholds of these. `rules`: whether rules judged one of them.
+    """
+
+    scores: tuple[float, ...] = ()
+    passed: int = 0
+    thresholds: tuple[float | None, ...] = ()
+    rules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one criterion: a count for each bin, and the results.
+    """The scores of one criterion: a count for each bin (or no bins), and the results.
 
     Each of the `cases` has one vote, shared by its repeats. So the counts are fractions if a case was repeated.
     `undecided` counts cases without a score. `threshold` is None if it was not the same for all. Scores outside 0 to 1
@@ -31,6 +50,8 @@ class Scores:
     cases: int
     undecided: int
     threshold: float | None
+    rules: bool = False
+    """Whether rules judged, at least in some cases."""
 
     @property
     def failed(self) -> float:
@@ -51,13 +72,78 @@ def scores(records: Iterable[CaseRecord]) -> list[Scores]:
 
     Informational metrics and cancelled cases are left out.
     """
-    found: dict[str, dict[CaseName, list[MetricResult]]] = {}
+    of_cases: dict[CaseName, list[CaseRecord]] = {}
     for record in records:
-        if record.has_verdict:
-            for name, result in record.scores.items():
-                if result.status not in ("informational", "not_applicable"):
-                    found.setdefault(name, {}).setdefault(record.ref.name, []).append(result)
-    return [_scores(name, of_cases.values()) for name, of_cases in found.items()]
+        of_cases.setdefault(record.ref.name, []).append(record)
+    return [summed(name, votes, bins=BINS) for name, votes in votes_of(of_cases.values()).items()]
+
+
+def votes_of(cases: Iterable[Sequence[CaseRecord]]) -> dict[str, list[tuple[Vote, int]]]:
+    """Return the votes of cases by criterion, each with the number of cases that voted so.
+
+    Each case is given by its executions. Verdicts of different cases are often one object, so 10,000 cases take a few
+    milliseconds.
+    """
+    single: list[CaseRecord] = []
+    repeated: list[Sequence[CaseRecord]] = []
+    for executions in cases:
+        if len(executions) == 1:
+            single.append(executions[0])
+        else:
+            repeated.append(executions)
+    results = list(chain.from_iterable([record.scores.values() for record in single if record.has_verdict]))
+    by_id = dict(zip(map(id, results), results, strict=True))
+    found: dict[str, list[tuple[Vote, int]]] = {}
+    for number, times in Counter(map(id, results)).items():
+        result = by_id[number]
+        if result.status not in _LEFT_OUT:
+            found.setdefault(result.name, []).append((_vote((result,)), times))
+    for executions in repeated:
+        for name, of_case in _by_criterion(executions).items():
+            found.setdefault(name, []).append((_vote(of_case), 1))
+    return found
+
+
+def summed(name: str, votes: Iterable[tuple[Vote, int]], *, bins: int = 0) -> Scores:
+    """Return the scores of one criterion. Without `bins`, they are not counted."""
+    counts = [0.0] * bins
+    thresholds: set[float | None] = set()
+    means: list[float] = []
+    passed, cases, undecided, rules = 0.0, 0, 0, False
+    for vote, times in votes:
+        rules = rules or vote.rules
+        share = len(vote.scores)
+        if not share:
+            undecided += times
+            continue
+        cases += times
+        passed += vote.passed * times / share
+        thresholds.update(vote.thresholds)
+        for score in vote.scores:
+            means.append(min(max(score, -1e12), 1e12) * times / share)
+            if bins:
+                # 0.15 * 20 is a little less than 3, but 0.15 belongs to the bin that begins there.
+                counts[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += times / share
+    threshold = thresholds.pop() if len(thresholds) == 1 else None
+    return Scores(name, tuple(counts), math.fsum(means) / max(cases, 1), passed, cases, undecided, threshold, rules)
+
+
+def merged(parts: Sequence[Scores]) -> Scores:
+    """Return the scores of one criterion from those of several sets of cases, without bins."""
+    if len(parts) == 1:
+        return parts[0]
+    cases = sum(part.cases for part in parts)
+    thresholds = {part.threshold for part in parts if part.cases}
+    return Scores(
+        parts[0].name,
+        (),
+        math.fsum(part.mean * part.cases for part in parts) / max(cases, 1),
+        math.fsum(part.passed for part in parts),
+        cases,
+        sum(part.undecided for part in parts),
+        thresholds.pop() if len(thresholds) == 1 else None,
+        any(part.rules for part in parts),
+    )
 
 
 def slowest(records: Iterable[CaseRecord]) -> list[Share]:
@@ -84,23 +170,26 @@ def tokens(record: CaseRecord) -> int:
     return usage.input_tokens + usage.output_tokens + usage.judge_input_tokens + usage.judge_output_tokens
 
 
-def _scores(name: str, of_cases: Collection[list[MetricResult]]) -> Scores:
-    bins = [0.0] * BINS
-    thresholds: set[float | None] = set()
-    mean = passed = 0.0
-    cases = 0
-    for results in of_cases:
-        scored = [(score, result) for result in results if (score := _score(result)) is not None]
-        cases += bool(scored)
-        for score, result in scored:
-            vote = 1 / len(scored)
-            # 0.15 * 20 is a little less than 3, but 0.15 belongs to the bin that begins there.
-            bins[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += vote
-            mean += min(max(score, -1e12), 1e12) * vote
-            passed += vote * (result.status == "passed")
-            thresholds.add(result.threshold)
-    threshold = thresholds.pop() if len(thresholds) == 1 else None
-    return Scores(name, tuple(bins), mean / max(cases, 1), passed, cases, len(of_cases) - cases, threshold)
+def seconds_text(amount: float) -> str:
+    """Return `3.24 s`, or `140 s` from 100 seconds on."""
+    return f"{amount:.0f} s" if amount >= 100 else f"{amount:.2f} s"
+
+
+def _by_criterion(executions: Iterable[CaseRecord]) -> Mapping[str, list[MetricResult]]:
+    found: dict[str, list[MetricResult]] = {}
+    for record in executions:
+        if record.has_verdict:
+            for name, result in record.scores.items():
+                if result.status not in _LEFT_OUT:
+                    found.setdefault(name, []).append(result)
+    return found
+
+
+def _vote(results: Collection[MetricResult]) -> Vote:
+    scored = [(score, result) for result in results if (score := _score(result)) is not None]
+    passed = sum(result.status == "passed" for _, result in scored)
+    thresholds = tuple(dict.fromkeys(result.threshold for _, result in scored))
+    return Vote(tuple(score for score, _ in scored), passed, thresholds, any(map(is_heuristic, results)))
 
 
 def _score(result: MetricResult) -> float | None:
@@ -116,4 +205,4 @@ def _largest(amounts: Iterable[tuple[CaseRecord, float]]) -> list[Share]:
         case = record.ref.name
         if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
             found[case] = Share(record, amount)
-    return sorted(found.values(), key=lambda share: -share.amount)[:LONGEST]
+    return heapq.nlargest(LONGEST, found.values(), key=lambda share: share.amount)

@@ -6,7 +6,17 @@ from workbench.history.pass_rates import Trend
 from workbench.prices import money
 from workbench.rendering.cells import cell_len, cut_name, fit_name
 from workbench.rendering.charts.costs import NO_PRICES, Costs, not_known
-from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share, most_expensive, most_tokens, scores, slowest
+from workbench.rendering.charts.figures import (
+    BINS,
+    STEPS,
+    Scores,
+    Share,
+    most_expensive,
+    most_tokens,
+    scores,
+    seconds_text,
+    slowest,
+)
 from workbench.rendering.charts.trend import tenths, trend_words
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, heading, wrap
 from workbench.scores import compared, cut_score
@@ -44,7 +54,7 @@ def chart_lines(
         yield from _columns(trend, width)
     yield BLANK
     yield from _heading("slowest", "", width)
-    yield from _bars(slowest(records), _seconds, width)
+    yield from _bars(slowest(records), seconds_text, width)
     if records:
         yield BLANK
         yield from _heading("most expensive", "agent, simulated user and judges", width)
@@ -163,7 +173,3 @@ def _name(record: CaseRecord) -> str:
     ref = record.ref
     repeat = f" #{ref.repeat}" if ref.repeat > 1 else ""
     return one_line(f"{ref.eval_set_id} › {ref.eval_id}{repeat}", limit=200)
-
-
-def _seconds(amount: float) -> str:
-    return f"{amount:.0f} s" if amount >= 100 else f"{amount:.2f} s"

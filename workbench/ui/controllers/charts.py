@@ -1,4 +1,4 @@
-"""Charts of the cases below the cursor, and screenshots."""
+"""Charts of the cases that the overview is about, and screenshots."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from workbench.rendering.lines import Line
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.controllers.view import Controller
-from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
     from workbench.history.pass_rates import Trend
@@ -24,29 +23,20 @@ class Charts(Controller):
     def show_charts(self) -> None:
         """Open the page of charts. Trends and costs are added once the runs are read."""
         from workbench.ui.dialogs.page import PageScreen
+        from workbench.ui.overview.scope import name_of, scope_pairs, scope_with_case, title_of
 
-        workspace, row = self.session.workspace, self.view.rows.cursor
-        if workspace is None or row is None:
+        rows = self.view.rows
+        scope = scope_with_case(rows)
+        if self.session.workspace is None or scope is None:
             self.view.say("no charts: there are no cases here")
             return
-        model = self.view.rows
-        members = model.members(row)
-        verdicts = self.session.verdicts
-        records = [
-            record
-            for evalset in members
-            for case in range(len(self.session.entry(evalset).document.cases))
-            for record in verdicts.records(evalset, case)
-        ]
-        wanted = {
-            (entry.relative, case.eval_id)
-            for entry in map(self.session.entry, members)
-            for case in entry.document.cases
-        }
-        where = self.session.target_name if row.kind == "all" else model.groups[row.agent]
-        if row.evalset >= 0:
-            where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
-        page = PageScreen(f"charts: {label(where)}", lambda width: _lines(records, None, None, width), self.view.keys)
+        pairs = scope_pairs(scope, rows)
+        records = [record for pair in pairs for record in self.session.verdicts.records(*pair)]
+        entries = {evalset: self.session.entry(evalset) for evalset in scope.evalsets}
+        wanted = {(entries[evalset].relative, entries[evalset].document.cases[case].eval_id) for evalset, case in pairs}
+        name = self.session.target_name if scope.row.kind == "all" else name_of(scope, rows)
+        title = title_of(scope, name, "charts")
+        page = PageScreen(title, lambda width: _lines(records, None, None, width), self.view.keys)
         self.view.push(page)
         state, prices = self.session.state_dir, self.session.prices
 

@@ -54,7 +54,7 @@ class Review(Controller):
     # Opening
 
     def review(self) -> None:
-        """Review the failures of the marked cases, or of the row under the cursor."""
+        """Review the failures of the selected cause, of the marked cases, or of the row under the cursor."""
         if self.workspace() is None:
             return
         pairs, start = self._scope()
@@ -69,6 +69,8 @@ class Review(Controller):
 
     def _scope(self) -> "tuple[list[Pair], Pair | None]":
         """Return the cases to choose from, and the one to begin with."""
+        if selected := self.view.right.selected_cases():
+            return list(selected), None
         rows, row = self.view.rows, self.view.rows.cursor
         if rows.marks or row is None or row.case < 0:
             return rows.targets(), None

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from workbench.actions import Situation
     from workbench.agents.workspace import Workspace
     from workbench.rendering.document import Subject
-    from workbench.ui.detail.sides import Right
     from workbench.ui.items import Item
+    from workbench.ui.overview.right import RightSide
+    from workbench.ui.overview.showing import Showing
     from workbench.ui.tree.case_tree import CaseTree
 
 Severity = Literal["information", "warning", "error"]
@@ -42,9 +43,9 @@ class View(Protocol):
     session: Session
     keys: Mapping[str, tuple[str, ...]]
     tree_view: "CaseTree"
-    right: "Right"
     say_on_page: "Say | None"
     """Shows messages while a page over the screen does so itself."""
+    right: "RightSide"
 
     @property
     def rows(self) -> Tree:
@@ -159,8 +160,18 @@ class View(Protocol):
     def tree_width(self) -> int:
         """The width of the cases beside the details, in cells, or 0 if only one side is visible."""
 
+    def go_right(self) -> None:
+        """Give the right side the focus."""
+
+    @property
+    def in_right(self) -> bool:
+        """Whether the right side has the focus."""
+
     def clear_filter(self) -> None:
         """Clear the filter."""
+
+    def set_filter(self, text: str) -> None:
+        """Filter the cases as if the text had been typed. "" clears the filter."""
 
     def show_state(self) -> None:
         """Show what is marked and filtered, and why no case is shown."""
@@ -175,6 +186,10 @@ class View(Protocol):
 
     def show_row(self) -> None:
         """Show the details of the row under the cursor."""
+
+    @property
+    def overviews(self) -> "Showing":
+        """The overviews of rows."""
 
     def refresh_row(self, touched: set[CaseRef]) -> int:
         """Update the details if the row under the cursor is one of these cases. Return the number of painted lines."""

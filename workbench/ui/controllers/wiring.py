@@ -14,6 +14,7 @@ from workbench.ui.controllers.history import History
 from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.news import News
 from workbench.ui.controllers.other_runs import OtherRuns
+from workbench.ui.controllers.overview import Overview
 from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.review import Review
 from workbench.ui.controllers.run import Run
@@ -39,6 +40,7 @@ class Controllers:
         self.staleness = Staleness(view)
         self.watch = Watch(view, self.folder, self.run, self.staleness, engine, host.reload_settings)
         self.past_results = PastResults(view, self.staleness)
+        self.overview = Overview(view)
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)
         self.new_files = NewFiles(view, self.files)
@@ -71,6 +73,7 @@ class Controllers:
             self.watch.after_news,
             self.staleness.after_news,
             self.past_results.after_news,
+            self.overview.after_news,
             self.review.after_news,
         ]
 

@@ -1,7 +1,7 @@
 """The two sides of the screen: the cases with their filter, and the details of the current one."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,7 +13,7 @@ from textual.widgets import Static
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
-from workbench.ui.widgets.overview import Line, Overview
+from workbench.ui.widgets.page import Line, Page
 from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun
     from workbench.rendering.document import Subject
     from workbench.ui.detail.pane import CaseDetail
+
+
+class Shown(Protocol):
+    """One of the widgets that share the right side."""
+
+    display: bool
+
+    def focus(self) -> Any:
+        """Focus the widget."""
+
+    def move(self, direction: str) -> bool:
+        """Scroll or move the cursor. Return whether that changed anything."""
 
 
 class FilterInput(PlainInput):
@@ -97,6 +109,16 @@ class Cases(Vertical):
         self.show_nothing()
         self.show_state()
 
+    def use_filter(self, text: str) -> None:
+        """Filter the cases as if the text had been typed, with the cursor on the first one."""
+        with self.input.prevent(PlainInput.Changed):
+            self.input.value = text
+        self.input.cursor_position = len(text)
+        self.input.set_class(bool(text), "-open")
+        self.tree_view.set_query(parse_query(text), typing=True)
+        self.show_nothing()
+        self.show_state()
+
     def show_nothing(self) -> None:
         """Show the filter's faults, or why no case matches."""
         model = self.tree_view.model
@@ -132,19 +154,19 @@ class Cases(Vertical):
 
 
 class Right(Vertical):
-    """The right side: a page of lines, or the panes of a case or evalset.
+    """The right side: a page of facts, or the panes of a case or evalset.
 
     The panes are made when they are first shown, because the first frame does not need their modules.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.overview = Overview()
+        self.page = Page()
         self._detail: CaseDetail | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the page."""
-        yield self.overview
+        yield self.page
 
     @property
     def detail(self) -> "CaseDetail":
@@ -159,17 +181,17 @@ class Right(Vertical):
 
     def show_case(self, subject: "Subject") -> None:
         """Show the panes of a case, or the file of an evalset."""
-        self._show_detail(True)
+        self._show_only(self.detail)
         self.detail.show(subject)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Show a page."""
-        self._show_detail(False)
-        self.overview.show(title, lines)
+        self._show_only(self.page)
+        self.page.show(title, lines)
 
     @property
     def shows_case(self) -> bool:
-        """Whether the panes are visible, not a page."""
+        """Whether the panes are visible."""
         return self._detail is not None and self._detail.display
 
     @property
@@ -197,17 +219,22 @@ class Right(Vertical):
             self.detail.open_pane(title)
 
     def enter(self) -> None:
-        """Focus the panes or the page."""
-        (self.detail if self.shows_case else self.overview).focus()
+        """Focus what is shown."""
+        self._shown.focus()
 
     def move(self, direction: str) -> bool:
         """Scroll or move the cursor. Return whether that changed anything."""
-        return (self.detail if self.shows_case else self.overview).move(direction)
+        return self._shown.move(direction)
 
-    def _show_detail(self, shown: bool) -> None:
-        if self.shows_case != shown:
+    @property
+    def _shown(self) -> Shown:
+        return self.detail if self.shows_case else self.page
+
+    def _show_only(self, wanted: Shown) -> None:
+        shown = self._shown
+        if shown is not wanted:
             had_focus = self.has_focus_within
-            self.detail.display = shown
-            self.overview.display = not shown
+            wanted.display = True
+            shown.display = False
             if had_focus:
-                self.enter()
+                wanted.focus()

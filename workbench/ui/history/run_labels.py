@@ -99,6 +99,16 @@ def exact_time(started: str, now: datetime) -> str:
     return f"{time.day} {time:%b %H:%M:%S}" if time.year == now.year else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
+def clock_time(started: str, now: datetime) -> str:
+    """Return a time as `14:03` today, else `21 Nov 14:03`, with the year if it is another one."""
+    time = local_time(started)
+    if time is None:
+        return "the last run"
+    if time.date() == now.date():
+        return f"{time:%H:%M}"
+    return f"{time.day} {time:%b %H:%M}" if time.year == now.year else f"{time:%Y-%m-%d}"
+
+
 def agents_and_evalsets(run: ListedRun) -> str:
     """Return the agents and evalsets of a run, such as `order_desk · refunds, parcels`."""
     agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"

@@ -37,7 +37,7 @@ from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
-from workbench.ui.widgets.overview import Line
+from workbench.ui.widgets.page import Line
 from workbench.ui.widgets.rows import Piece
 
 

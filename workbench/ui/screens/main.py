@@ -47,6 +47,19 @@ class MainScreen(Shell):
         """Show the row under the cursor and ask for its past runs."""
         super().show_row()
         self.controllers.past_results.cursor_moved()
+        self.controllers.overview.cursor_moved()
+
+    def open_item(self) -> None:
+        """Do what `enter` does on the item under the cursor of the overview."""
+        self.controllers.overview.enter()
+
+    def undo_filter(self) -> bool:
+        """Take back the filter that the overview set last. Return False if there is none."""
+        return self.controllers.overview.back()
+
+    def on_overview_pane_chosen(self) -> None:
+        """Treat a click on the current item like enter."""
+        self.controllers.overview.enter()
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
         """Return how the watch changed the case's verdict, or None if it did not."""

@@ -90,6 +90,8 @@ class Navigation:
         if self._screen.in_right:
             if self._screen.right.shows_case:
                 self._screen.right.detail.toggle_full()
+            elif self._screen.right.shows_overview:
+                self._screen.open_item()
             return
         row = self._screen.tree_view.row
         if row is None or row.kind in ("case", "repeat") or not self._screen.tree_view.toggle_row():
@@ -106,6 +108,8 @@ class Navigation:
             self._screen.tree_view.drop_marks()
         elif self._screen.has_class("-maximised"):
             self._screen.remove_class("-maximised")
+        elif self._screen.undo_filter():
+            pass
         elif not self._screen.cases.input.end():
             self._screen.tree_view.drop_marks()
         self._screen.show_state()

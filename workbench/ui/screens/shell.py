@@ -11,7 +11,8 @@ from workbench.actions import Situation, footer_of
 from workbench.text import one_line
 from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
-from workbench.ui.detail.sides import Cases, Right
+from workbench.ui.detail.sides import Cases
+from workbench.ui.overview.right import RightSide
 from workbench.ui.overview_pages import agent_page, no_evalsets_page, workspace_page
 from workbench.ui.screens.here import Side, situation_of
 from workbench.ui.session import Session
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.repeats.summary import CaseRepeats
     from workbench.store import CaseRecord
     from workbench.ui.controllers.view import Say
+    from workbench.ui.overview.showing import Showing
     from workbench.ui.widgets.nothing_found import NothingFound
 
 
@@ -51,11 +53,12 @@ class Shell(Screen[None]):
         self.bar = Bar()
         self.tree_view = CaseTree(session.verdicts, session.elapsed)
         self.cases = Cases(self.tree_view, lambda: session.is_loading)
-        self.right = Right()
+        self.right = RightSide()
         self.key_line = KeyLine((), keys)
         self.say_on_page: Say | None = None
         self._shown_record: CaseRecord | None = None
         self._nothing: NothingFound | None = None
+        self._overviews: Showing | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
@@ -90,7 +93,8 @@ class Shell(Screen[None]):
             side = "filter"
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
-        return situation_of(self.session, self.rows, side, case_shown=self.right.shows_case)
+        cause = len(self.right.selected_cases())
+        return situation_of(self.session, self.rows, side, case_shown=self.right.shows_case, cause=cause)
 
     def show_keys_here(self) -> None:
         """Show the most useful actions of this place in the footer."""
@@ -121,6 +125,17 @@ class Shell(Screen[None]):
         """Clear the filter."""
         if self.cases.input.end():
             self.tree_view.set_query(Query())
+
+    def open_item(self) -> None:
+        """Do what `enter` does on the item under the cursor of the overview."""
+
+    def undo_filter(self) -> bool:
+        """Take back the filter that the overview set last. Return False if there is none."""
+        return False
+
+    def set_filter(self, text: str) -> None:
+        """Filter the cases as if the text had been typed. "" clears the filter."""
+        self.cases.use_filter(text)
 
     def show_state(self) -> None:
         """Show what is marked and filtered, and why no case is shown."""
@@ -174,6 +189,9 @@ class Shell(Screen[None]):
             self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
         elif row is None:
             return
+        elif self._has_overview(row):
+            self._shown_record = None
+            self.overviews.show()
         elif row.kind == "all":
             self._shown_record = None
             self.right.show_page(self.session.target_name, workspace_page(workspace, self.keys))
@@ -182,6 +200,20 @@ class Shell(Screen[None]):
         else:
             self._shown_record = self.session.record(row)
             self.right.show_case(self.subject(row))
+
+    @property
+    def overviews(self) -> "Showing":
+        """The overviews of rows, made when first needed."""
+        if self._overviews is None:
+            from workbench.ui.overview.showing import Showing
+
+            self._overviews = Showing(self.session, self.rows, self.right, self.set_timer)
+        return self._overviews
+
+    def _has_overview(self, row: Row) -> bool:
+        """Whether a row stands for several cases, and any of them has run or is about to."""
+        counts = self.session.verdicts.counts
+        return row.case < 0 and any(any(counts[evalset].values()) for evalset in self.rows.members(row))
 
     def subject(self, row: Row) -> "Subject":
         """Return all that the panes show of a case or evalset."""
@@ -215,6 +247,11 @@ class Shell(Screen[None]):
     def refresh_row(self, touched: "set[CaseRef]") -> int:
         """Show news of the row if it is one of these. Return the number of lines painted."""
         row = self.tree_view.row
+        if row is not None and self._has_overview(row):
+            if self.right.shows_overview:
+                return self.overviews.update()
+            self.show_row()
+            return self.right.size.height
         if row is None or row.kind in ("all", "agent"):
             return 0
         record = self.session.record(row)
@@ -274,6 +311,10 @@ class Shell(Screen[None]):
         """The width of the cases beside the details, in cells, or 0 if only one side is visible."""
         cases, right = self.cases.region.width, self.right.region.width
         return cases if cases and right else 0
+
+    def on_body_moved(self) -> None:
+        """Show the actions of the item under the cursor of the overview."""
+        self.show_keys_here()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show its actions."""

@@ -60,6 +60,8 @@ class Verdicts:
         self.store = store
         self.by_case: dict[tuple[int, int], CaseVerdict] = {}
         self.counts: list[Counter[Status]] = []
+        self.versions: list[int] = []
+        """A number for each evalset that differs after each change of one of its verdicts."""
         self.changed: set[tuple[int, int]] = set()
         self.stale: dict[tuple[int, int], tuple[Change, ...]] = {}
         """Cases with a stale verdict, and which of its inputs changed."""
@@ -76,6 +78,8 @@ class Verdicts:
         self._numbers: dict[int, dict[str, int]] = {}
         self._accounts: dict[tuple[int, int], tuple[CaseVerdict, CaseRepeats]] = {}
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
+        self._changes = 0
+        """Number of changes of verdicts since the program started."""
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
         """Use the evalsets of a (newly read) workspace. Known verdicts are matched to cases by ID."""
@@ -88,6 +92,8 @@ class Verdicts:
         self.mark_flips({})
         self.by_case.clear()
         self.counts = [Counter() for _ in entries]
+        self._changes += 1
+        self.versions = [self._changes] * len(entries)
         for file, eval_id in self._newest:
             self._review(file, eval_id)
 
@@ -189,6 +195,13 @@ class Verdicts:
         verdict = self.by_case.get((evalset, case))
         return (self.store.records[ref] for ref in (verdict.refs if verdict else ()))
 
+    def of_evalset(self, evalset: int) -> Iterator[tuple[int, CaseVerdict]]:
+        """Yield the cases of an evalset that have a verdict or take part in a run, in file order."""
+        for case in range(len(self._entries[evalset].document.cases)):
+            verdict = self.by_case.get((evalset, case))
+            if verdict is not None:
+                yield case, verdict
+
     def record(self, evalset: int, case: int, repeat: int = -1) -> CaseRecord | None:
         """Return the record of one repeat, else of the deciding one, or None if the case never ran."""
         verdict = self.by_case.get((evalset, case))
@@ -278,6 +291,8 @@ class Verdicts:
         before = self.by_case.get((evalset, number))
         self.by_case[evalset, number] = verdict
         self.changed.add((evalset, number))
+        self._changes += 1
+        self.versions[evalset] = self._changes
         if number == WHOLE_FILE or (before is not None and before.state == verdict.state):
             return
         counts = self.counts[evalset]

@@ -18,13 +18,13 @@ _LABEL_WIDTH = 12
 _WHEEL = 3
 
 
-class Overview(Widget, can_focus=True):
+class Page(Widget, can_focus=True):
     """A framed page of labelled lines.
 
     Lines are wrapped when they are drawn, without Textual's layout, so that nothing is painted twice.
     """
 
-    COMPONENT_CLASSES = {"overview--label", "overview--heading"}  # noqa: RUF012 - Textual's declaration
+    COMPONENT_CLASSES = {"page--label", "page--heading"}  # noqa: RUF012 - Textual's declaration
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Overview(Widget, can_focus=True):
         rows, width = self._rows(), self.size.width
         label, text, name = rows[y + self._top] if y + self._top < len(rows) else ("", "", "")
         plain = self.rich_style
-        style = plain + self.get_component_rich_style(f"overview--{name}", partial=True) if name else plain
+        style = plain + self.get_component_rich_style(f"page--{name}", partial=True) if name else plain
         segments = [Segment(label, style), Segment(text, plain)]
         return Strip(segments).adjust_cell_length(width, Style(bgcolor=plain.bgcolor))
 

@@ -1,0 +1,208 @@
+"""The lines of an overview: their order in windows of any size, their items, and their figures."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.hostile import HOSTILE
+from workbench.causes.cause import make_cause
+from workbench.causes.groups import group_by_cause
+from workbench.events import CaseRef, MetricResult, PlannedCase
+from workbench.history.pass_rates import RunRate, Trend
+from workbench.rendering.charts.figures import Scores
+from workbench.rendering.document import Document
+from workbench.rendering.faces import Status
+from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
+from workbench.rendering.overview.layout import case_of, overview_document
+from workbench.rendering.overview.tally import Tally, added, tally
+from workbench.store import CaseRecord
+
+REFUND = make_cause("calls", "refund: amount is text, expected number")
+NO_KEY = make_cause("error", "GOOGLE_API_KEY is not set")
+JARGON = make_cause("judged", "rubric no_jargon not met", rules=True)
+CAUSES = [*[REFUND] * 19, *[NO_KEY] * 6, *[JARGON] * 5, make_cause("other", "a"), make_cause("other", "b")]
+CHANGES = Changes(
+    "13:40",
+    [ChangedVerdict((0, number), f"late_parcel_{number}", "pass", "fail", worse=True) for number in range(4)]
+    + [ChangedVerdict((1, 7), "good_night", "fail", "pass", worse=False)],
+)
+TREND = Trend(tuple(RunRate(str(run), "", run * 2, 24) for run in range(12)), 24)
+
+
+def overview(causes: int = len(CAUSES)) -> Overview:
+    states: Counter[Status] = Counter({"passed": 258, "failed": 48, "error": 6, "not_evaluated": 2})
+    scores = (
+        Scores("tool_trajectory_avg_score", (), 0.9399999, 278, 306, 0, 1.0),
+        Scores("response_match_score", (), 1.0, 306, 306, 0, 0.8),
+        Scores("rubric_based_final_response_quality_v1", (), 0.96, 75, 80, 0, None, rules=True),
+    )
+    return Overview(
+        Tally(states, scores, 318, 41.0),
+        315,
+        group_by_cause(((0, number), cause) for number, cause in enumerate(CAUSES[:causes])),
+        Spent("41 s", "$0.12"),
+        CHANGES,
+        TREND,
+        [("Folder", ""), ("broken", "one.evalset.json: not JSON")],
+    )
+
+
+def shown(document: Document) -> list[str]:
+    return [text_of(line).rstrip() for line in document.lines]
+
+
+def keys(document: Document) -> list[str]:
+    return [item.key for item in document.items]
+
+
+def place(lines: list[str], start: str) -> int:
+    return next(number for number, line in enumerate(lines) if line.strip().startswith(start))
+
+
+def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
+    first, second = shown(overview_document(overview(), 49, 40))[:2]
+    assert first.split("  ") == [" 258 of 306 passed, 84 %", " ↓ 4", "↑ 1", "since 13:40"]
+    assert "41 s  318 model calls  $0.12" in second
+    apart = " ".join(shown(overview_document(overview(), 49, 40))[1:3])
+    assert "6 errors" in apart
+    assert "2 not evaluated" in apart
+    assert "1 not run" in apart
+
+
+def test_a_single_failure_is_never_rounded_to_a_hundred_percent() -> None:
+    states: Counter[Status] = Counter({"passed": 9_999, "failed": 1})
+    lines = shown(overview_document(replace(overview(), tally=Tally(states)), 49, 40))
+    assert lines[0].startswith(" 9,999 of 10,000 passed, 99 %")
+
+
+def test_sections_are_in_order_while_there_is_room() -> None:
+    lines = shown(overview_document(overview(), 49, 40))
+    starts = ["258 of", "Why cases fail", "Criteria", "Changed since 13:40", "Pass rate, 12 runs", "Folder"]
+    found = [place(lines, start) for start in starts]
+    assert found == sorted(found)
+
+
+def test_in_a_low_window_changes_come_before_criteria() -> None:
+    lines = shown(overview_document(overview(), 49, 14))
+    found = [place(lines, start) for start in ("258 of", "Why cases fail", "Changed since", "Criteria", "Pass rate")]
+    assert found == sorted(found)
+    lines = shown(overview_document(overview(), 49, 8))
+    assert place(lines, "Why cases fail") < place(lines, "41 s")
+
+
+def test_causes_are_counted_biggest_first_and_errors_have_their_own_sign() -> None:
+    document = overview_document(overview(), 60, 40)
+    lines = shown(document)
+    start = place(lines, "Why cases fail")
+    assert lines[start].endswith("32 cases, 4 causes")
+    assert [line.strip() for line in lines[start + 1 : start + 5]] == [
+        "19 ✗ refund: amount is text, expected number",
+        "6 ! GOOGLE_API_KEY is not set",
+        "5 ✗ rubric no_jargon not met ≈",
+        "2   one of a kind",
+    ]
+    assert keys(document)[:4] == [
+        "cause/refund-amount-is-text-expected-number",
+        "cause/google_api_key-is-not-set",
+        "cause/rubric-no_jargon-not-met-by-rules",
+        "cause/one-of-a-kind",
+    ]
+
+
+def test_a_criterion_shows_its_cases_its_mean_and_who_judged() -> None:
+    lines = shown(overview_document(overview(), 52, 40))
+    start = place(lines, "Criteria")
+    trajectory, response, rubric = lines[start + 1 : start + 4]
+    assert trajectory.split() == ["tool_trajectory", "278/306", "━━━━━━━━━╌", "0.93", "≥1.00"]
+    assert response.split() == ["response_match", "306/306", "━━━━━━━━━━", "1.00", "≥0.80"]
+    assert "≈" in rubric
+    assert "0.96" in rubric
+
+
+def test_changed_cases_can_be_selected_and_the_rest_is_counted() -> None:
+    document = overview_document(overview(), 60, 24)
+    changed = [key for key in keys(document) if case_of(key) is not None]
+    assert case_of(changed[0]) == (0, 0)
+    lines = shown(document)
+    start = place(lines, "Changed since")
+    assert lines[start].endswith("4 worse, 1 better")
+    assert lines[start + 1].split() == ["↓", "late_parcel_0", "pass", "→", "fail"]
+    assert any(f"… {5 - len(changed)} more" in line for line in lines) == (len(changed) < 5)
+
+
+def test_nothing_about_changes_is_shown_before_they_are_read() -> None:
+    lines = shown(overview_document(replace(overview(), changes=None, trend=None), 49, 40))
+    assert not any(word in line for line in lines for word in ("since", "Pass rate"))
+
+
+def test_only_a_run_in_which_everything_passed_has_a_full_block() -> None:
+    rates = (RunRate("1", "", 0, 100), RunRate("2", "", 99, 100), RunRate("3", "", 100, 100))
+    lines = shown(overview_document(replace(overview(), trend=Trend(rates, 100)), 60, 40))
+    assert "▁▇█" in lines[place(lines, "Pass rate, 3 runs")]
+
+
+def test_column_beside_has_the_slowest_cases() -> None:
+    record = CaseRecord(PlannedCase(CaseRef("desk", "a.json", "a", "late_parcel_with_a_very_long_name"), None, ""))
+    record.state, record.duration_seconds = "passed", 3.25
+    found = replace(overview(), tally=tally({"passed": 1}, [[record]]))
+    document = overview_document(found, 50, 40, 24)
+    aside = document.items[0].aside
+    assert aside is not None
+    lines = [text_of(line) for line in aside(24)]
+    assert lines[0] == "Slowest"
+    assert lines[1].endswith("3.25 s")
+    assert all(width_of(line) <= 24 for line in aside(24))
+
+
+@pytest.mark.parametrize("width", [10, 24, 38, 47, 80])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_line_is_too_wide_or_hostile(width: int, text: str) -> None:
+    states: Counter[Status] = Counter({"passed": 12_345, "failed": 6_789, "error": 1_234, "queued": 9})
+    name = make_cause("other", text).text
+    found = Overview(
+        Tally(states, (Scores(text, (), 0.5, 3.3, 9, 0, 0.123456789, rules=True),), 1_234_567),
+        99_999,
+        group_by_cause(((0, number), make_cause("answer", text)) for number in range(3)),
+        Spent("12:03:59", "0.0123 EUR + 99 unknown"),
+        Changes("21 Nov 13:40", [ChangedVerdict((0, 0), name, "not evaluated", "not evaluated", worse=True)] * 20),
+        TREND,
+    )
+    for height in (6, 20, 60):
+        for line in overview_document(found, width, height).lines:
+            assert width_of(line) <= width
+            assert "\n" not in text_of(line)
+            assert "\x1b" not in text_of(line)
+
+
+def record(name: str, *scores: float, seconds: float = 1.0, calls: int = 2) -> list[CaseRecord]:
+    """Build a case with one execution per score."""
+    found = []
+    for repeat, score in enumerate(scores, 1):
+        one = CaseRecord(PlannedCase(CaseRef("desk", "a.json", "a", name, repeat), None, ""))
+        one.state, one.duration_seconds = "passed" if score >= 0.8 else "failed", seconds
+        one.usage = replace(one.usage, model_calls=calls)
+        status = "passed" if score >= 0.8 else "failed"
+        one.metrics = {"match": MetricResult("match", status, score, 0.8)}  # type: ignore[arg-type]
+        found.append(one)
+    return found
+
+
+def test_tally_of_parts_is_the_tally_of_the_whole() -> None:
+    cases = [record(f"c{number}", number / 10, seconds=number) for number in range(10)] + [record("often", 1.0, 0.0)]
+    states: Counter[Status] = Counter({"passed": 2, "failed": 9})
+    whole = tally(states, cases)
+    halves = [tally({"failed": 5}, cases[:5]), tally({"passed": 2, "failed": 4}, cases[5:])]
+    parts = added(halves)
+    assert (parts.states, parts.model_calls, parts.executions) == (whole.states, 24, 12)
+    (one,), (other,) = parts.scores, whole.scores
+    assert (one.cases, one.passed, one.threshold) == (other.cases, other.passed, 0.8) == (11, 2.5, 0.8)
+    assert one.mean == pytest.approx(other.mean)
+    assert [share.amount for share in parts.slowest] == [share.amount for share in whole.slowest]
+
+
+def test_queued_cases_add_nothing_but_their_number() -> None:
+    waiting = CaseRecord(PlannedCase(CaseRef("desk", "a.json", "a", "b"), None, ""))
+    found = tally({"queued": 1}, [[waiting]])
+    assert (found.unfinished, found.executions, found.scores, found.judged) == (1, 0, (), 0)

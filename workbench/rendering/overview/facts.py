@@ -1,0 +1,88 @@
+"""The content of an overview, for any set of cases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from workbench.agents.workspace import EvalsetEntry
+from workbench.causes.groups import CauseGroup
+from workbench.history.pass_rates import Trend
+from workbench.model.faults import Fault
+from workbench.rendering.charts.figures import Share
+from workbench.rendering.overview.tally import Tally
+from workbench.store import CaseRecord
+
+Case: TypeAlias = tuple[int, int]
+"""A case as (evalset, case)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedVerdict:
+    """A case whose verdict differs from that in an earlier run.
+
+    `name`, `before` and `after` are safe texts. `worse`: fewer of its executions pass.
+    """
+
+    case: Case
+    name: str
+    before: str
+    after: str
+    worse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The verdicts that changed since an earlier run, which began at `since` (such as `13:40`), the worse first."""
+
+    since: str
+    cases: Sequence[ChangedVerdict] = ()
+
+    @property
+    def worse(self) -> int:
+        """The number of cases that got worse."""
+        return sum(case.worse for case in self.cases)
+
+    @property
+    def better(self) -> int:
+        """The number of cases that got better."""
+        return len(self.cases) - self.worse
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The time and money that the cases took, as safe texts. "" is left out.
+
+    `dear` has the most expensive cases with the cost of each. `why_unknown` says why costs are missing.
+    """
+
+    time: str = ""
+    cost: str = ""
+    dear: Sequence[tuple[CaseRecord, str]] = ()
+    why_unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All that is known about some cases.
+
+    `cases` is their number. `groups` are the failing ones by cause. `changes` and `trend` are None while they are read,
+    or if there is nothing to compare with. `foot` describes the folder, the agent or the file.
+    """
+
+    tally: Tally = field(default_factory=Tally)
+    cases: int = 0
+    groups: Sequence[CauseGroup[Case]] = ()
+    spent: Spent = Spent()
+    changes: Changes | None = None
+    trend: Trend | None = None
+    foot: Sequence[tuple[str, str]] = ()
+    """Labels and texts, both safe. Without a text, the label is a heading."""
+    file: EvalsetEntry | None = None
+    """The evalset that the overview is about, if it is one."""
+    found: tuple[Fault, ...] = ()
+    """The problems that `check` found in the evalset."""
+
+    @property
+    def slowest(self) -> Sequence[Share]:
+        """The slowest cases."""
+        return self.tally.slowest

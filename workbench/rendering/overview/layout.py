@@ -1,0 +1,296 @@
+"""The lines of an overview, with its cursor's items: causes, criteria and changed cases."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from workbench.causes.cause import ONE_OF_A_KIND
+from workbench.counting import counted
+from workbench.counting import threshold as threshold_text
+from workbench.rendering.cells import cell_len, cut_name
+from workbench.rendering.charts.figures import Scores
+from workbench.rendering.charts.trend import tenths
+from workbench.rendering.document import Document
+from workbench.rendering.faces import FACES, HEURISTIC
+from workbench.rendering.file_view import fault_lines, file_faults, file_lines
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of
+from workbench.rendering.overview.facts import Changes, Overview
+from workbench.rendering.overview.side import side_lines
+from workbench.rendering.rows import View
+from workbench.scores import cut_score
+from workbench.text import one_line
+
+CAUSE, CRITERION, CASE = "cause/", "criterion/", "case/"
+"""Beginnings of the keys of items."""
+_MOST_CHANGES = 8
+_LEAST_CHANGES = 3
+"""Lines about changed cases, with their heading, that must fit below the criteria. Else they come before them."""
+_FEW_CHANGES = 4
+_MOST_PROBLEMS = 6
+"""Lines about problems of the file that are shown above the causes."""
+_LOW = 11
+"""Height in which the first cause is more important than the time and cost."""
+_NAME, _MEAN = 16, 4
+_LEAST_BAR, _MOST_BAR = 5, 10
+_LABEL = 12
+_ROUNDING = 1e-9
+"""Sums of scores may be slightly below their value."""
+
+
+class Row(NamedTuple):
+    """A line, and the key of the item that it is. "" is a line that the cursor cannot select."""
+
+    line: Line
+    key: str = ""
+
+
+def overview_document(overview: Overview, width: int, height: int, side: int = 0) -> Document:
+    """Return the overview in `width` cells, the first of which is for the cursor.
+
+    What has no room in `height` lines is below. Then changes come before criteria. In a column of `side` cells beside
+    it are the slowest and the most expensive cases.
+    """
+    document = Document()
+    beside = list(side_lines(overview, side)) if side else []
+    for section in _sections(overview, max(width - 2, 1), height):
+        if section and document.lines:
+            document.add([BLANK])
+        for line, key in section:
+            indented = cut_line((Segment(" "), *line), width)
+            if key:
+                document.add_item(key, [indented], aside=(lambda _: beside) if beside else None)
+            else:
+                document.add([indented])
+    return document
+
+
+def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
+    """Return the sections in their order for a window of this height."""
+    totals, problems = _totals(overview, width), _problems(overview, width)
+    causes, criteria = _causes(overview, width), _criteria(overview.tally.scores, width)
+    trend, foot = _trend(overview, width), [_foot(overview.foot, width), _file(overview, width)]
+    above = [totals, problems, causes, criteria]
+    room = height - sum(len(section) + 1 for section in above if section) - len(trend)
+    changed = len(overview.changes.cases) if overview.changes is not None else 0
+    if room >= min(changed and changed + 1, _LEAST_CHANGES):
+        most = min(max(room, _LEAST_CHANGES) - 1, _MOST_CHANGES)
+        return [*above, [*_changes(overview.changes, width, most), *trend], *foot]
+    few = _changes(overview.changes, width, _FEW_CHANGES)
+    if height < _LOW:
+        return [totals[:1], causes, totals[1:], problems, few, criteria, trend, *foot]
+    return [totals, problems, causes, few, criteria, trend, *foot]
+
+
+# The sections
+
+
+def _totals(overview: Overview, width: int) -> list[Row]:
+    found, states = overview.tally, overview.tally.states
+    passed: Line = (Segment("no case passed or failed", "muted"),)
+    if found.judged:
+        style = "status-failed" if states["failed"] else "status-passed"
+        share = states["passed"] * 100 // found.judged
+        passed = (
+            Segment(f"{states['passed']:,} of {found.judged:,} passed", "strong"),
+            Segment(", "),
+            Segment(f"{share} %", style),
+        )
+    rows = [*_both_ends(passed, _moves(overview.changes), width)]
+    spent: list[Line] = [(Segment(overview.spent.time),)] if overview.spent.time else []
+    if found.model_calls:
+        spent.append((Segment(counted(found.model_calls, "model call")),))
+    if overview.spent.cost:
+        spent.append((Segment(overview.spent.cost),))
+    rows += _both_ends(_spaced(spent), _spaced(_apart(overview)), width)
+    return [Row(line) for line in rows]
+
+
+def _moves(changes: Changes | None) -> Line:
+    if changes is None:
+        return ()
+    if not changes.cases:
+        return (Segment(f"as at {changes.since}", "muted"),)
+    parts = [
+        Segment(f"↓ {changes.worse:,}  ", "status-failed") if changes.worse else Segment(""),
+        Segment(f"↑ {changes.better:,}  ", "status-passed") if changes.better else Segment(""),
+        Segment(f"since {changes.since}", "muted"),
+    ]
+    return tuple(parts)
+
+
+def _apart(overview: Overview) -> Iterator[Line]:
+    """Yield the numbers of cases outside of the pass rate."""
+    states = overview.tally.states
+    if states["error"]:
+        yield (Segment(counted(states["error"], "error"), FACES["error"].variable),)
+    if states["not_evaluated"]:
+        yield (Segment(f"{states['not_evaluated']:,} not evaluated", FACES["not_evaluated"].variable),)
+    if states["cancelled"]:
+        yield (Segment(f"{states['cancelled']:,} cancelled", "muted"),)
+    if overview.tally.unfinished:
+        yield (Segment(f"{overview.tally.unfinished:,} to go", FACES["running"].variable),)
+    if not_run := overview.cases - states.total():
+        yield (Segment(f"{not_run:,} not run", "muted"),)
+
+
+def _problems(overview: Overview, width: int) -> list[Row]:
+    """Return the first problems of the evalset's file. All of them are at the foot."""
+    lines = _fault_lines(overview, width)
+    if not lines:
+        return []
+    first = shortened(lines, _MOST_PROBLEMS, width)
+    return [Row((Segment("Problems in the file", "heading"),)), *map(Row, first)]
+
+
+def _fault_lines(overview: Overview, width: int) -> list[Line]:
+    entry = overview.file
+    return [] if entry is None else list(fault_lines(file_faults(entry, overview.found), entry, View(width)))
+
+
+def _causes(overview: Overview, width: int) -> list[Row]:
+    if not overview.groups:
+        return [Row((Segment("No case failed.", "muted"),))] if overview.tally.judged else []
+    cases = sum(len(group.cases) for group in overview.groups)
+    number = counted(len(overview.groups), "cause")
+    rows = [Row(_headed("Why cases fail", f"{counted(cases, 'case')}, {number}", width))]
+    widest = max(3, *(len(f"{len(group.cases):,}") for group in overview.groups))
+    for group in overview.groups:
+        cause, count = group.cause, f"{len(group.cases):>{widest},} "
+        face = FACES["error" if cause.layer == "error" else "failed"]
+        sign = Segment(f"{face.glyph} ", face.variable)
+        if cause.slug == ONE_OF_A_KIND.slug:
+            sign = Segment("  ")
+        text = cause.text + (f" {HEURISTIC.glyph}" if cause.rules else "")
+        rows.append(Row((Segment(count, "strong"), sign, Segment(text)), CAUSE + cause.slug))
+    return rows
+
+
+def _criteria(scores: Sequence[Scores], width: int) -> list[Row]:
+    scored = [one for one in scores if one.cases]
+    if not scored:
+        return []
+    counts = [f"{tenths(one.passed)}/{one.cases:,}" for one in scored]
+    limits = ["" if one.threshold is None else f"≥{threshold_text(one.threshold)}" for one in scored]
+    count, limit = max(6, *map(len, counts)), max(map(len, limits))
+    bar = min(width - _NAME - count - _MEAN - limit - 4, _MOST_BAR)
+    bar = bar if bar >= _LEAST_BAR else 0
+    tail = (bar + 1 if bar else 0) + _MEAN + 1 + limit
+    name = max(width - 1 - count - 1 - tail, 8)
+    ends = ("mean  threshold", "mean".ljust(limit + 1 + _MEAN) if limit else "mean", "")
+    titles = f"{'passed':>{count}} {next(end for end in ends if len(end) <= tail):>{tail}}"
+    rows = [Row(_headed("Criteria", titles, width))]
+    for one, counted_text, least in zip(scored, counts, limits, strict=True):
+        sign = f" {HEURISTIC.glyph}" if one.rules else ""
+        named = cut_name(short_name(one.name), name - len(sign)) + sign
+        style = "status-passed" if one.passed == one.cases else "status-failed"
+        # Only a criterion by which every case passed has a full bar.
+        full = int(one.passed / one.cases * bar)
+        line = [Segment(named + " " * (name - cell_len(named) + 1)), Segment(f"{counted_text:>{count}} ")]
+        line += [Segment("━" * full, style), Segment("╌" * (bar - full) + " ", style)] if bar else []
+        mean = cut_score(one.mean + _ROUNDING, 2, 2)
+        line += [Segment(f"{mean:>{_MEAN}} ", "" if bar else style), Segment(f"{least:>{limit}}", "muted")]
+        rows.append(Row(tuple(line), CRITERION + one.name))
+    return rows
+
+
+def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:
+    if changes is None or not changes.cases:
+        return []
+    words = [f"{changes.worse:,} worse"] if changes.worse else []
+    words += [f"{changes.better:,} better"] if changes.better else []
+    rows = [Row(_headed(f"Changed since {changes.since}", ", ".join(words), width))]
+    listed = changes.cases if len(changes.cases) <= most else changes.cases[: most - 1]
+    for changed in listed:
+        mark = Segment("↓ ", "status-failed") if changed.worse else Segment("↑ ", "status-passed")
+        how = f"{changed.before} → {changed.after}"
+        name = cut_name(changed.name, max(width - 2 - cell_len(how) - 2, 8), [other.name for other in listed])
+        line = (*pad((mark, Segment(name)), width - cell_len(how)), Segment(how, "muted"))
+        rows.append(Row(line, case_key(changed.case)))
+    if more := len(changes.cases) - len(listed):
+        rows.append(Row((Segment(f"… {more:,} more", "muted"),)))
+    return rows
+
+
+def _trend(overview: Overview, width: int) -> list[Row]:
+    trend = overview.trend
+    if trend is None or not trend.is_comparable:
+        return []
+    last = trend.rates[-1].rate
+    title, now = f"Pass rate, {counted(len(trend.rates), 'run')}", f"{int(last * 100 + _ROUNDING)} %"
+    room = width - cell_len(title) - len(now) - 4
+    if room < 2:
+        return []
+    # Only a run in which everything passed has a full block.
+    drawn = "".join("▁▂▃▄▅▆▇█"[int(one.rate * 7 + _ROUNDING)] for one in trend.rates[-room:])
+    style = "status-passed" if last == 1 else "label"
+    left = (Segment(title, "heading"), Segment("  "), Segment(drawn, style))
+    return [Row((*pad(left, width - len(now)), Segment(now, "strong")))]
+
+
+def _foot(facts: Iterable[tuple[str, str]], width: int) -> list[Row]:
+    rows: list[Row] = []
+    for label, text in facts:
+        if not text:
+            rows.append(Row((Segment(label, "heading"),)))
+        else:
+            lead = Segment(f"{label:<{_LABEL - 1}} ", "label")
+            rows += [Row(line) for line in hang_text([lead], [Segment(text)], width, _LABEL)]
+    return rows
+
+
+def _file(overview: Overview, width: int) -> list[Row]:
+    entry = overview.file
+    if entry is None:
+        return []
+    faults = _fault_lines(overview, width)
+    lines = [*(faults if len(faults) > _MOST_PROBLEMS else ()), *file_lines(entry, View(width))]
+    return [Row((Segment("File", "heading"),)), *map(Row, lines)]
+
+
+# Helpers
+
+
+def case_key(case: tuple[int, int]) -> str:
+    """Return the key of a case's item."""
+    return f"{CASE}{case[0]}/{case[1]}"
+
+
+def case_of(key: str) -> tuple[int, int] | None:
+    """Return the case of an item, or None if it is no case."""
+    if not key.startswith(CASE):
+        return None
+    evalset, _, case = key.removeprefix(CASE).partition("/")
+    return int(evalset), int(case)
+
+
+def short_name(criterion: str) -> str:
+    """Return the safe name of a criterion without the ending that most criteria share."""
+    name = one_line(criterion, limit=200)
+    head, _, version = name.rpartition("_v")
+    name = head if head and version.isdigit() else name
+    for ending in ("_avg_score", "_score"):
+        if name.endswith(ending) and len(name) > len(ending):
+            return name.removesuffix(ending)
+    return name
+
+
+def _headed(words: str, right: str, width: int) -> Line:
+    """Return a heading with text at the right end of the line, if both fit."""
+    left = (Segment(words, "heading"),)
+    if cell_len(words) + 2 + cell_len(right) > width:
+        return left
+    return (*pad(left, width - cell_len(right)), Segment(right, "muted"))
+
+
+def _spaced(parts: Iterable[Line]) -> Line:
+    line: list[Segment] = []
+    for part in parts:
+        line += [*([Segment("  ")] if line else []), *part]
+    return tuple(line)
+
+
+def _both_ends(left: Line, right: Line, width: int) -> list[Line]:
+    """Return a line with text at both ends, or two lines if both do not fit."""
+    if not left or not right:
+        return [line for line in (left, right) if line]
+    room = width - width_of(left) - width_of(right)
+    return [left, right] if room < 2 else [(*left, Segment(" " * room), *right)]

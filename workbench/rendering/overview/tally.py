@@ -1,0 +1,102 @@
+"""Counts and sums over cases."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from workbench.rendering.charts.figures import LONGEST, Scores, Share, merged, summed, votes_of
+from workbench.rendering.faces import DECIDED, Status
+from workbench.store import CaseRecord
+
+_SECONDS = attrgetter("duration_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sums over cases.
+
+    `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
+    they appear. `model_calls` are calls of agents and judges, `seconds` the durations of all executions. `slowest` has
+    the slowest execution of the slowest cases. `executions` is the number of finished ones.
+    """
+
+    states: Counter[Status] = field(default_factory=Counter)
+    scores: tuple[Scores, ...] = ()
+    model_calls: int = 0
+    seconds: float = 0.0
+    slowest: tuple[Share, ...] = ()
+    executions: int = 0
+
+    @property
+    def judged(self) -> int:
+        """The number of cases that passed or failed. Others are outside of the pass rate."""
+        return self.states["passed"] + self.states["failed"]
+
+    @property
+    def problems(self) -> int:
+        """The number of cases that failed or ended in an error."""
+        return self.states["failed"] + self.states["error"]
+
+    @property
+    def decided(self) -> int:
+        """The number of cases with a verdict."""
+        return sum(self.states[state] for state in DECIDED)
+
+    @property
+    def unfinished(self) -> int:
+        """The number of cases that run or wait."""
+        return self.states["running"] + self.states["queued"]
+
+    @property
+    def has_run(self) -> bool:
+        """Whether any case has a verdict, was cancelled, or takes part in a run."""
+        return self.states.total() > 0
+
+
+def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -> Tally:
+    """Return the sums over cases with these counts by status.
+
+    Each case is given by the executions of its newest run. Those that have not finished count nothing.
+    """
+    cases = list(cases)
+    finished = [record for executions in cases for record in executions if record.finished]
+    # Many cases share one object.
+    calls = Counter(map(id, map(attrgetter("usage"), finished)))
+    usage = {id(record.usage): record.usage for record in finished}
+    slowest = heapq.nlargest(LONGEST, finished, key=_SECONDS)
+    if len(cases) < len(finished):
+        # Several repeats of one case would leave no room for others.
+        slowest = heapq.nlargest(
+            LONGEST, (max(executions, key=_SECONDS) for executions in cases if executions), key=_SECONDS
+        )
+    return Tally(
+        Counter(states),
+        tuple(summed(name, votes) for name, votes in votes_of(cases).items()),
+        sum((usage[number].model_calls + usage[number].judge_calls) * times for number, times in calls.items()),
+        sum(map(_SECONDS, finished)),
+        tuple(Share(record, record.duration_seconds) for record in slowest if record.duration_seconds > 0),
+        len(finished),
+    )
+
+
+def added(parts: Sequence[Tally]) -> Tally:
+    """Return the sums over several sets of cases, of which none share a case."""
+    if len(parts) == 1:
+        return parts[0]
+    states: Counter[Status] = Counter()
+    found: dict[str, list[Scores]] = {}
+    for part in parts:
+        states.update(part.states)
+        for one in part.scores:
+            found.setdefault(one.name, []).append(one)
+    slowest = heapq.nlargest(LONGEST, (share for part in parts for share in part.slowest), key=attrgetter("amount"))
+    return Tally(
+        states,
+        tuple(merged(of_criterion) for of_criterion in found.values()),
+        sum(part.model_calls for part in parts),
+        sum(part.seconds for part in parts),
+        tuple(slowest),
+        sum(part.executions for part in parts),
+    )

@@ -1,0 +1,116 @@
+"""The content of the overview, made from the session and from what was read of stored runs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.history.last_changes import CaseChange, LastChanges
+from workbench.history.pass_rates import Trend
+from workbench.rendering.faces import FACES, Status
+from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview
+from workbench.rendering.overview.tally import Tally
+from workbench.store import CaseRecord
+from workbench.ui import relative_times
+from workbench.ui.history.run_labels import clock_time, seconds
+from workbench.ui.overview.figures import Figures
+from workbench.ui.overview.scope import Scope
+from workbench.ui.overview.spending import Spending
+from workbench.ui.overview_pages import agent_page, workspace_facts
+from workbench.ui.tree.labels import label
+
+if TYPE_CHECKING:
+    from workbench.ui.session import Session
+    from workbench.ui.tree.model import Tree
+
+_TRENDS_KEPT = 16
+
+
+class Contents:
+    """Makes overviews. `changes` and the trends are None until they were read."""
+
+    def __init__(self, session: "Session", tree: "Tree") -> None:
+        self._session, self._tree = session, tree
+        self.figures = Figures(session.verdicts)
+        self.spending = Spending(session.prices)
+        self.changes: LastChanges | None = None
+        self._trends: dict[Scope, Trend] = {}
+
+    def forget_runs(self) -> None:
+        """Forget what was read of stored runs, because there is a newer one."""
+        self.changes = None
+        self._trends.clear()
+
+    def add_trend(self, scope: Scope, trend: Trend) -> None:
+        """Add the trend of a scope's cases."""
+        while len(self._trends) >= _TRENDS_KEPT:
+            del self._trends[next(iter(self._trends))]
+        self._trends[scope] = trend
+
+    def has_trend(self, scope: Scope) -> bool:
+        """Return whether the trend of a scope was read."""
+        return scope in self._trends
+
+    def overview(self, scope: Scope) -> Overview:
+        """Return what is known about the cases of a scope."""
+        found = self.figures.tally(scope)
+        entry = self._session.entry(scope.row.evalset) if scope.row.kind == "evalset" else None
+        return Overview(
+            found,
+            scope.cases,
+            self.figures.groups(scope) if found.problems else (),
+            self.spending.spent(self._time(scope, found), found, self.records(scope)),
+            self._changes(scope),
+            self._trends.get(scope),
+            self._foot(scope),
+            entry,
+            self._session.findings.of(scope.row.evalset, -1) if entry is not None else (),
+        )
+
+    def records(self, scope: Scope) -> Sequence[CaseRecord]:
+        """Return the finished executions of a scope, if costs are shown."""
+        return self.figures.finished(scope) if self._session.prices else ()
+
+    def _time(self, scope: Scope, found: Tally) -> str:
+        """Return the duration of the run if it is about these cases, else the sum of theirs."""
+        store = self._session.store
+        if found.unfinished or not found.executions:
+            return ""
+        if scope.row.kind == "all" and scope.pairs is None and found.executions == len(store.current):
+            return seconds(store.run.duration_seconds)
+        return f"{seconds(found.seconds)} in total"
+
+    def _changes(self, scope: Scope) -> Changes | None:
+        if self.changes is None:
+            return None
+        inside = scope.pairs if scope.pairs is None else set(scope.pairs)
+        found = [
+            _changed_verdict(place, change)
+            for change in self.changes.cases
+            if (place := self._session.verdicts.place(*change.case)) is not None
+            and (place[0] in scope.evalsets if inside is None else place in inside)
+        ]
+        return Changes(clock_time(self.changes.started, relative_times.now()), found)
+
+    def _foot(self, scope: Scope) -> list[tuple[str, str]]:
+        workspace = self._session.workspace
+        if workspace is None or scope.marked or scope.row.kind == "evalset":
+            return []
+        if scope.row.kind == "all":
+            return [("Folder", ""), *workspace_facts(workspace)]
+        name = self._tree.groups[scope.row.agent]
+        agent = next((agent for agent in workspace.agents if agent.name == name), None)
+        entries = [self._session.entry(evalset) for evalset in scope.evalsets]
+        if agent is None:
+            return [("No agent", ""), *((label(one.file.name), label(one.agent_reason)) for one in entries)]
+        return [("Agent", ""), *agent_page(workspace, agent, entries, self._session.verdicts.imports)]
+
+
+def _changed_verdict(place: tuple[int, int], change: CaseChange) -> ChangedVerdict:
+    return ChangedVerdict(place, label(change.case[1]), _words(change.before), _words(change.after), change.is_worse)
+
+
+def _words(statuses: Sequence[str]) -> str:
+    """Return `pass`, or `3/5 pass` for several executions."""
+    if len(statuses) == 1:
+        status: Status = "error" if statuses[0] not in FACES else statuses[0]
+        return FACES[status].word
+    return f"{statuses.count('passed')}/{len(statuses)} {FACES['passed'].word}"

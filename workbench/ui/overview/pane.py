@@ -1,0 +1,152 @@
+"""The widget of the overview: a frame with a title, and the lines in it with a cursor."""
+
+from collections.abc import Hashable
+from typing import Self
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from workbench.rendering.document import Document
+from workbench.rendering.lines import text_of
+from workbench.rendering.overview.facts import Overview
+from workbench.rendering.overview.layout import CAUSE, overview_document
+from workbench.ui.detail.body import Body
+from workbench.ui.overview.scope import Pair
+from workbench.ui.textual_private import set_border_title
+
+
+class OverviewPane(Widget):
+    """An overview, redrawn in place while its figures change.
+
+    The cursor stays on the first item until the user moves it. From then on it stays on its item.
+    """
+
+    DEFAULT_CSS = """
+    OverviewPane {
+        border: round $border-blurred;
+        border-title-color: $label-strong;
+        border-title-style: bold;
+        &:focus-within { border: round $border; }
+    }
+    """
+
+    class Chosen(Message):
+        """A click on the item under the cursor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._body = Body()
+        self._overview = Overview()
+        self._scope: Hashable = None
+        self._title = ""
+        self._touched = False
+        """Whether the user has moved the cursor since this scope is shown."""
+        self.moves = 0
+        """Number of the user's moves since the program started."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the lines."""
+        yield self._body
+
+    @property
+    def overview(self) -> Overview:
+        """The figures that are shown."""
+        return self._overview
+
+    @property
+    def item_key(self) -> str:
+        """The key of the item under the cursor, or "" without items."""
+        item = self._body.item
+        return item.key if item is not None else ""
+
+    @property
+    def cause(self) -> str:
+        """The slug of the cause under the cursor, or "" if there is none."""
+        key = self.item_key
+        return key.removeprefix(CAUSE) if key.startswith(CAUSE) else ""
+
+    def cases_of(self, cause: str) -> tuple[Pair, ...]:
+        """Return the cases of a cause."""
+        return next((group.cases for group in self._overview.groups if group.cause.slug == cause), ())
+
+    def show(self, scope: Hashable, title: str, overview: Overview) -> int:
+        """Show figures. Return the number of lines that changed.
+
+        For another `scope`, start at the top with the cursor on the first item.
+        """
+        if title != self._title:
+            self._title = title
+            set_border_title(self, Content(title))
+        same, self._scope = scope == self._scope, scope
+        if same and overview == self._overview:
+            return 0
+        self._touched = self._touched and same
+        self._overview = overview
+        if not self._body.height:
+            return 0  # Not laid out yet. `Resized` follows.
+        return self._lay_out()
+
+    def stand_on(self, key: str) -> bool:
+        """Put the cursor on an item. Return False if there is no such item."""
+        number = self._body.document.item_named(key)
+        if number is not None:
+            self._touched = True
+            self._body.stand_on(number)
+        return number is not None
+
+    def stand_on_first(self) -> None:
+        """Put the cursor on the first item, which is the first cause if anything failed."""
+        self._touched = False
+        self._body.move("top")
+
+    def move(self, direction: str) -> bool:
+        """Move the cursor or scroll, as the user wants. Return whether anything moved."""
+        moved = self._body.move(direction)
+        if moved:
+            self._touched = True
+            self.moves += 1
+        return moved
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Focus the lines."""
+        self._body.focus(scroll_visible)
+        return self
+
+    def copy_text(self) -> tuple[str, str]:
+        """Return a name and the text of the overview."""
+        return self._title, "\n".join(text_of(line).rstrip() for line in self._body.document.lines)
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the lines for another size."""
+        event.stop()
+        self._lay_out()
+
+    def on_body_picked(self, event: Body.Picked) -> None:
+        """Pass on a click on the item under the cursor."""
+        event.stop()
+        self.post_message(self.Chosen())
+
+    def on_body_moved(self, event: Body.Moved) -> None:
+        """Keep the cursor where a click put it."""
+        self._touched = self._touched or self._body.cursor > 0
+
+    def _lay_out(self) -> int:
+        body, before = self._body, self._body.document
+        planned = body.planned("column")
+        document = overview_document(self._overview, planned.width, planned.height, planned.aside_width)
+        item = body.item if self._touched else None
+        number = document.item_named(item.key) if item is not None else None
+        top = 0
+        if self._touched and body.top:
+            # At the top, what is inserted above the cursor may move it down.
+            moved = document.items[number].start - item.start if number is not None and item is not None else 0
+            top = body.top + moved
+        body.show(document, top, cursor=number or 0, aside="column" if document.items else "never")
+        return _differing(before, document)
+
+
+def _differing(before: Document, after: Document) -> int:
+    same = sum(one == other for one, other in zip(before.lines, after.lines, strict=False))
+    return max(len(before.lines), len(after.lines)) - same
