@@ -14,7 +14,7 @@ EXPECTED = {
     "Open": "everything",
     "Run": "✗11",
     "Go to a problem": "tonight › lisbon",
-    "Find a case": 'args.amount: number 12.5, got text "12.50"',
+    "Find a case": "args.amount: number 12.5 · text",
     "Look at the scores": "IN_ORDER 0.66",
     "Fix it and watch": "late_parcel ↑",
     "See what changed the verdict": "fix  order_desk › refunds › late_parcel",

@@ -9,7 +9,7 @@ from tests.ui.transcripts import Call, execute, recorded, turn
 from workbench.events import MetricResult
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import ToolCall
-from workbench.rendering.calls import CallPiece, call_lines, call_section
+from workbench.rendering.calls import CallPiece, call_lines, call_section, match_type_lines
 from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
 
@@ -41,7 +41,6 @@ def test_calls_are_in_two_columns_if_there_is_room(texts: Texts) -> None:
         ' 1 = same      find_order(id="A-7")                      │ find_order(id="A-7")',
         ' 2 ≠ differs   refund(amount=12.5)                       │ refund(amount="12.50")',
         '               args.amount: number 12.5 · text "12.50"',
-        " match type    EXACT; others would score IN_ORDER 0.00 · ANY_ORDER 0.00 · names only 1.00",
     ]
 
 
@@ -102,12 +101,18 @@ def test_invisible_characters_are_named(texts: Texts) -> None:
 
 
 def test_match_type_shows_the_scores_of_the_others(texts: Texts) -> None:
-    lines = texts(section([FIND], [FIND, REFUND], 120, match_type="EXACT"))
+    lines = texts(match_type_lines(scored([FIND], [FIND, REFUND], match_type="EXACT")[2], View(120)))
     assert lines[-1] == " match type    EXACT; others would score IN_ORDER 1.00 · ANY_ORDER 1.00 · names only 0.00"
 
 
-def test_match_types_are_hidden_if_all_calls_match(texts: Texts) -> None:
-    assert not any("match type" in line for line in texts(section([FIND], [FIND], 120)))
+def test_equal_calls_take_one_line_in_a_brief_section(texts: Texts) -> None:
+    calls: list[Call] = [FIND, REFUND, ("track", {"text": "x" * 60})]
+    lines = texts(lines_of(call_section(*scored(calls[:2], [*calls[:2], calls[2]]), View(46), brief=True)))
+    assert lines[1] == " 1 = 2 calls   ▸ find_order, refund"
+    lines = texts(lines_of(call_section(*scored([calls[2]], [calls[2], FIND]), View(46), brief=True)))
+    assert lines[1].startswith(' 1 = same      track(text="xxx')
+    assert lines[1].endswith("…")
+    assert lines[2] == ' 2 + extra     find_order(id="A-7")'
 
 
 def test_calls_are_aligned_without_the_criterion_too(texts: Texts) -> None:

@@ -23,31 +23,51 @@ def test_pane_opens_at_the_first_failed_turn() -> None:
     assert document.opening == 1
 
 
-def test_turn_shows_failures_first(texts: Texts) -> None:
+def test_failed_turn_shows_the_difference_first_and_folds_reasons(texts: Texts) -> None:
     document = build(late_parcel())
     lines = texts(document.lines[document.turns[1] : document.turns[2]])
     assert lines[0].startswith("─ turn 2 of 3 ──")
     assert lines[0].endswith("✗ FAIL ─")
-    assert lines[1] == " ✗ tool_trajectory_avg_score 0.00 < 1.00"
-    assert lines[2] == '   args.amount: number 12.5, got text "12.50" (call 2: refund)'
-    assert " user          Where is my parcel? I want my money back." in lines
+    assert lines[1:4] == [
+        " user          Where is my parcel? I want my money back.",
+        " calls         2 expected, 3 made",
+        ' 1 = same      find_order(id="A-7")',
+    ]
+    assert lines[-3:-1] == [
+        " ✗ tool_trajectory 0.00 < 1.00   ✗ response_match 0.77 < 0.80",
+        " ▸ reasons and match type",
+    ]
+    whole = build(late_parcel(), full=True)
+    lines = texts(whole.lines[whole.turns[1] : whole.turns[2]])
+    place = lines.index(" ✗ tool_trajectory_avg_score 0.00 < 1.00")
+    assert lines[place + 1] == '   args.amount: number 12.5, got text "12.50" (call 2: refund)'
+    assert lines[place - 2].startswith(" match type    EXACT; others would score")
 
 
-def test_passed_turn_is_short(texts: Texts) -> None:
+def test_passed_turns_of_a_failed_case_are_folded(texts: Texts) -> None:
     document = build(late_parcel())
+    assert texts(document.lines[: document.turns[1]]) == [" ▸ turn 1 of 3  ✓ PASS  Hello, who are you?", ""]
+    document = build(late_parcel(), full=True)
     assert texts(document.lines[: document.turns[1]]) == [
         f"─ turn 1 of 3 {53 * '─'} ✓ PASS ─",
-        " ✓ tool_trajectory 1.00 ≥ 1.00   ✓ response_match 1.00 ≥ 0.80",
         " user          Hello, who are you?",
         " answer = same I am the order desk. How can I help?",
+        " ✓ tool_trajectory 1.00 ≥ 1.00   ✓ response_match 1.00 ≥ 0.80",
         "",
     ]
+
+
+def test_scores_over_the_pane_are_not_repeated(texts: Texts) -> None:
+    record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Bye")])
+    wide, narrow = texts(build(record, 100).lines), texts(build(record, 40).lines)
+    assert not any("turn 1 of 1" in line or "✗" in line or "1.00" in line for line in wide)
+    assert " ✓ tool_trajectory 1.00 ≥ 1.00" in narrow, "there is no room for it over the pane"
 
 
 def test_turn_has_the_verdict_of_its_own_scores() -> None:
     record = late_parcel()
     assert record.state == "failed"
-    document = build(record)
+    document = build(record, full=True)
     headings = ["".join(text for text, _ in document.lines[place]) for place in document.turns]
     assert [heading.split()[-2] for heading in headings] == ["PASS", "FAIL", "PASS"]
 
@@ -142,7 +162,7 @@ def test_running_case_shows_its_finished_steps(texts: Texts) -> None:
 def test_malformed_turn_is_shown_as_recorded(texts: Texts) -> None:
     record = late_parcel()
     record.turns[0].actual = {"intermediate_data": {"tool_uses": [7]}, "odd": "thing"}
-    lines = texts(build(record).lines)
+    lines = texts(build(record, full=True).lines)
     assert any("does not have ADK's format" in line for line in lines)
     assert any('"odd": "thing"' in line for line in lines)
     assert any("turn 2 of 3" in line for line in lines)

@@ -1,6 +1,7 @@
 """Expected and actual tool calls, aligned one per row, with their differences marked and described."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from workbench.counting import counted
@@ -17,16 +18,19 @@ from workbench.rendering.lines import (
     fold,
     joined,
     shortened,
+    text_of,
     width_of,
     wrap,
     wrap_indented,
 )
-from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, under
+from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, side_lead, under
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 BRIEF_LINES = 12
 BRIEF_DIFFERENCES = 6
+_SHORT_CALL = 3
+"""The number of lines of a call up to which both sides are shown above their differences."""
 _STYLES = {"expected": "mark-missing", "actual": "mark-extra"}
 
 
@@ -43,11 +47,14 @@ def call_section(
     scored: MetricResult | None,
     view: View,
     view_of: Callable[[int], View] | None = None,
+    *,
+    brief: bool = False,
 ) -> Iterator[CallPiece]:
     """Yield the calls of one turn.
 
     `expected` or `actual` is None if the turn has no such side. `scored` is the turn's result of the trajectory
-    criterion. Its rows and other match types are shown if it has them. `view_of` returns the view of each actual call.
+    criterion. Its rows are shown if it has them. `view_of` returns the view of each actual call. With `brief`, equal
+    calls take one line, so that a difference after them is not far below.
     """
     calls = actual if expected is None else expected
     if expected is None or actual is None:
@@ -59,15 +66,46 @@ def call_section(
         return
     aside = _aside(rows, view)
     yield CallPiece(list(under(label("calls"), [_heading(len(expected), len(actual), aside, view)])))
-    for number, row in enumerate(rows, 1):
-        made = row.get("actual_index")
-        made = made if isinstance(made, int) and row.get("actual") else None
-        seen = view if made is None or view_of is None else view_of(made)
-        yield CallPiece(list(_row(row, number, aside, seen)), made)
-    if scored is not None and (view.full or any(row["mark"] != "same" for row in rows)):
-        words = match_type_words(scored)
-        if words:
-            yield CallPiece(list(under(label("match type"), wrap(words, view.room))))
+    seen = [view if made is None or view_of is None else view_of(made) for made in map(_made, rows)]
+    for same, several in groupby(enumerate(rows), key=lambda numbered: numbered[1]["mark"] == "same"):
+        group = list(several)
+        first = group[0][0]
+        if brief and same and not seen[first].full:
+            yield CallPiece([_same(group, view)], _made(group[0][1]))
+            continue
+        for place, row in group:
+            yield CallPiece(list(_row(row, place + 1, aside, seen[place])), _made(row))
+
+
+def match_type_lines(scored: MetricResult | None, view: View) -> Iterator[Line]:
+    """Yield the match type of the trajectory criterion and the scores of the others, if it has them."""
+    words = match_type_words(scored) if scored is not None and scored.details.get("rows") else ()
+    if words:
+        yield from under(label("match type"), wrap(words, view.room))
+
+
+def _made(row: Mapping[str, Any]) -> int | None:
+    """Return the index of the row's actual call."""
+    made = row.get("actual_index")
+    return made if isinstance(made, int) and row.get("actual") else None
+
+
+def _same(group: Sequence[tuple[int, dict[str, Any]]], view: View) -> Line:
+    """Return equal calls on one line: the call, or ` 1 = 9 calls   ▸ find_order, track_parcel`."""
+    place, row = group[0]
+    if len(group) == 1:
+        (line,) = under(mark_lead("same", number=place + 1), [brief_call(row["actual"] or row["expected"], view.room)])
+        return _folded(line) if text_of(line).endswith("…") else line
+    names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for _, row in group))
+    lead = mark_lead("same", f"{len(group)} calls", place + 1)
+    (line,) = under(lead, [cut_line((Segment("▸ ", "fold"), Segment(names, "muted")), view.room)])
+    return line
+
+
+def _folded(line: Line) -> Line:
+    """Return a line that was cut, with its ellipsis marked as something that can be unfolded."""
+    *parts, last = line
+    return (*parts, Segment(last.text[:-1], last.style), Segment("…", "fold"))
 
 
 def aligned_rows(
@@ -242,6 +280,13 @@ def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[
         side: call_lines(row[side], width, view, paths, _STYLES[side]) if row.get(side) else []
         for side in ("expected", "actual")
     }
+    if differences and not aside and not view.full and max(map(len, sides.values())) > _SHORT_CALL:
+        # Below both calls, the values that differ would be far from the top.
+        yield from under(mark_lead(mark, number=number), [brief_call(row.get("actual") or {}, view.room, paths)])
+        yield from under((), _difference_lines(differences, row, view))
+        yield from under(side_lead("expected"), sides["expected"])
+        yield from under(side_lead("actual"), sides["actual"])
+        return
     if aside or differences:
         absent: list[Line] = [(Segment("nothing", "muted"),)]
         yield from pair(mark, number, sides["expected"] or absent, sides["actual"] or absent, aside, view)

@@ -1,19 +1,23 @@
 """The pane "Diff": the reasons for a verdict, turn by turn, or the expected turns of a case that has not run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
-from workbench.rendering.anchors import add_pieces
+from workbench.model.invocation import content_text
+from workbench.rendering.anchors import add_pieces, anchors
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
-from workbench.rendering.lines import Line
+from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
 from workbench.rendering.scores import verdict_head
-from workbench.rendering.status import worst
-from workbench.rendering.turn import turn_pieces
-from workbench.store import CaseRecord
+from workbench.rendering.status import badge
+from workbench.rendering.title import left_out
+from workbench.rendering.turn import turn_pieces, turn_status
+from workbench.store import CaseRecord, Turn
+from workbench.text import one_line
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -29,18 +33,30 @@ def build(subject: Subject, view: View) -> Document:
         document.add(case_faults(subject, view))
         if subject.entry is not None:
             document.add(criteria_part(subject.entry, view))
-    elif subject.found and subject.entry is not None:
-        document.add(fault_lines(subject.found, subject.entry, view))
-    if subject.case is not None:
-        document.add(case_setting(subject.case, view, ran=ran))
+    # A turn that failed is the evidence. The setting of its case is below it.
+    opening = _opening(record, bool(document.lines)) if record is not None and record.finished else None
+    setting = list(_setting(subject, view, ran))
+    if opening is None:
+        document.add(setting)
     above = bool(document.lines)
-    _add_turns(document, subject, view, ran)
+    _add_turns(document, subject, view, ran, above=above)
+    if opening is not None and setting:
+        document.gap()
+        document.add(setting)
     if record is not None and document.turns:
         document.opening = _opening(record, bool(above))
         if document.items and document.opening is not None:
             start = document.turns[document.opening]
             document.opening_item = next((n for n, item in enumerate(document.items) if item.start >= start), 0)
     return document
+
+
+def _setting(subject: Subject, view: View, ran: bool) -> Iterator[Line]:
+    """Yield what `check` found, and the setting of the case besides its turns."""
+    if ran and subject.found and subject.entry is not None:
+        yield from fault_lines(subject.found, subject.entry, view)
+    if subject.case is not None:
+        yield from case_setting(subject.case, view, ran=ran)
 
 
 def _over_the_case(record: CaseRecord, view: View) -> Iterator[Line]:
@@ -53,7 +69,7 @@ def _over_the_case(record: CaseRecord, view: View) -> Iterator[Line]:
             yield from verdict_head(result, view)
 
 
-def _add_turns(document: Document, subject: Subject, view: View, ran: bool) -> None:
+def _add_turns(document: Document, subject: Subject, view: View, ran: bool, *, above: bool) -> None:
     record, case = subject.record, subject.case
     expected: tuple[dict[str, Any], ...] | None = record.expected if record is not None and ran else None
     if expected is None and case is not None:
@@ -61,17 +77,72 @@ def _add_turns(document: Document, subject: Subject, view: View, ran: bool) -> N
     turns = record.turns if record is not None and ran else []
     total = max(len(turns), len(expected or ()))
     running = record is not None and record.state == "running"
+    groups = _passed_turns(turns) if not running else {}
+    alone = ran and not running and total == 1 and not above and not view.full
+    # The line over the pane has the scores of the whole case: with one turn, they are those of the turn.
+    scores = {result.name for result in left_out(subject, view.width - 1)} if total == 1 else None
     for index in range(total):
-        document.begin_turn()
         turn = turns[index] if index < len(turns) else None
+        if turn is not None and index in groups and _add_group(document, groups[index], index, turn, total, view):
+            continue
+        document.begin_turn()
         reference = expected[index] if expected is not None and index < len(expected) else None
         if expected is not None and reference is None:
             reference = {}
         title = f"turn {index + 1} of {total}" if expected is not None or not running else f"turn {index + 1}"
-        add_pieces(document, turn_pieces(title, index, turn, reference, view, running=running, judged=ran))
+        pieces = turn_pieces(
+            title, index, turn, reference, view, running=running, judged=ran, headed=not alone, scores=scores
+        )
+        add_pieces(document, pieces)
     if ran and not total:
         document.gap()
         document.add(remark("No turn yet." if running else "No turn took place.", view))
+
+
+def _passed_turns(turns: Sequence[Turn]) -> dict[int, range]:
+    """Return each turn that passed in a case in which another one did not, with its neighbours that passed, too."""
+    statuses = [turn_status(turn) for turn in turns]
+    found: dict[int, range] = {}
+    if any(status in ("failed", "error") for status in statuses):
+        for passed, several in groupby(range(len(turns)), key=lambda index: statuses[index] == "passed"):
+            group = list(several)
+            if passed:
+                found |= dict.fromkeys(group, range(group[0], group[-1] + 1))
+    return found
+
+
+def _add_group(document: Document, group: range, index: int, turn: Turn, total: int, view: View) -> bool:
+    """Add ` ▸ turns 1 to 2 of 5  ✓ PASS`, once for all turns of a group. Each of them begins there.
+
+    Return False if the group is unfolded. Then only the cursor's line for folding it is added, if there is a cursor.
+    """
+    key = f"diff/{group.start}/turns"
+    opened, selectable = view.is_open(key), anchors(index, turn).user is not None
+    if opened and (view.full or not selectable or index > group.start):
+        return False
+    if index > group.start:
+        document.turns.append(document.turns[-1])
+        return True
+    words = f"turns {group.start + 1} to {group.stop}" if len(group) > 1 else f"turn {index + 1}"
+    said = "" if len(group) > 1 else f"  {_said_by_user(turn)}"
+    lead = Segment(f" {'▾' if opened else '▸'} {words} of {total}  ", "fold")
+    line = cut_line((lead, *badge("passed"), Segment(said, "muted")), view.width)
+    if opened:
+        document.gap()
+    else:
+        document.begin_turn(spaced=bool(document.turns))
+    if selectable:
+        document.add_item(key, [line], opens=True)
+    else:
+        document.add([line])
+    return not opened
+
+
+def _said_by_user(turn: Turn) -> str:
+    try:
+        return one_line(content_text(turn.user))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ""
 
 
 def _opening(record: CaseRecord, above: bool) -> int | None:
@@ -83,6 +154,6 @@ def _opening(record: CaseRecord, above: bool) -> int | None:
         return len(record.turns) - 1 if record.turns else None
     if record.state == "failed" or (record.state == "error" and not above):
         for index, turn in enumerate(record.turns):
-            if worst(result.status for result in turn.metrics.values()) in ("failed", "error"):
+            if turn_status(turn) in ("failed", "error"):
                 return index
     return None

@@ -261,9 +261,10 @@ class Document:
         """Whether something is cut or folded that a full view would show."""
         return any(segment.style == "fold" for line in self.lines for segment in line)
 
-    def begin_turn(self, heading: Iterable[Line] = ()) -> None:
-        """Start a turn, after a blank line."""
-        self.gap()
+    def begin_turn(self, heading: Iterable[Line] = (), *, spaced: bool = True) -> None:
+        """Start a turn, after a blank line if `spaced`."""
+        if spaced:
+            self.gap()
         self.turns.append(len(self.lines))
         self.add(heading)
 

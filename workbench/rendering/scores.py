@@ -4,28 +4,25 @@ import re
 from collections.abc import Iterator, Sequence
 
 from workbench.events import MetricResult
-from workbench.rendering.cells import cut
+from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import FACES
 from workbench.rendering.judge_texts import turn_tags
-from workbench.rendering.judged import is_shown_in
 from workbench.rendering.lines import (
     Line,
     Segment,
     cut_line,
     flow,
-    hang,
     hang_text,
     joined,
     safe,
-    text_of,
     width_of,
-    wrap,
 )
 from workbench.rendering.rows import View
 from workbench.rendering.status import badge, glyph, score_text
 from workbench.text import one_line
 
-REASON_LINES = 2
+_BETWEEN = "   "
+_SHORTEST_NAME = 8
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 
 
@@ -34,29 +31,45 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
     return sorted(results, key=lambda result: FACES[result.status].rank)
 
 
-def chip(result: MetricResult, *, short: bool = False) -> Line:
-    """Return `✗ response_match_score 0.61 < 0.80`, on one line."""
-    return joined(_chip_parts(result, short=short), " ")
+def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
+    """Return `✗ response_match_score 0.61 < 0.80`, on one line. In `width` cells, the name loses its middle."""
+    (sign, name), score = _chip_parts(result, short=short)
+    room = width - width_of((sign, *score)) - 1
+    if width and room < cell_len(name.text):
+        name = Segment(cut_name(name.text, max(room, _SHORTEST_NAME)), name.style)
+    return joined([(sign, name), score], " ")
+
+
+def short_name(criterion: str) -> str:
+    """Return `response_match` for `response_match_score`, as safe text."""
+    name = one_line(criterion, limit=60)
+    return _SUFFIX.sub("", name) or name
 
 
 def _chip_parts(result: MetricResult, *, short: bool = False) -> tuple[Line, Line]:
-    name = one_line(result.name, limit=60)
-    if short:
-        name = _SUFFIX.sub("", name) or name
+    name = short_name(result.name) if short else one_line(result.name, limit=60)
     score = score_text(result) or FACES[result.status].word
     return (glyph(result.status), Segment(f" {name}")), (Segment(score, FACES[result.status].variable),)
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
     """Return as many chips as fit on one line, the worst first, and the number of others."""
+    return chips_and_rest(results, width)[0]
+
+
+def chips_and_rest(results: Sequence[MetricResult], width: int) -> tuple[Line, Sequence[MetricResult]]:
+    """Return the line of `chips`, and the results that are not on it."""
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = (Segment(f"  +{len(ordered) - count}", "muted"),) if count < len(ordered) else ()
         for short in (False, True):
             line = (*joined((chip(result, short=short) for result in ordered[:count]), "   "), *more)
             if width_of(line) <= width:
-                return line
-    return cut_line(chip(ordered[0], short=True), width) if ordered else ()
+                return line, ordered[count:]
+    if not ordered:
+        return (), ()
+    more = (Segment(f"  +{len(ordered) - 1}", "muted"),) if len(ordered) > 1 else ()
+    return cut_line((*chip(ordered[0], short=True, width=width - width_of(more)), *more), width), ordered[1:]
 
 
 def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
@@ -66,8 +79,27 @@ def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
     for result in verdicts:
         if result.status != "passed":
             yield from _head([*_chip_parts(result), *turn_tags(result)], " ", view)
-            yield from hang([], _reason(result, view), 3)
+            if result.reason:
+                yield from hang_text([], [safe(result.reason, "muted")], view.width - 1, 3)
     yield from _together(passed, view)
+
+
+def brief_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
+    """Yield the verdicts of one turn without reasons, the worst first, on as few lines as possible."""
+    verdicts = [result for result in by_weight(results) if result.status not in ("informational", "not_applicable")]
+    short = sum(width_of(chip(result)) + len(_BETWEEN) for result in verdicts) > view.width
+    room = max(view.width - 2, 10)
+    signs = [_signs(result) for result in verdicts]
+    parts = [
+        (*chip(result, short=short, width=room - width_of(sign)), *sign)
+        for result, sign in zip(verdicts, signs, strict=True)
+    ]
+    yield from ((Segment(" "), *line) for line in flow(parts, room, _BETWEEN))
+
+
+def _signs(result: MetricResult) -> Line:
+    """Return the glyphs of a verdict's tags."""
+    return tuple(Segment(f" {tag[0].text[:1]}", tag[0].style) for tag in turn_tags(result))
 
 
 def _together(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
@@ -79,22 +111,6 @@ def _together(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
             return
     for result in results:
         yield from _head([*_chip_parts(result), *turn_tags(result)], " ", view)
-
-
-def _reason(result: MetricResult, view: View) -> Iterator[Line]:
-    if not result.reason:
-        return
-    body = [safe(result.reason, "muted")]
-    lines = list(wrap(body, max(view.width - 4, 10)))
-    if len(lines) > REASON_LINES and not view.full and _is_explained_below(result.name):
-        last = f"{text_of(lines[REASON_LINES - 1])} …"
-        lines[REASON_LINES - 1 :] = [(Segment(cut(last, view.width - 4, end=" …"), "muted"),)]
-    yield from lines
-
-
-def _is_explained_below(criterion: str) -> bool:
-    """Return whether the turn itself shows the reason in detail, so that its beginning is enough here."""
-    return is_shown_in(criterion, "calls") or is_shown_in(criterion, "words")
 
 
 def verdict_head(

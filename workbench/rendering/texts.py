@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from workbench.counting import counted
-from workbench.rendering.lines import Line, Segment, fold, safe, wrap
+from workbench.rendering.lines import Line, Segment, fold, safe, shortened, wrap
 from workbench.rendering.rows import View, mark_lead, pair, under
 from workbench.rendering.text_diff import LIMIT, Piece, compare, differs, from_marks
 from workbench.text import DEFAULT_LIMIT, plain, visible
@@ -14,7 +14,10 @@ BRIEF_LINES = 24
 BRIEF_CHARACTERS = 6_000
 BRIEF_MARKED = 2_000
 _KEPT_LINES = 3
+_EQUAL_LINES = 2
+"""The number of lines without a difference that are shown above the first difference."""
 _KEPT_CHARACTERS = 240
+_LONGEST_WORD = 20
 _FULL = 2 * DEFAULT_LIMIT
 _SIGNS = {"missing": "−", "extra": "+"}
 
@@ -69,7 +72,11 @@ def both_sides(
         note = f"the first {LIMIT:,} characters are equal; later ones differ"
     elif not counted:
         note = "same words; the score ignores spaces, case and punctuation"
-    return _side(left, width, view), _side(right, width, view), note
+    lines = [_side(pieces, width, view) for pieces in (left, right)]
+    if not view.full and differs(right) and not differs(left):
+        # All differences are in the second text.
+        lines[0] = shortened(lines[0], _EQUAL_LINES, width)
+    return lines[0], lines[1], note
 
 
 def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:
@@ -98,7 +105,7 @@ def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[S
 def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
     if not differs(pieces):
         return text_lines("".join(text for text, _ in pieces), width, view)
-    return _cut(wrap(_excerpt(pieces, view), width), width, view)
+    return _cut(wrap(_excerpt(pieces, width, view), width), width, view)
 
 
 def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
@@ -117,8 +124,11 @@ def _lines_in(text: str, width: int) -> int:
     return sum(1 + len(line) // width for line in text.split("\n")) if text else 0
 
 
-def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
-    """Yield the pieces as segments. Unless the view is full, a long text is reduced to the parts near differences."""
+def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Segment]:
+    """Yield the pieces as segments. Unless the view is full, a long text is reduced to the parts near differences.
+
+    A text that begins with more than a few equal lines of `width` cells begins near its first difference.
+    """
     whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
     for index, (text, kind) in enumerate(pieces):
         if kind in _SIGNS:
@@ -126,16 +136,18 @@ def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
             yield from marked([(kept, kind)])
             if len(text) > len(kept):
                 yield Segment(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
+        elif index == 0 and not view.full and len(text) > _EQUAL_LINES * width:
+            yield from _reduced(text, first=True, last=False, most=width)
         elif whole or len(text) < 3 * _KEPT_CHARACTERS:
             yield Segment(plain(text, limit=_FULL))
         else:
             yield from _reduced(text, first=index == 0, last=index == len(pieces) - 1)
 
 
-def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
+def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Segment]:
     """Yield the parts of an equal passage that are next to differences, and the length of the rest."""
     head = "" if first else _beginning(text)
-    tail = "" if last else _ending(text)
+    tail = "" if last else _ending(text, most)
     left_out = text[len(head) : len(text) - len(tail)]
     lines = left_out.count("\n")
     amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
@@ -151,6 +163,10 @@ def _beginning(text: str) -> str:
     return "".join(lines)[:_KEPT_CHARACTERS]
 
 
-def _ending(text: str) -> str:
-    lines = text[-4 * _KEPT_CHARACTERS :].splitlines(keepends=True)[-_KEPT_LINES:]
-    return "".join(lines)[-_KEPT_CHARACTERS:]
+def _ending(text: str, most: int) -> str:
+    lines = text[-4 * most :].splitlines(keepends=True)[-_KEPT_LINES:]
+    ending = "".join(lines)
+    if len(ending) <= most:
+        return ending
+    start = ending.find(" ", len(ending) - most - 1, len(ending) - most + _LONGEST_WORD) + 1
+    return ending[start:] if start else ending[-most:]

@@ -1,18 +1,21 @@
 """The two lines at the top of the detail: the name of the case, and its verdict."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.counting import counted
+from workbench.events import MetricResult
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
 from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA, STALE
 from workbench.rendering.judge_texts import mark, tags
 from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
-from workbench.rendering.scores import chips
+from workbench.rendering.scores import chips_and_rest
 from workbench.rendering.staleness import stale_mark
 from workbench.rendering.status import badge
 from workbench.rendering.triaged import triage_chip
+from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _ARROW = " › "
@@ -84,7 +87,7 @@ def summary(subject: Subject, width: int) -> Line:
     record = subject.record
     if subject.repeats is not None and record is not None:
         # The other panes show one of its repeats.
-        which = Segment(f"#{record.ref.repeat} ", "muted")
+        which = _repeat(record)
         return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
         return _not_run(subject, width)
@@ -98,14 +101,37 @@ def summary(subject: Subject, width: int) -> Line:
         return cut_line((why, *gap, *marks), width)
     if record.read_error:
         return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
-    judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
-    if judged:
-        triage = triage_chip(subject)
-        marks = joined([*([triage] if triage else []), *changed, *tags(record, record.metrics)], "  ")
-        room = width - width_of(marks) - 3
-        return (*chips(judged, room), Segment("   "), *marks) if marks and room >= 20 else chips(judged, width)
+    if _judged(record):
+        return _scores(subject, record, width)[0]
     words = {"queued": "waiting to run", "running": "running, no scores yet"}
     return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
+
+
+def left_out(subject: Subject, width: int) -> Sequence[MetricResult]:
+    """Return the results for which `summary` has no room."""
+    record = subject.record
+    if record is None or record.error is not None or record.read_error or not _judged(record):
+        return ()
+    return _scores(subject, record, width - (width_of((_repeat(record),)) if subject.repeats is not None else 0))[1]
+
+
+def _judged(record: CaseRecord) -> list[MetricResult]:
+    return [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
+
+
+def _scores(subject: Subject, record: CaseRecord, width: int) -> tuple[Line, Sequence[MetricResult]]:
+    triage = triage_chip(subject)
+    changed = [(mark(OTHER_CRITERIA),)] if record.planned.criteria_changed else []
+    marks = joined([*([triage] if triage else []), *changed, *tags(record, record.metrics)], "  ")
+    room = width - width_of(marks) - 3
+    if not marks or room < 20:
+        return chips_and_rest(_judged(record), width)
+    line, rest = chips_and_rest(_judged(record), room)
+    return (*line, Segment("   "), *marks), rest
+
+
+def _repeat(record: CaseRecord) -> Segment:
+    return Segment(f"#{record.ref.repeat} ", "muted")
 
 
 def _not_run(subject: Subject, width: int) -> Line:

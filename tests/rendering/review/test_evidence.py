@@ -112,7 +112,7 @@ def test_judged_reasons_are_within_the_first_rows(width: int) -> None:
     record = judged_case()
     lines = page(record, width)
     assert any("contradictory" in line for line in lines)
-    assert any(line.strip().startswith("rubric") and "no " in line for line in lines) or RUBRICS not in record.metrics
+    assert any(line.strip().startswith("rubric") for line in lines) or RUBRICS not in record.metrics
     assert CLAIMS in record.metrics
 
 

@@ -1,5 +1,6 @@
 """The panes on a screen: where they open, what moves, and what stays."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,13 @@ async def test_pane_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
     async with app.run_test(size=(48, 20)) as pilot:
         await show(pilot, late_parcel())
         lines = app.seen()
-    assert lines[0].startswith("╭─ order_… › refunds › late_parcel ──")
+    assert lines[0].startswith("╭─ ord…esk › refunds › late_parcel ──")
     assert lines[0].endswith("✗ FAIL ─╮")
     assert lines[1] == "│ 1 Diff  2 Scores  3 Log  4 Trace turn 2 of 3 │"
     assert "tool_trajectory_avg_score 0.66 < 1.00" in lines[2]
     assert lines[3].startswith("│─ turn 2 of 3 ──")
-    assert "args.amount: number 12.5" in lines[5]
+    assert "user" in lines[4]
+    assert 'amount="12.50"' in "".join(lines[6:12])
 
 
 @pytest.mark.parametrize(("width", "height"), [(48, 22), (120, 36)])
@@ -55,7 +57,10 @@ async def test_failed_case_matches_its_golden_file(width: int, height: int, make
     async with app.run_test(size=(width, height)) as pilot:
         await show(pilot, late_parcel())
         found = "\n".join(app.seen()) + "\n"
-    assert found == (GOLDEN / f"late_parcel_{width}x{height}.txt").read_text(encoding="utf-8")
+    file = GOLDEN / f"late_parcel_{width}x{height}.txt"
+    if os.environ.get("PICTURES") == "write":
+        file.write_text(found, encoding="utf-8")
+    assert found == file.read_text(encoding="utf-8")
 
 
 async def test_pane_that_fits_does_not_scroll_but_names_the_turn(make_app: MakeApp) -> None:
@@ -63,7 +68,7 @@ async def test_pane_that_fits_does_not_scroll_but_names_the_turn(make_app: MakeA
     async with app.run_test(size=(120, 50)) as pilot:
         await show(pilot, late_parcel())
         lines = app.seen()
-    assert lines[3].startswith("│─ turn 1 of 3 ──")
+    assert lines[3].startswith("│ ▸ turn 1 of 3  ✓ PASS  Hello, who are you?")
     assert lines[1].rstrip("│ ").endswith("turn 2 of 3")
 
 
@@ -206,7 +211,7 @@ async def test_copied_turn_is_complete_and_unwrapped(make_app: MakeApp) -> None:
         copied = detail.copy_text()
         assert copied is not None
         assert copied[0] == "turn 2 of order_desk › refunds › late_parcel"
-        assert 'refund(id="A-7", amount="12.50")' in copied[1]
+        assert 'amount="12.50"' in copied[1]
         assert "Hello, who are you?" not in copied[1]
         detail.show_pane(2)
         scores = detail.copy_text()

@@ -1,6 +1,8 @@
 """Why criteria other than calls and words failed a turn: unmet rubrics, unsupported sentences, reasons of judges."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from workbench.events import MetricResult
 from workbench.json_values import objects, string
@@ -10,30 +12,56 @@ from workbench.rendering.judged import is_heuristic, is_shown_in, judge_of
 from workbench.rendering.lines import Line, Segment, shortened, wrap
 from workbench.rendering.review.frame import labelled, room
 from workbench.rendering.rows import View
+from workbench.rendering.scores import short_name
 from workbench.store import Turn
-from workbench.text import one_line, plain
+from workbench.text import plain
 
+Labelled: TypeAlias = Callable[[str, Segment, Iterable[Line], View], Iterator[Line]]
+"""Returns lines beside a label and a sign, in the caller's gutter."""
 _MOST = 4
 """The number of rubrics or sentences of one criterion that are shown while the page is folded."""
-_REASON_LINES = 2
+_FEW = 2
+_LINES_OF_FEW, _LINES_OF_MANY = 4, 2
+"""The number of lines of each text and each reason, if there are at most `_FEW` of them, or more."""
+_UNLIMITED = 1_000_000
+_VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
 
 
-def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
-    """Yield the reasons of each criterion that did not pass, apart from those that the calls and the answer show."""
-    for result in turn.metrics.values():
-        if result.status not in ("failed", "error", "not_evaluated"):
-            continue
-        if result.status == "failed" and (is_shown_in(result.name, "calls") or is_shown_in(result.name, "words")):
-            continue
-        found = list(_items(result))
-        kept = found if view.full else found[:_MOST]
+def reason_lines(turn: Turn, view: View, width: int = 0, beside: Labelled = labelled) -> Iterator[Line]:
+    """Yield the reasons of each criterion that did not pass, apart from those that the calls and the answer show.
+
+    `beside` puts them beside their labels, in `width` cells (0: as in a review).
+    """
+    width = width or room(view)
+    results = [result for result in turn.metrics.values() if _is_shown(result)]
+    found = {result.name: list(_items(result)) for result in results}
+    few = sum(max(len(items), 1) for items in found.values()) <= _FEW
+    most = _UNLIMITED if view.full else _LINES_OF_FEW if few else _LINES_OF_MANY
+    for result in results:
+        items = found[result.name]
+        kept = items if view.full else items[:_MOST]
         for label, face, text, why in kept:
-            yield from _item(label, face, text, why, result, view)
-        if len(found) > len(kept):
-            yield from labelled("", "", [(Segment(f"▸ {len(found) - len(kept)} more", "fold"),)], view)
-        if not found and result.reason:
-            name, judged = one_line(result.name, limit=80), bool(judge_of(result))
-            yield from _item("judge" if judged else "reason", FACES[result.status], name, result.reason, result, view)
+            word: Line = () if face == VERDICTS["no"] else (Segment(f"{face.word}  ", face.variable),)
+            lines = _item(word, text, why, result, width, most)
+            yield from beside(label, Segment(face.glyph, face.variable), lines, view)
+        if len(items) > len(kept):
+            yield from beside("", Segment(""), [(Segment(f"▸ {len(items) - len(kept)} more", "fold"),)], view)
+        if not items and result.reason:
+            face = FACES[result.status]
+            lines = _item((), short_name(result.name), _without_votes(result.reason), result, width, most)
+            label = "judge" if judge_of(result) else "reason"
+            yield from beside(label, Segment(face.glyph, face.variable), lines, view)
+
+
+def _is_shown(result: MetricResult) -> bool:
+    if result.status == "failed":
+        return not (is_shown_in(result.name, "calls") or is_shown_in(result.name, "words"))
+    return result.status in ("error", "not_evaluated")
+
+
+def _without_votes(reason: str) -> str:
+    """Return a reason without the count of votes, which the pane of scores shows."""
+    return _VOTES.sub("", reason)
 
 
 def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
@@ -50,13 +78,9 @@ def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
                 yield "claim", face_of(sentence), string(sentence.get("text")), string(sentence.get("rationale"))
 
 
-def _item(label: str, face: Face, text: str, why: str, result: MetricResult, view: View) -> Iterator[Line]:
-    width = room(view)
-    word: Line = () if label in ("judge", "reason") else (Segment(f"{face.word}  ", face.variable),)
+def _item(word: Line, text: str, why: str, result: MetricResult, width: int, most: int) -> list[Line]:
     heuristic = (Segment(f" {HEURISTIC.glyph}", HEURISTIC.variable),) if is_heuristic(result) else ()
     shown = " ".join(plain(text).split())
     lines = list(wrap([*word, Segment(shown, "strong"), *heuristic], width))
     reason = list(wrap([Segment(" ".join(plain(why).split()), "muted")], width)) if why.strip() else []
-    if not view.full:
-        lines, reason = shortened(lines, _REASON_LINES, width), shortened(reason, _REASON_LINES, width)
-    yield from labelled(label, Segment(face.glyph, face.variable), [*lines, *reason], view)
+    return [*shortened(lines, most, width), *shortened(reason, most, width)]
