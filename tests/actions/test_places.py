@@ -25,7 +25,7 @@ def line(at: Situation) -> str:
     [
         (Situation("reading", row="", cases=0), "r run when read   w watch   q quit   : find   ? help"),
         (Situation(cases=35), "r run 35 cases   / filter   c criteria   : find   ? help"),
-        (replace(RAN, cases=35), "n next problem   F run failed   r run 35 cases   : find   ? help"),
+        (replace(RAN, cases=35), "V review   n next problem   F run failed   : find   ? help"),
         (Situation(verdicts=True, cases=1), "r run 1 case   w watch   / filter   : find   ? help"),
         (Situation(row="case", state="not_run"), "r run   e edit   T talk   : find   ? help"),
         (replace(ON_CASE, state="failed"), "r run again   A accept actual   t triage   : find   ? help"),
@@ -36,7 +36,7 @@ def line(at: Situation) -> str:
         (replace(ON_CASE, side="panes", state="failed"), "esc back to cases   enter full text   Y copy"),
         (replace(RAN, marked=12, cases=12), "r run 12 marked   t triage   esc drop marks   : find   ? help"),
         (replace(RAN, side="filter"), "enter keep filter   esc clear filter"),
-        (replace(RAN, filtered=True, cases=7), "r run 7 cases   a mark all   esc clear filter   : find"),
+        (replace(RAN, filtered=True, cases=7), "r run 7 cases   V review   esc clear filter   : find"),
     ],
 )
 def test_footer_shows_what_is_most_useful_here(at: Situation, footer: str) -> None:

@@ -151,6 +151,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "accept": (_on_case, _has_run, _ended),
     "triage": (_on_case_or_marked, _verdict_or_marks),
     "copy_id": (_read,),
+    "copy_command": (_read,),
     "choose_agent": (_on_evalset,),
 }
 """The conditions of actions by ID. The first one that does not hold is the reason."""

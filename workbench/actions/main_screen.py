@@ -224,6 +224,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action(
         "general.copy", "Y", "copy", "Copy what is under the cursor: the JSON of a case, or what the pane shows.", COPY
     ),
+    Action("commands.copy_command", "", "copy command", "Copy the shell command of the last run or comparison.", COPY),
     Action("general.palette", ": ctrl+p", "find", "Find any action, theme or case by name.", GENERAL),
     Action("general.keys", "?", "help", "Show the keys that work here. enter runs the selected action.", GENERAL),
     Action("general.theme", "", "theme", "Choose a theme, with a preview as you move.", GENERAL),

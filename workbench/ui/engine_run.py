@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.engine.chat.chat import Chat, ChatEvent
     from workbench.engine.plan.plan import Plan
     from workbench.engine.plan.run_options import RunOptions
+    from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.follow import Follower
     from workbench.project.project import Project, TrialImport
     from workbench.project.watch import News as WatchNews
@@ -116,8 +118,12 @@ class Engine:
         return self._build(lambda: asyncio.to_thread(make))
 
     def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
+        session, workspace = self._session, self._workspace
+
         async def build(publish: Publish) -> Runnable:
-            return self._project.run(await plan(), publish)
+            made = await plan()
+            session.last_command = partial(_command_of, made, workspace, session.state_dir)
+            return self._project.run(made, publish)
 
         return build
 
@@ -189,6 +195,12 @@ class Engine:
 
         usual = {"all_votes": self._settings.all_votes, "max_judge_calls": self._settings.max_judge_calls}
         return RunOptions(**{**usual, **options})
+
+
+def _command_of(plan: "Plan", workspace: "Workspace", state: Path, shell: "Shell") -> "ShellCommand":
+    from workbench.project.equivalent_command import command_of_plan
+
+    return command_of_plan(plan, workspace, state, shell)
 
 
 def _with_draft(workspace: "Workspace", draft: Draft) -> "Workspace":

@@ -1,6 +1,7 @@
 """The screen's state without widgets: the folder, the verdicts, and the criteria of the next run."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.authoring.saving import Saver
     from workbench.events import CaseName
     from workbench.model.evalset import EvalCase
+    from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.staleness import Changes
     from workbench.project.watching import Watching
     from workbench.ui.history.recall import Recalled
@@ -60,6 +62,8 @@ class Session:
         """Evalsets with unusual names that the user opened, as absolute paths."""
         self.prices = prices
         self.changed = ChangedVerdicts(self.store)
+        self.last_command: Callable[[Shell], ShellCommand] | None = None
+        """Returns the command line that repeats the last run, scoring or comparison."""
         self.watching: Watching | None = None
         """The watch, while it is on."""
         self.last_watch_effect = ""

@@ -122,8 +122,13 @@ class History(Controller):
         if before is None:
             self.view.work(self._choose_and_compare(after), "compare")
             return
+        from workbench.project.equivalent_command import compare_command
         from workbench.ui.history.compare_screen import CompareScreen
 
+        assert self.session.workspace is not None
+        first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
+        root, state = self.session.workspace.root, self.session.state_dir
+        self.session.last_command = lambda shell: compare_command(first, second, root, state, shell)
         screen = CompareScreen(before, after, self.session.state_dir, self.view.keys, self._host, self._go_from_history)
         self.view.push(screen)
 

@@ -4,6 +4,7 @@ from workbench.ui.controllers.accept import Accept
 from workbench.ui.controllers.cases import Cases
 from workbench.ui.controllers.charts import Charts
 from workbench.ui.controllers.checks import Checks
+from workbench.ui.controllers.commands import Commands
 from workbench.ui.controllers.criteria import Criteria
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
@@ -57,6 +58,7 @@ class Controllers:
         self.history = History(view, self.talk, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)
+        self.commands = Commands(view, host)
         self.general = General(view, self.run, self.news, host)
         self.folder.when_loaded = [
             self.watch.show_flags,
