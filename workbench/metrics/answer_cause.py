@@ -1,8 +1,8 @@
 """The cause of a failed comparison of words: the first kind of fact that the answer lacks, without its value.
 
 ROUGE-1 knows which words are missing, not what they mean. So a cause names only what can be seen in the expected text:
-a date, a time, an amount, an id, a number, a link or a negation that has a missing word. Without any of them, one or
-two missing words are named, and the shares of common words tell how other answers differ.
+a link, date, time, amount, id, number, name or negation that has a missing word. Without any of them, one or two
+missing words are named, and the shares of common words tell how other answers differ.
 """
 
 import re
@@ -21,6 +21,9 @@ _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|yesterday|heu
 _CURRENCY = r"(?:[$€£¥₹]|\b(?:usd|eur|gbp|jpy|chf|euros?|dollars?|pounds?|yen|cents?)\b|円|ユーロ|ドル)"
 _NUMBER = r"\d{1,20}(?:[.,:]\d{1,20}){0,4}"
 """All repetitions have limits, because a text may be long and of any form."""
+_NAME = r"(?-i:(?<=[\w,;] )(?!I['’])[A-Z][\w'’-]{1,60})"
+"""A capitalised word inside a sentence. In a text with many of them, as in German, they are no names."""
+_MANY_NAMES = 0.25
 _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (missing, other, re.compile(pattern, re.IGNORECASE))
     for missing, other, pattern in (
@@ -35,6 +38,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("an amount", "another amount", rf"{_CURRENCY} ?{_NUMBER}|{_NUMBER} ?{_CURRENCY}|{_NUMBER} ?(?:%|percent\b)"),
         ("an id", "another id", r"\b[a-z]+[-_]?\d[\w-]*"),
         ("a number", "another number", _NUMBER),
+        ("a name", "another name", _NAME),
         ("a negation", "another negation", r"\b(?:not|no|never|none|cannot|nicht|kein\w*|nie)\b|\b\w+n['’]t\b"),
     )
 )
@@ -88,7 +92,7 @@ def _fact(details: dict[str, Any]) -> str:
     """Return the first kind of fact that has a missing word, or ""."""
     expected = _Marked(details["expected_marks"], "missing")
     for missing, other, pattern in _KINDS:
-        if expected.has(pattern):
+        if expected.has(pattern) and not (missing == "a name" and expected.share(pattern) > _MANY_NAMES):
             actual = _Marked(details["actual_marks"], "extra")
             return f"answer has {other}" if actual.has(pattern) else f"answer lacks {missing}"
     return ""
@@ -111,6 +115,10 @@ class _Marked:
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Return whether a match of the pattern overlaps a marked piece."""
         return bool(self._starts) and any(map(self._is_marked, pattern.finditer(self._text)))
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """Return the share of the text's words that match."""
+        return sum(1 for _ in pattern.finditer(self._text)) / max(len(self._text.split()), 1)
 
     def _is_marked(self, match: re.Match[str]) -> bool:
         number = bisect_left(self._starts, match.end()) - 1
