@@ -18,6 +18,7 @@ Where: TypeAlias = Literal[
     "stored",
     "compare",
     "triage",
+    "table",
 ]
 
 
@@ -98,6 +99,7 @@ TRIAGE = "In the triage dialog"
 HISTORY = "In the history"
 STORED = "In a stored run"
 COMPARE = "Comparing two runs"
+TABLE = "In the table"
 _PLACES: Mapping[str, Where] = {
     EMPTY: "empty",
     EDITOR: "editor",
@@ -111,6 +113,7 @@ _PLACES: Mapping[str, Where] = {
     HISTORY: "history",
     STORED: "stored",
     COMPARE: "compare",
+    TABLE: "table",
 }
 """Groups of the help whose keys work outside of the main screen, with their place."""
 DIGITS = tuple("1234567890")

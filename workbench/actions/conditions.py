@@ -133,6 +133,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "found": (_read,),
     "import_agents": (_agents,),
     "pictures": (_cases,),
+    "table": (_cases,),
     "edit": (_on_evalset,),
     "edit_outside": (_on_case,),
     "new_case": (_on_evalset,),

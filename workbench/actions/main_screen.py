@@ -168,6 +168,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("history.history", "H", "history", "List the stored runs, including those of adk eval and adk web.", FIND),
     Action("history.compare", "C", "compare", "Compare the last run with the baseline or any other run.", FIND),
     Action("navigation.sort", "s", "sort", "Sort by file, status, score or time.", FIND),
+    Action("table.table", "M", "table", "Show the cases in a table of criteria or past runs.", FIND),
     Action("checks.found", "", "problems", "List the problems found by check. enter opens the selected one.", FIND),
     Action(
         "checks.import_agents",

@@ -59,7 +59,8 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a cause of the overview",
         lambda at: at.side == "page" and at.cause > 0,
-        ("enter", "review", "rerun", "back", "next_problem", "pictures"),
+        ("enter", "review", "table", "rerun", "back", "next_problem", "pictures"),
+        in_footer=4,
     ),
     Place(
         "on the overview", lambda at: at.side == "page" and at.verdicts, ("enter", "back", "rerun", "run", "pictures")
@@ -104,16 +105,20 @@ PLACES: tuple[Place, ...] = (
         lambda at: at.running,
         ("cancel", "next_problem", "filter", "watch", "cancel_all"),
     ),
-    Place("with a filter", lambda at: at.filtered, ("run", "review", "back", "mark_all", "next_problem", "filter")),
+    Place(
+        "with a filter",
+        lambda at: at.filtered,
+        ("run", "review", "back", "mark_all", "next_problem", "table", "filter"),
+    ),
     Place(
         "after a run",
         lambda at: at.problems,
-        ("review", "next_problem", "rerun", "run", "watch", "filter", "next_changed", "compare", "pictures"),
+        ("review", "next_problem", "rerun", "run", "table", "watch", "filter", "next_changed", "compare", "pictures"),
     ),
     Place(
         "after a run without problems",
         lambda at: at.verdicts,
-        ("run", "watch", "pictures", "filter", "compare", "repeat"),
+        ("run", "watch", "pictures", "filter", "table", "compare", "repeat"),
     ),
     Place("before the first run", lambda at: True, ("run", "filter", "criteria", "watch", "talk", "found", "options")),
 )
@@ -156,7 +161,7 @@ def _run_label(situation: Situation) -> str:
 
 def _back_label(situation: Situation) -> str:
     if situation.side in ("panes", "page"):
-        return "back to cases"
+        return f"back to {situation.back_to or 'cases'}"
     if situation.marking:
         return "drop range"
     if situation.side == "filter" or situation.filtered:

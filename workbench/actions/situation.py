@@ -28,6 +28,7 @@ class Situation:
         running: Whether a run is active, so that it can be cancelled.
         watching: Whether the watch is on.
         agents: Whether the project has agents.
+        back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
         cause: Number of cases of the selected cause on the overview, or 0.
     """
 
@@ -47,6 +48,7 @@ class Situation:
     running: bool = False
     watching: bool = False
     agents: bool = True
+    back_to: str = ""
     cause: int = 0
 
     @property

@@ -28,6 +28,7 @@ from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
+from workbench.ui.way_back import WayBack
 
 
 class Timer:
@@ -104,6 +105,8 @@ class FakeView:
         self.pushed: list[Any] = []
         self.timers: list[Timer] = []
         self.shown: list[str] = []
+        self.opened: list[tuple[str, WayBack | None]] = []
+        """Panes of cases that were opened, and the way back."""
         self.tree_view: Any = FakeTreeView(self.rows)
         self.right: Any = FakeRight(self.shown)
         self._tasks: list[asyncio.Future[Any]] = []
@@ -171,6 +174,10 @@ class FakeView:
     def show_workspace(self, workspace: Workspace) -> None:
         self.session.set_workspace(workspace)
         self.rows.load(workspace)
+
+    def open_case(self, evalset: int, case: int, pane: str = "", back: WayBack | None = None) -> None:
+        self.go_to(evalset, case)
+        self.opened.append((pane, back))
 
     def go_to(self, evalset: int, case: int = -1) -> bool:
         row = self.rows.row_of(evalset, case)

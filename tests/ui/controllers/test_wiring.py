@@ -23,6 +23,7 @@ from workbench.ui.history.screen import HistoryScreen
 from workbench.ui.host import Host
 from workbench.ui.review.screen import CaseReviewScreen
 from workbench.ui.screens.navigation import Navigation
+from workbench.ui.table.screen import TableScreen
 from workbench.ui.triage.dialog import TriageScreen
 
 SCREENS: dict[str, type[Screen[Any]]] = {
@@ -37,6 +38,7 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "history": HistoryScreen,
     "stored": RunScreen,
     "compare": CompareScreen,
+    "table": TableScreen,
 }
 ROWS = [action for action in ACTIONS if action.by]
 

@@ -8,6 +8,7 @@ from workbench.text import one_line, plain
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
+from workbench.ui.way_back import WayBack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,6 +150,9 @@ class View(Protocol):
 
     def go_to(self, evalset: int, case: int = -1) -> bool:
         """Put the cursor on a case, or on an evalset. Return False if a filter hides it."""
+
+    def open_case(self, evalset: int, case: int, pane: str = "", back: WayBack | None = None) -> None:
+        """Go into the panes of a case, even if a filter hides it. If the user leaves them with esc, they go `back`."""
 
     def go_left(self) -> None:
         """Give the cases the focus."""

@@ -20,6 +20,7 @@ from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.review import Review
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.staleness import Staleness
+from workbench.ui.controllers.table import CaseTable
 from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.triage import Triage
 from workbench.ui.controllers.view import View
@@ -59,6 +60,8 @@ class Controllers:
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)
         self.commands = Commands(view, host)
+        self.table = CaseTable(view, self.run, host)
+        view.tree_view.when_changed, view.tree_view.when_arranged = self.table.changed, self.table.arranged
         self.general = General(view, self.run, self.news, host)
         self.folder.when_loaded = [
             self.watch.show_flags,
@@ -66,6 +69,7 @@ class Controllers:
             self.checks.loaded,
             self.triage.loaded,
             self.review.loaded,
+            self.table.loaded,
         ]
         self.watch.when_switched = [self.follow.watch_changed]
         self.staleness.when_compared = [self.follow.compared]

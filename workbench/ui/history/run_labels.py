@@ -56,6 +56,16 @@ def short_time(started: str, now: datetime) -> str:
     return f"{time:%Y-%m-%d}"
 
 
+def column_time(started: str, now: datetime) -> str:
+    """Return a time as the title of a column: `14:02` today, `21 Nov`, or the year. At most six cells."""
+    time = local_time(started)
+    if time is None:
+        return "no date"
+    if time.date() == now.date():
+        return f"{time:%H:%M}"
+    return f"{time.day} {time:%b}" if time.year == now.year else f"{time:%Y}"
+
+
 def seconds_until_change(started: str, now: datetime) -> float | None:
     """Return the seconds after which `short_time` changes, or None if it never does.
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 Side = Literal["cases", "filter", "panes", "page"]
 
 
-def situation_of(session: "Session", rows: "Tree", side: Side, *, case_shown: bool, cause: int = 0) -> Situation:
+def situation_of(
+    session: "Session", rows: "Tree", side: Side, *, case_shown: bool, cause: int = 0, back_to: str = ""
+) -> Situation:
     """Return what decides which actions can work. Called on each move of the cursor, so it walks over no cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
     on_case = row is not None and row.case >= 0
@@ -32,6 +34,7 @@ def situation_of(session: "Session", rows: "Tree", side: Side, *, case_shown: bo
         busy=activity.busy,
         running=activity.running,
         watching=session.watching is not None,
+        back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
         cause=cause,
     )

@@ -103,7 +103,7 @@ class Navigation:
             self._screen.cases.input.action_clear()
         elif self._screen.in_right:
             if not (self._screen.right.shows_case and self._screen.right.detail.go_back()):
-                self._screen.go_left()
+                self._screen.go_back()
         elif self._screen.tree_view.model.anchor is not None:
             self._screen.tree_view.drop_marks()
         elif self._screen.has_class("-maximised"):

@@ -20,6 +20,7 @@ from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query
+from workbench.ui.way_back import WayBack
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.footer import KeyLine
 
@@ -59,6 +60,7 @@ class Shell(Screen[None]):
         self._shown_record: CaseRecord | None = None
         self._nothing: NothingFound | None = None
         self._overviews: Showing | None = None
+        self._way_back: WayBack | None = None
         self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
@@ -93,8 +95,11 @@ class Shell(Screen[None]):
             side = "filter"
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
+        back_to = self._way_back.name if self._way_back is not None else ""
         cause = len(self.right.selected_cases())
-        return situation_of(self.session, self.rows, side, case_shown=self.right.shows_case, cause=cause)
+        return situation_of(
+            self.session, self.rows, side, case_shown=self.right.shows_case, cause=cause, back_to=back_to
+        )
 
     def show_keys_here(self) -> None:
         """Show the most useful actions of this place in the footer."""
@@ -120,6 +125,27 @@ class Shell(Screen[None]):
         row = self.rows.row_of(evalset, case)
         self.tree_view.go_to(row)
         return self.rows.cursor == row
+
+    def open_case(self, evalset: int, case: int, pane: str = "", back: WayBack | None = None) -> None:
+        """Go to a case and into its panes, into the one with this title if the case has it.
+
+        A filter that hides the case is cleared. If the user leaves the panes with esc, they go `back`.
+        """
+        if not self.go_to(evalset, case):
+            self.clear_filter()
+            self.go_to(evalset, case)
+        if pane:
+            self.right.open_pane(pane)
+        self.go_right()
+        self._way_back = back
+        self.show_keys_here()
+
+    def go_back(self) -> None:
+        """Leave the right side: go back to the page that opened the case, else to the cases."""
+        back = self._way_back
+        self.go_left()
+        if back is not None:
+            back.go()
 
     def clear_filter(self) -> None:
         """Clear the filter."""
@@ -291,11 +317,13 @@ class Shell(Screen[None]):
 
     def go_left(self) -> None:
         """Show and focus the cases."""
+        self._way_back = None
         self.remove_class("-no-tree")
         self.tree_view.focus()
 
     def go_right(self) -> None:
         """Show and focus the right side."""
+        self._way_back = None
         self.add_class("-in-right")
         self.right.enter()
 

@@ -25,6 +25,10 @@ class CaseTree(RowView):
     def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
         super().__init__()
         self.model = Tree(verdicts)
+        self.when_changed: Callable[[set[tuple[int, int]]], None] = lambda changed: None
+        """Called with the cases whose verdicts changed, after they were painted."""
+        self.when_arranged: Callable[[], None] = lambda: None
+        """Called after the cases were filtered and sorted by the current verdicts."""
         self._now = now
         self._labels = Labels(self.model, now)
 
@@ -55,6 +59,7 @@ class CaseTree(RowView):
         if self.model.arranged:
             self.model.arrange_again()
             self._lay_out()
+        self.when_arranged()
 
     def repeats_changed(self) -> None:
         """Update the rows after the number of repeats changed. The cursor stays on its row, if that still exists."""
@@ -133,7 +138,9 @@ class CaseTree(RowView):
         """Paint the cases whose verdicts changed, and the headings above them. Return the number of lines painted."""
         verdicts = self.model.verdicts
         changed, verdicts.changed = verdicts.changed, set()
-        return self.refresh_rows(self.model.touched(changed, self._visible()))
+        lines = self.refresh_rows(self.model.touched(changed, self._visible()))
+        self.when_changed(changed)
+        return lines
 
     def tick(self) -> int:
         """Paint the rows that show a running time. Return how many."""

@@ -1,0 +1,200 @@
+"""The table without a screen: scope, order, filter and cursor."""
+
+import pytest
+
+from tests.ui.conftest import Feed, MakeWorkspace
+from workbench.agents.workspace import Workspace
+from workbench.events import CaseStatus
+from workbench.model.evalset import open_evalset
+from workbench.model.first_message import first_message
+from workbench.rendering.case_table.columns import Column
+from workbench.store import Store
+from workbench.ui.table.cases import Cases
+from workbench.ui.table.model import Table, scope_of
+from workbench.ui.table.sources import CriteriaCells, pane_of
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
+from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.verdicts import Verdicts
+
+ROOM, TERMINAL = 75, 80
+
+
+@pytest.fixture
+def tree(store: Store, shop: Workspace) -> Tree:
+    verdicts = Verdicts(store)
+    store.subscribe(verdicts.apply)
+    model = Tree(verdicts)
+    model.load(shop)
+    return model
+
+
+def table_of(tree: Tree) -> Table:
+    table = Table(scope_of(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), None), tree.verdicts)
+    table.load(tree.entries, tree.marks)
+    return table
+
+
+def run(feed: Feed, *outcomes: tuple[str, str, CaseStatus, float], finish: bool = True) -> None:
+    """Run these (evalset, case, status, response_match_score) to their ends."""
+    for ref, (_, _, status, score) in zip(feed.start(*[one[:2] for one in outcomes]), outcomes, strict=True):
+        feed.begin(ref)
+        feed.end(ref, status, score if status in ("passed", "failed") else None, seconds=1 - score)
+    if finish:
+        feed.finish()
+
+
+SOME: tuple[tuple[str, str, CaseStatus, float], ...] = (
+    ("refunds", "on_time", "passed", 0.9),
+    ("refunds", "late_parcel", "failed", 0.5),
+    ("refunds", "unknown_order", "error", 0.0),
+    ("greetings", "hello", "failed", 0.25),
+)
+
+
+def names(table: Table) -> list[str]:
+    return [table.source.name(pair) for pair in table.rows]
+
+
+def go_to(table: Table, title: str) -> None:
+    table.column = [column.title for column in table.columns].index(title)
+
+
+def cells(table: Table, title: str) -> list[str]:
+    column = next(column for column in table.columns if column.title == title)
+    return [table.source.cell(pair, column).text for pair in table.rows]
+
+
+def test_table_opens_with_the_worst_verdicts_first(tree: Tree, feed: Feed) -> None:
+    run(feed, *SOME)
+    table = table_of(tree)
+    assert names(table) == [
+        *("unknown_order", "late_parcel", "hello", "on_time"),
+        *("two_parcels", "good_night", "to_billing", "to_technician"),
+    ]
+    assert [column.title for column in table.columns] == ["case", "input", "traj", "resp", "tokens", "time"]
+    assert cells(table, "resp") == ["!", "✗0.50", "✗0.25", "0.90", "", "", "", ""]
+    assert cells(table, "input")[0] == "Where is my parcel?"
+
+
+def test_sorting_by_a_column_keeps_equal_cells_in_their_order_and_reverses(tree: Tree, feed: Feed) -> None:
+    run(feed, *SOME)
+    table = table_of(tree)
+    table.stand_on((0, 0))
+    go_to(table, "resp")
+    table.sort_by_cursor()
+    assert names(table)[:5] == ["unknown_order", "hello", "late_parcel", "on_time", "two_parcels"]
+    assert str(table.order) == "worst resp first"
+    assert table.pair == (0, 0), "the cursor stays on its case"
+    table.sort_by_cursor()
+    assert names(table)[:5] == ["unknown_order", "on_time", "late_parcel", "hello", "two_parcels"]
+    assert str(table.order) == "best resp first"
+    go_to(table, "time")
+    table.sort_by_cursor()
+    assert cells(table, "time")[:4] == ["1.0 s", "0.7 s", "0.5 s", "0.0 s"]
+    assert str(table.order) == "slowest first"
+
+
+def test_order_is_frozen_until_it_is_loaded_again(tree: Tree, feed: Feed) -> None:
+    table = table_of(tree)
+    before = names(table)
+    run(feed, *SOME, finish=False)
+    assert names(table) == before
+    assert cells(table, "resp")[:3] == ["0.90", "✗0.50", "!"], "but new verdicts are shown"
+    table.stand_on((1, 0))
+    feed.finish()
+    table.load(tree.entries, tree.marks)
+    assert names(table)[0] == "unknown_order"
+    assert table.pair == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "where", "count"),
+    [
+        (Row("all"), "everything", 8),
+        (Row("agent", 1), "team_router", 2),
+        (Row("evalset", 0, 0), "refunds", 4),
+        (Row("case", 0, 1, 0), "greetings", 2),
+    ],
+)
+def test_row_of_the_tree_decides_which_cases_are_shown(tree: Tree, row: Row, where: str, count: int) -> None:
+    tree.cursor = row
+    assert (table_of(tree).scope.where, len(table_of(tree).rows)) == (where, count)
+
+
+def test_marked_cases_are_shown_wherever_the_cursor_is(tree: Tree) -> None:
+    tree.marks.add([(0, 1), (2, 0)])
+    table = table_of(tree)
+    assert (table.scope.where, sorted(names(table))) == ("2 marked", ["late_parcel", "to_billing"])
+
+
+def test_filter_of_the_tree_is_that_of_the_table_and_can_be_changed(tree: Tree, feed: Feed) -> None:
+    run(feed, *SOME)
+    tree.set_query(parse_query("parcel"))
+    table = table_of(tree)
+    assert names(table) == ["late_parcel", "two_parcels"]
+    for text, expected in ((":fail", ["late_parcel", "hello"]), ("response<0.4", ["hello"]), ("zzz", [])):
+        table.query = parse_query(text)
+        table.load(tree.entries, tree.marks)
+        assert names(table) == expected
+    assert table.pair is None
+    assert table.problem(1) is None
+
+
+def test_next_problem_wraps_and_passes_over_other_cases(tree: Tree, feed: Feed) -> None:
+    run(feed, *SOME)
+    table = table_of(tree)
+    places = []
+    for _ in range(4):
+        place = table.problem(1)
+        assert place is not None
+        table.row = place
+        places.append(place)
+    assert places == [1, 2, 0, 1]
+
+
+def test_cell_is_explained_with_score_threshold_and_reason(tree: Tree, feed: Feed) -> None:
+    run(feed, *SOME)
+    table = table_of(tree)
+    columns = {column.title: column for column in table.columns}
+    explain = table.source.explain
+    assert explain((0, 1), columns["resp"]) == "response_match_score of late_parcel: 0.50 < 0.80, words"
+    assert explain((0, 2), columns["resp"]).startswith("response_match_score of unknown_order: error")
+    assert explain((0, 3), columns["resp"]) == "response_match_score of two_parcels: not run"
+    assert explain((0, 1), columns["case"]).startswith("order_desk › refunds › late_parcel: fail: response_match_score")
+    assert explain((0, 1), columns["input"]) == "input of late_parcel: Where is my parcel?"
+    assert explain((0, 1), columns["tokens"]).endswith("add [prices] to the settings to see costs")
+
+
+@pytest.mark.parametrize(
+    ("name", "pane"),
+    [
+        ("tool_trajectory_avg_score", "Diff"),
+        ("hallucinations_v1", "Claims"),
+        ("rubric_based_tool_use_quality_v1", "Rubrics"),
+        ("per_turn_user_simulator_quality_v1", "Simulator"),
+        ("final_response_match_v2", "Judge"),
+        ("safety_v1", "Scores"),
+        ("my_function", "Scores"),
+    ],
+)
+def test_each_criterion_opens_the_pane_with_its_details(name: str, pane: str) -> None:
+    assert pane_of(Column("criterion", "x", name), None) == pane
+
+
+def test_first_message_is_read_from_any_format(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace(
+        {
+            "desk": {
+                "scenario": '{"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation_scenario": '
+                '{"starting_prompt": "Hi", "conversation_plan": "p"}}, {"eval_id": "b", "conversation": 7},'
+                ' {"evalId": "c", "conversation": [{"userContent": {"parts": [{"text": "One"}, {"text": "two"}]}}]}]}',
+                "old": '[{"name": "n", "data": [{"query": "Where?", "reference": "Here"}]}]',
+            }
+        }
+    )
+    found = [
+        [first_message(open_evalset(entry.file), number) for number in range(len(entry.document.cases))]
+        for entry in workspace.evalsets
+    ]
+    assert found == [["Hi", "", "One\ntwo"], ["Where?"]]

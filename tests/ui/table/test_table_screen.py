@@ -1,0 +1,107 @@
+"""The table under a pilot: whole flows, also with bursts of keys."""
+
+import pytest
+
+from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from tests.ui.shown import shown_strips
+from tests.ui.table.test_model import SOME, run
+from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored
+from workbench.ui.screens.main import MainScreen
+from workbench.ui.table.screen import TableScreen
+
+
+def page(screen: Screen) -> TableScreen:
+    found = screen.app.screen
+    assert isinstance(found, TableScreen)
+    return found
+
+
+def cell(screen: Screen) -> tuple[str, str]:
+    """Return the case and the column under the cursor."""
+    table = page(screen).table
+    assert table.pair is not None
+    return table.source.name(table.pair), table.current.title
+
+
+async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((80, 24)) as pilot:
+        run(Feed(screen.session.store, screen.workspace), *SOME)
+        await pilot.press("M")
+        assert "Table: everything, cases × criteria" in screen.text
+        assert "1 of 8, worst verdict first" in screen.text
+        await pilot.press("l", "l", "l", "s", "j")
+        assert cell(screen) == ("hello", "resp"), "the first row is the error"
+        assert "2 of 8, worst resp first" in screen.text
+        assert "response_match_score of hello: 0.25 < 0.80" in screen.text
+        assert {strip.cell_length for strip in shown_strips(screen.app)} == {80}
+        await pilot.press("enter")
+        assert isinstance(screen.app.screen, MainScreen)
+        assert screen.main.in_right
+        assert screen.row == "hello"
+        assert "back to the table" in screen.text
+        await pilot.press("escape")
+        assert cell(screen) == ("hello", "resp")
+        assert "worst resp first" in screen.text
+        # A burst: filter, sort, mark and leave.
+        await pilot.press("/", *"parcel", "enter", "space", "escape", "escape")
+        assert isinstance(screen.app.screen, MainScreen)
+        assert "1 marked" in screen.text
+
+
+async def test_filter_selects_its_first_hit_and_narrow_terminals_scroll(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((60, 20)) as pilot:
+        run(Feed(screen.session.store, screen.workspace), *SOME)
+        await pilot.press("M", "G", "/", *"hello")
+        assert cell(screen)[0] == "hello"
+        assert "1 of 1" in screen.text
+        assert "Where is" not in screen.text, "no input below 80 columns"
+        await pilot.press("escape")
+        assert cell(screen)[0] == "to_technician", "back where the filter was opened"
+        await pilot.press("/", *":nope")
+        assert "unknown filter :nope" in screen.text
+        await pilot.press("escape", *"hhhlllllll")
+        assert cell(screen)[1] == "time"
+        await pilot.press("n", "n", "N")
+        assert screen.session.verdicts.state(*page(screen).table.pair) in ("failed", "error")  # type: ignore[misc]
+        await pilot.press("M")
+        await screen.until(pilot, lambda: "cases × runs" in screen.text and "reading" not in screen.text)
+        await pilot.press("M", "escape")
+        assert isinstance(screen.app.screen, MainScreen)
+
+
+async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((100, 24)) as pilot:
+        await pilot.press("j", "j", "M", "a", "r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        before = list(page(screen).table.rows)
+        await pilot.press("r")
+        assert "a run is active" in screen.text
+        ref = screen.runs[0].refs[2]
+        assert ref.eval_id == "unknown_order"
+        screen.runs[0].publish(CaseStarted(ref, 0.0, (), {"response_match_score": 0.8}))
+        await screen.until(pilot, lambda: "▶ unknown_order" in screen.text)
+        screen.runs[0].publish(MetricScored(ref, MetricResult("response_match_score", "failed", 0.5, 0.8, "words")))
+        screen.runs[0].publish(CaseFinished(ref, "failed", None, 1.0))
+        await screen.until(pilot, lambda: "✗0.50" in screen.text)
+        assert page(screen).table.rows == before
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
+        await screen.until(pilot, lambda: page(screen).table.rows[0] == (0, 2))
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 50)])
+async def test_hostile_names_and_folders_read_again_keep_the_lines_whole(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
+    names = ["返金の確認をする長い名前のテストケース" * 3, "\x1b[31mred", "e\u0301 👩‍👩‍👧", "[bold]plain[/]"]
+    screen = open_screen(make_workspace({"desk": {"評価セット": names}}))
+    async with screen.open(size) as pilot:
+        await pilot.press("M", "l", "l", "j")
+        for _ in range(2):
+            assert {strip.cell_length for strip in shown_strips(screen.app)} == {size[0]}
+            assert cell(screen)[0] == "␛[31mred"
+            screen.main.controllers.folder.load(screen.workspace)
+            await pilot.pause()

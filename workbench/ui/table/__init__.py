@@ -1,0 +1,1 @@
+"""The table of cases: criteria or past runs as columns."""

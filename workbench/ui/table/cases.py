@@ -1,0 +1,92 @@
+"""Names, inputs and newest verdicts of the cases in a table."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from workbench.model.first_message import first_message
+from workbench.rendering.case_table.cells import EMPTY, Cell, Rank
+from workbench.rendering.case_table.columns import Column
+from workbench.rendering.explain import reasons
+from workbench.rendering.faces import FACES, FLAKY, Status
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.tree.labels import label
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+
+Pair: TypeAlias = tuple[int, int]
+"""A case as (evalset, case)."""
+Name: TypeAlias = tuple[str, str]
+"""A case as (evalset file, ID), which stays the same when the folder is read again."""
+_INPUT_KEPT = 300
+"""Characters of an input that are kept."""
+
+
+class Cases:
+    """What both kinds of tables show about a case: its name, its newest verdict and its input."""
+
+    def __init__(self, entries: "Sequence[EvalsetEntry]", verdicts: Verdicts) -> None:
+        self.entries, self.verdicts = entries, verdicts
+        self._inputs: dict[Pair, str] = {}
+
+    def name(self, pair: Pair) -> str:
+        """Return the ID of a case, safe to show."""
+        return label(self.entries[pair[0]].document.cases[pair[1]].eval_id) or "(no id)"
+
+    def key(self, pair: Pair) -> Name:
+        """Return the name of a case that stays the same when the folder is read again."""
+        entry = self.entries[pair[0]]
+        return entry.relative, entry.document.cases[pair[1]].eval_id
+
+    def place(self, pair: Pair) -> str:
+        """Return the agent, evalset and ID of a case, safe to show."""
+        entry = self.entries[pair[0]]
+        names = [entry.agent.name if entry.agent else "", entry.document.eval_set_id or entry.file.name]
+        return " › ".join([*map(label, filter(None, names)), self.name(pair)])
+
+    def input(self, pair: Pair) -> str:
+        """Return the first message of a case, on one line and safe to show."""
+        if pair not in self._inputs:
+            message = first_message(self.entries[pair[0]].document, pair[1])
+            self._inputs[pair] = one_line(message, limit=_INPUT_KEPT)
+        return self._inputs[pair]
+
+    def face(self, pair: Pair) -> tuple[str, Status]:
+        """Return the glyph of a case's verdict, and its status."""
+        state = self.verdicts.state(*pair)
+        if state not in ("running", "queued") and self.verdicts.flaky(*pair):
+            return FLAKY.glyph, state
+        return FACES[state].glyph, state
+
+    def cell(self, pair: Pair, column: Column) -> Cell:
+        """Return a cell of the case or of its input."""
+        if column.kind == "input":
+            text = self.input(pair)
+            return Cell(text, None, Rank.VALUE, text.casefold()) if text else EMPTY
+        state = self.verdicts.state(*pair)
+        if state == "not_run":
+            return EMPTY._replace(text=self.name(pair), status=state)
+        # Cases that always fail come before flaky ones.
+        rank = FACES[state].rank + (0.5 if self.verdicts.flaky(*pair) else 0.0)
+        return Cell(self.name(pair), state, Rank.VALUE, rank)
+
+    def explain(self, pair: Pair, column: Column) -> str:
+        """Return the input, or the verdict with its first reason."""
+        if column.kind == "input":
+            return f"input of {self.name(pair)}: {self.input(pair) or 'none'}"
+        record = self.verdicts.record(*pair)
+        if record is None:
+            return f"{self.place(pair)}: not run"
+        why = reasons(record)
+        more = f": {why[0]}" if why else ""
+        return f"{self.place(pair)}: {self._verdict(pair, record)}{more}"
+
+    def _verdict(self, pair: Pair, record: CaseRecord) -> str:
+        verdict = self.verdicts.by_case[pair]
+        word = FACES[verdict.state].word
+        if len(verdict.refs) == 1:
+            return word
+        rate = verdict.rate
+        return f"{FLAKY.word if rate.flaky else word}, {rate.passed} of {rate.total} passed"

@@ -1,0 +1,261 @@
+"""The table without its drawing: rows, columns, cursor, order, filter and scrolling columns."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.rendering.case_table.cells import Cell, in_order
+from workbench.rendering.case_table.columns import CASE, Column, Layout, lay_out, reachable
+from workbench.rendering.cells import cell_len
+from workbench.rendering.faces import Status
+from workbench.ui.table.cases import Cases, Name, Pair
+from workbench.ui.tree.arrange import arrange
+from workbench.ui.tree.query import Query
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.ui.tree.model import Marks, Tree
+
+_ORDERS_KEPT = 4
+
+
+class Source(Protocol):
+    """The cells of a table."""
+
+    columns: tuple[Column, ...]
+    cases: Cases
+
+    @property
+    def title(self) -> str:
+        """What the columns are."""
+
+    def update(self, pairs: Sequence[Pair]) -> None:
+        """Compute the columns for these cases again."""
+
+    def cell(self, pair: Pair, column: Column) -> Cell:
+        """Return a cell."""
+
+    def name(self, pair: Pair) -> str:
+        """Return the name of a case, safe to show."""
+
+    def face(self, pair: Pair) -> tuple[str, Status]:
+        """Return the glyph of a case's verdict, and its status."""
+
+    def explain(self, pair: Pair, column: Column) -> str:
+        """Return a sentence about a cell, safe to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The cases of a table, `where` they are (safe text), and the query that the table opens with."""
+
+    pairs: tuple[Pair, ...]
+    where: str
+    query: Query = field(default_factory=Query)
+
+
+def scope_of(tree: "Tree") -> Scope:
+    """Return the cases that the table shows: the marked ones, else those at and below the row under the cursor.
+
+    On a case, these are all cases of its evalset. The query of the tree becomes the query of the table.
+    """
+    from workbench.ui.tree.labels import label
+    from workbench.ui.tree.outline import ALL
+
+    row = tree.cursor or ALL
+    if len(tree.marks):
+        return Scope(tuple(sorted(tree.marks)), f"{len(tree.marks):,} marked")
+    pairs = tuple((number, case) for number in tree.members(row) for case in range(tree.outline.sizes[number]))
+    if row.kind == "all":
+        where = "everything"
+    elif row.kind == "agent":
+        where = label(tree.groups[row.agent])
+    else:
+        entry = tree.entries[row.evalset]
+        where = label(entry.document.eval_set_id or entry.file.name)
+    return Scope(pairs, where, tree.query)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of the rows by one column. `is_reversed`: the best value is at the top, else the worst one."""
+
+    column: Column
+    is_reversed: bool = False
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether the largest value is at the top."""
+        return self.column.largest_first != self.is_reversed
+
+    def is_by(self, column: Column) -> bool:
+        """Return whether the rows are sorted by this column."""
+        return (self.column.kind, self.column.name) == (column.kind, column.name)
+
+    def __str__(self) -> str:
+        match self.column.kind, self.is_reversed:
+            case "input", back:
+                return "input Z to A" if back else "input A to Z"
+            case "time", back:
+                return "fastest first" if back else "slowest first"
+            case "cost", back:
+                return "cheapest first" if back else "most expensive first"
+            case "tokens", back:
+                return "fewest tokens first" if back else "most tokens first"
+            case "case", back:
+                return "best verdict first" if back else "worst verdict first"
+            case _, back:
+                return f"{'best' if back else 'worst'} {self.column.title} first"
+
+
+class Table:
+    """The cases of a scope as rows, and the columns of a source.
+
+    The cursor is on a case and on a column. It stays on them when rows or columns change.
+    """
+
+    def __init__(self, scope: Scope, source: Source, verdicts: Verdicts) -> None:
+        self.scope, self.query, self._verdicts = scope, scope.query, verdicts
+        self.source = source
+        self.rows: list[Pair] = []
+        self.row = 0
+        """Position of the cursor's row."""
+        self.column = 0
+        """Number of the cursor's column."""
+        self._orders: list[Order] = [Order(CASE)]
+        """How the rows are sorted, the newest order last. It decides, and the others before it order equal cells."""
+        self.names = 0
+        """Cells of the longest name."""
+        self._first = 0
+        self._layout: tuple[tuple[object, ...], Layout] | None = None
+        self._places: dict[Pair, int] = {}
+
+    # Rows
+
+    def load(self, entries: Sequence[object], marks: "Marks") -> None:
+        """Filter and sort the cases by the current verdicts. The cursor stays on its case, if it is still there."""
+        pairs: Iterable[Pair] = self.scope.pairs
+        orders = arrange(entries, self._verdicts, self.query, "file", marks)  # type: ignore[arg-type]
+        if orders is not None:
+            matching = {evalset: frozenset(cases) for evalset, cases in orders.items()}
+            pairs = [pair for pair in pairs if pair[1] in matching[pair[0]]]
+        self.source.update(self.scope.pairs)
+        self.names = max((_cells(self.source.name(pair)) for pair in pairs), default=0)
+        self._sort(pairs, self._orders)
+
+    def position(self, pair: Pair) -> int | None:
+        """Return the row of a case, or None if the table does not have it."""
+        return self._places.get(pair)
+
+    @property
+    def pair(self) -> Pair | None:
+        """The case under the cursor, or None in an empty table."""
+        return self.rows[self.row] if self.row < len(self.rows) else None
+
+    @property
+    def name(self) -> Name | None:
+        """The name of the case under the cursor."""
+        return None if self.pair is None else self.source.cases.key(self.pair)
+
+    def names_of(self, pairs: Iterable[Pair]) -> set[Name]:
+        """Return the names of some cases."""
+        return set(map(self.source.cases.key, pairs))
+
+    def adopt(self, other: "Table") -> None:
+        """Take the filter, the order and the column of another table."""
+        self.query, self._orders, self.column = other.query, other._orders, other.column
+
+    def stand_on(self, pair: Pair) -> bool:
+        """Put the cursor on a case. Return False if the table does not have it."""
+        place = self._places.get(pair)
+        self.row = self.row if place is None else place
+        return place is not None
+
+    # Columns
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, visible or not."""
+        return self.source.columns
+
+    @property
+    def current(self) -> Column:
+        """The column under the cursor."""
+        return self.columns[min(self.column, len(self.columns) - 1)]
+
+    def step(self, step: int, room: int, terminal: int) -> bool:
+        """Go to the next (1) or previous (-1) column that the terminal can show. Return whether there is one."""
+        numbers = reachable(self.columns, room, terminal)
+        place = numbers.index(self.column) if self.column in numbers else 0
+        if not 0 <= place + step < len(numbers):
+            return False
+        self.column = numbers[place + step]
+        return True
+
+    @property
+    def first_result(self) -> int:
+        """The number of the first column that is neither the case nor its input."""
+        return next((number for number, one in enumerate(self.columns) if one.kind not in ("case", "input")), -1)
+
+    def layout(self, room: int, terminal: int) -> Layout:
+        """Return the visible columns, the cursor's among them."""
+        wanted = self.columns, self.column, self.names, room, terminal
+        if self._layout is None or self._layout[0] != wanted:
+            if self.column not in reachable(self.columns, room, terminal):
+                self.column = 0
+            found = lay_out(self.columns, room, terminal, self.names, self._first, self.column)
+            self._first = found.first
+            self._layout = (self.columns, self.column, self.names, room, terminal), found
+        return self._layout[1]
+
+    def replace_source(self, source: Source) -> None:
+        """Show other columns, sorted by verdict. The cursor stays at most on the first one of them."""
+        self.source, self._first, self._orders = source, 0, [Order(CASE)]
+        source.update(self.scope.pairs)
+        self._sort(sorted(self.rows), self._orders)
+
+    # Order
+
+    @property
+    def order(self) -> Order:
+        """The order that decides."""
+        return self._orders[-1]
+
+    def sort_by_cursor(self) -> None:
+        """Sort by the column under the cursor, the worst value first. The second time, reverse the order."""
+        before, column = self.order, self.current
+        order = Order(column, is_reversed=before.is_by(column) and not before.is_reversed)
+        self._orders = [*(one for one in self._orders if not one.is_by(column)), order][-_ORDERS_KEPT:]
+        self._sort(self.rows, [order])
+
+    def _sort(self, pairs: Iterable[Pair], orders: Iterable[Order]) -> None:
+        """Sort by each order in turn. Cases that are equal in the last one stay in the order of the one before."""
+        found = list(pairs)
+        for order in orders:
+            column = next((one for one in self.columns if order.is_by(one)), None)
+            if column is not None:
+                found = in_order(found, partial(self._cell_in, column), descending=order.is_descending)
+        self._place(found)
+
+    def _cell_in(self, column: Column, pair: Pair) -> Cell:
+        return self.source.cell(pair, column)
+
+    # Problems
+
+    def problem(self, step: int) -> int | None:
+        """Return the next (1) or previous (-1) row whose case failed or ended in an error, wrapping around."""
+        count = len(self.rows)
+        ahead = ((self.row + step * distance) % count for distance in range(1, count + 1))
+        states = ((place, self._verdicts.state(*self.rows[place])) for place in ahead)
+        return next((place for place, state in states if state in ("failed", "error")), None)
+
+    def _place(self, pairs: list[Pair]) -> None:
+        before = self.pair
+        self.rows, self._places = pairs, {pair: place for place, pair in enumerate(pairs)}
+        found = None if before is None else self._places.get(before)
+        self.row = found if found is not None else min(self.row, max(len(pairs) - 1, 0))
+
+
+def _cells(name: str) -> int:
+    return len(name) if name.isascii() else cell_len(name)

@@ -1,0 +1,183 @@
+"""The cells of a table with a column for each stored run, the newest on the left."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.history.run_list import list_runs, load_summary
+from workbench.history.summary import Row, Summary, has_verdict
+from workbench.history.votes import are_enough, case_votes
+from workbench.rendering.case_table.cells import EMPTY, Cell, outcome_cell
+from workbench.rendering.case_table.columns import CASE, INPUT, Column
+from workbench.rendering.faces import FACES, STALE, Status
+from workbench.scores import compared, decisive, sign
+from workbench.text import one_line
+from workbench.ui import relative_times
+from workbench.ui.history import run_labels
+from workbench.ui.table.cases import Cases, Name, Pair
+
+MOST_RUNS = 20
+_MAX_ROWS = 200_000
+"""Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
+_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict of a case in a run: of its worst execution, with the score that decided it."""
+
+    status: Status
+    score: float | None
+    threshold: float | None
+    why: str
+    passed: int = 0
+    total: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcomes:
+    """A run and its verdicts of the table's cases. It `is_comparable` if it decided at least half of them."""
+
+    run_id: str
+    started: str
+    cases: Mapping[Name, Outcome]
+    is_comparable: bool
+
+
+class PastRuns:
+    """The stored runs of some cases, as far as they are read."""
+
+    def __init__(self, wanted: Collection[Name]) -> None:
+        self._wanted = frozenset(wanted)
+        self.runs: list[RunOutcomes] = []
+        self.is_complete = False
+
+    def reading(self, state: Path, active: str) -> Iterator[RunOutcomes]:
+        """Yield the newest runs with a verdict of these cases, except those that were read already.
+
+        `active` is the ID of a run that has not ended. Reads summaries, so call it and `next` in a thread.
+        """
+        known = {run.run_id for run in self.runs} | {active}
+        files = {file for file, _ in self._wanted}
+        return self._read(state, known, files)
+
+    def add(self, run: RunOutcomes) -> None:
+        """Add a run that was read."""
+        self.runs = sorted([*self.runs, run], key=lambda one: (one.started, one.run_id), reverse=True)[:MOST_RUNS]
+
+    def _read(self, state: Path, known: Collection[str], files: set[str]) -> Iterator[RunOutcomes]:
+        found = len(known) - 1
+        rows = 0
+        for entry in list_runs(state).runs:
+            if found >= MOST_RUNS or rows > _MAX_ROWS:
+                return
+            if entry["run_id"] in known or files.isdisjoint(entry.get("files") or ()):
+                continue
+            rows += sum((entry.get("counts") or {}).values())
+            try:
+                summary, _ = load_summary(state, entry["run_id"])
+            except (OSError, ValueError):
+                continue
+            run = self._outcomes(summary)
+            if run.cases:
+                found += 1
+                yield run
+
+    def _outcomes(self, summary: Summary) -> RunOutcomes:
+        cases: dict[Name, list[Row]] = {}
+        for row in summary.rows.values():
+            _, file, _, eval_id, _ = row["ref"]
+            if (file, eval_id) in self._wanted and has_verdict(row):
+                cases.setdefault((file, eval_id), []).append(row)
+        votes = case_votes(row for rows in cases.values() for row in rows)
+        outcomes = {name: _outcome(rows) for name, rows in cases.items()}
+        return RunOutcomes(summary.run_id, summary.started, outcomes, are_enough(votes, self._wanted))
+
+
+def _outcome(rows: Sequence[Row]) -> Outcome:
+    worst = min(rows, key=lambda row: FACES[_status(row)].rank)
+    status = _status(worst)
+    found = decisive((metric[0], metric[1], metric[2]) for metric in worst["metrics"].values())
+    score, threshold = found or (None, None)
+    passed = sum(row["status"] == "passed" for row in rows)
+    return Outcome(status, score, threshold, "" if status == "passed" else _why(worst), passed, len(rows))
+
+
+def _status(row: Row) -> Status:
+    return row["status"] if row["status"] in FACES else "error"
+
+
+def _why(row: Row) -> str:
+    """Return why an execution did not pass: its error, or the first criterion that did not pass. Raw text."""
+    if row["error"]:
+        return str(row["error"][1] or row["error"][0])[:_REASON]
+    for name, metric in row["metrics"].items():
+        if metric[2] == row["status"]:
+            return f"{name}: {metric[3]}"[:_REASON]
+    return ""
+
+
+class RunCells:
+    """The verdict of each case in the newest stored runs."""
+
+    def __init__(self, cases: Cases, runs: PastRuns) -> None:
+        self.cases, self._runs = cases, runs
+        self.columns: tuple[Column, ...] = (CASE, INPUT)
+        self._by_id: dict[str, RunOutcomes] = {}
+
+    @property
+    def title(self) -> str:
+        """What the columns are."""
+        return "cases × runs" if self._runs.is_complete else "cases × runs, reading"
+
+    def update(self, pairs: Sequence[Pair]) -> None:
+        """Make the columns of the runs read so far."""
+        now = relative_times.now()
+        self._by_id = {run.run_id: run for run in self._runs.runs}
+        columns = (
+            Column(
+                "run", run_labels.column_time(run.started, now), run.run_id, "" if run.is_comparable else STALE.glyph
+            )
+            for run in self._runs.runs
+        )
+        self.columns = (CASE, INPUT, *columns)
+
+    def name(self, pair: Pair) -> str:
+        """Return the name of a case."""
+        return self.cases.name(pair)
+
+    def face(self, pair: Pair) -> tuple[str, Status]:
+        """Return the glyph of a case's newest verdict, and its status."""
+        return self.cases.face(pair)
+
+    def cell(self, pair: Pair, column: Column) -> Cell:
+        """Return a cell."""
+        if column.kind != "run":
+            return self.cases.cell(pair, column)
+        found = self._found(pair, column)
+        return EMPTY if found is None else outcome_cell(found.status, found.score, found.threshold)
+
+    def explain(self, pair: Pair, column: Column) -> str:
+        """Return a sentence about a cell."""
+        if column.kind != "run":
+            return self.cases.explain(pair, column)
+        run = self._by_id[column.name]
+        when = run_labels.exact_time(run.started, relative_times.now())
+        head = f"{self.cases.name(pair)} in the run of {when}: "
+        found = self._found(pair, column)
+        few = (
+            "" if run.is_comparable else f"; {STALE.glyph} not comparable: it decided {len(run.cases):,} of these cases"
+        )
+        if found is None:
+            return f"{head}no verdict{few}"
+        words = FACES[found.status].word
+        if found.total > 1:
+            words += f", {found.passed} of {found.total} passed"
+        if found.score is not None and found.threshold is not None:
+            shown, limit = compared(found.score, found.threshold, 2, 2)
+            words += f", {shown} {sign(found.score, found.threshold)} {limit}"
+        return head + ", ".join(filter(None, (words, one_line(found.why)))) + few
+
+    def _found(self, pair: Pair, column: Column) -> Outcome | None:
+        run = self._by_id.get(column.name)
+        return None if run is None else run.cases.get(self.cases.key(pair))

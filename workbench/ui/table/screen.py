@@ -1,0 +1,299 @@
+"""The screen with the table of cases."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.style import Style
+from textual.timer import Timer
+from textual.widgets import Static
+
+from workbench.counting import counted
+from workbench.rendering.cells import cell_len, cut
+from workbench.ui import relative_times
+from workbench.ui.bar_facts import bar_facts
+from workbench.ui.detail.sides import FilterInput
+from workbench.ui.history.split_screen import ListScreen
+from workbench.ui.host import Host
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.session import Session
+from workbench.ui.table.cases import Pair
+from workbench.ui.table.model import Table
+from workbench.ui.table.widgets import Foot, TableRows, Titles
+from workbench.ui.textual_private import set_border_title
+from workbench.ui.tree.query import parse_query
+from workbench.ui.widgets.bar import Bar
+from workbench.ui.widgets.plain_input import PlainInput
+
+if TYPE_CHECKING:
+    from workbench.ui.tree.model import Tree
+
+_PLACEHOLDER = "text  :fail  :error  metric<0.8"
+
+
+class TableScreen(ListScreen, inherit_bindings=False):
+    """The table over the main screen, which continues to work.
+
+    `open_case` leaves the table for the case under the cursor, `turn` shows the other kind of columns, and `run` starts
+    a run of some cases.
+    """
+
+    where = "table"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back"),
+        *bindings_of("table"),
+    ]
+
+    def __init__(
+        self,
+        table: Table,
+        session: Session,
+        tree: "Tree",
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        *,
+        line: int = 0,
+        open_case: Callable[[], None],
+        turn: Callable[[], None],
+        run: Callable[[Sequence[Pair]], None],
+    ) -> None:
+        self.rows = TableRows(table, tree.marks.__contains__, self._seconds)
+        self._titles, self._foot, self._bar = Titles(self.rows), Foot(), Bar()
+        self._input = FilterInput(placeholder=_PLACEHOLDER)
+        self._nothing = Static("", classes="nothing", markup=False)
+        super().__init__(
+            keys, host, self.rows, Vertical(self._titles, self.rows, self._nothing, self._foot, self._input)
+        )
+        self._session, self._tree = session, tree
+        self._open_case, self._turn, self._run = open_case, turn, run
+        self._line = line
+        self._before: Pair | None = None
+        """The case under the cursor before the filter was opened."""
+        self._ticker: Timer | None = None
+
+    @property
+    def table(self) -> Table:
+        """The rows and columns."""
+        return self.rows.table
+
+    def compose(self) -> ComposeResult:
+        """Lay out the bar, the table and the footer."""
+        yield self._bar
+        yield from super().compose()
+
+    def on_mount(self) -> None:
+        """Show the table where it was left."""
+        super().on_mount()
+        self.rows.when_moved = self.rows.when_column_moved = self._show_cursor
+        if self.table.query.text:
+            self._input.add_class("-open")
+            with self.prevent(PlainInput.Changed):
+                self._input.value = self.table.query.text
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self.rows.stand_at(self._line)
+        self.show_rows()
+
+    @property
+    def line(self) -> int:
+        """The line of the cursor within the visible rows."""
+        return max(self.rows.cursor - self.rows.scroll_offset.y, 0)
+
+    # What is shown
+
+    def replace(self, table: Table) -> None:
+        """Show another table, because the folder was read again or the columns are others."""
+        self.rows.table = table
+        self.show_rows()
+
+    def show_rows(self) -> None:
+        """Show all rows and titles again."""
+        self.rows.show()
+        self._titles.refresh()
+        why = self._why_empty()
+        self._nothing.update(Content(why))
+        self._nothing.display = bool(why)
+        self.show_facts()
+
+    def refresh_cells(self) -> None:
+        """Paint the visible cells again, because more costs are known."""
+        self.rows.refresh()
+        self._explain()
+
+    def show_changed(self, changed: set[Pair]) -> None:
+        """Paint the cases whose verdicts changed. Order and cursor stay."""
+        places = (self.table.position(pair) for pair in changed)
+        self.rows.refresh_rows(place for place in places if place is not None)
+        if self.table.pair in changed:
+            self._explain()
+        self.show_facts()
+
+    def show_facts(self) -> None:
+        """Update the bar, and follow the time of a run."""
+        running = self._session.store.activity.running
+        self._bar.show(bar_facts(self._session, len(self._tree.groups), relative_times.now()))
+        if running and self._ticker is None:
+            self._ticker = self.set_interval(1.0, self._tick)
+        elif not running and self._ticker is not None:
+            self._ticker.stop()
+            self._ticker = None
+
+    def _tick(self) -> None:
+        verdicts, top = self._session.verdicts, self.rows.scroll_offset.y
+        visible = range(top, min(top + self.rows.size.height, len(self.table.rows)))
+        self.rows.refresh_rows([place for place in visible if verdicts.state(*self.table.rows[place]) == "running"])
+        self.show_facts()
+
+    def _seconds(self, pair: Pair) -> str:
+        if self._session.verdicts.state(*pair) != "running":
+            return ""
+        record = self._session.verdicts.record(*pair)
+        if record is None or record.started_at is None or record.state != "running":
+            return ""
+        return f"{max(int(self._session.elapsed() - record.started_at), 0)} s"
+
+    def _why_empty(self) -> str:
+        """Return the filter's fault, or why there are no rows."""
+        if self.table.query.faults:
+            return self.table.query.faults[0]
+        if self.table.rows:
+            return ""
+        return "no case matches; esc clears the filter" if not self.table.query.empty else "no cases here"
+
+    def _show_cursor(self) -> None:
+        self._titles.refresh()
+        self._explain()
+        self._write_title()
+
+    def _explain(self) -> None:
+        pair = self.table.pair
+        self._foot.show("" if pair is None else self.table.source.explain(pair, self.table.current))
+
+    def _write_title(self) -> None:
+        """Write `Table: everything, cases × criteria ──── 3 of 312, worst traj first` into the frame."""
+        table = self.table
+        count = len(table.rows)
+        place = f"{min(table.row + 1, count):,} of {count:,}" if count else "none"
+        marked = f", {len(self._tree.marks)} marked" if len(self._tree.marks) else ""
+        query = f", {table.query.text.strip()}" if not table.query.empty else ""
+        room = self.frame.size.width - 4
+        for tail in (f"{place}{marked}, {table.order}", f"{place}, {table.order}", place):
+            head = f"Table: {table.scope.where}{query}, {table.source.title}"
+            left = room - cell_len(tail) - 4
+            if left >= min(cell_len(head), 24):
+                break
+        head = cut(head, max(left, 8))
+        line = Style(foreground=self.frame.styles.border_top[1], bold=False)
+        fill = "─" * max(room - cell_len(head) - cell_len(tail) - 2, 0)
+        set_border_title(self.frame, Content.assemble(head, (f" {fill} ", line), (tail, line)))
+
+    def on_resize(self) -> None:
+        """Fit the columns and the title to the new width."""
+        self.rows.refresh()
+        self._show_cursor()
+
+    # The filter
+
+    def on_input_changed(self, event: PlainInput.Changed) -> None:
+        """Apply the filter as it is typed. The cursor is on the first match."""
+        event.stop()
+        table, typing = self.table, self._input.typing
+        table.query = parse_query(event.value)
+        table.load(self._tree.entries, self._tree.marks)
+        if typing and not table.query.empty:
+            table.row = 0
+        elif typing and self._before is not None:
+            table.stand_on(self._before)
+        self.show_rows()
+
+    def on_filter_input_left(self, event: FilterInput.Left) -> None:
+        """Focus the rows."""
+        event.stop()
+        self.rows.focus()
+
+    def action_table_filter(self) -> None:
+        """Open the filter."""
+        self._before = self.table.pair
+        self._input.open()
+
+    # Keys
+
+    def action_table_column(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) column."""
+        self.rows.step(step)
+
+    def action_table_sort(self) -> None:
+        """Sort by the column of the cursor, or reverse that order."""
+        self.table.sort_by_cursor()
+        self.table.row = 0
+        self.show_rows()
+
+    def action_table_open(self) -> None:
+        """Open the case under the cursor."""
+        if self.table.pair is not None:
+            self._open_case()
+
+    def action_table_turn(self) -> None:
+        """Switch between criteria and past runs."""
+        self._turn()
+
+    def action_table_problem(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) problem."""
+        place = self.table.problem(step)
+        if place is None:
+            self.say(self._session.why_nothing_found("nothing failed"))
+        elif place == self.table.row:
+            self.say("no other problem")
+        else:
+            wrapped = (place < self.table.row) == (step > 0)
+            self.rows.move_to(place)
+            if wrapped:
+                self.say("wrapped around")
+
+    def action_table_mark(self) -> None:
+        """Mark or unmark the case, and go one row down."""
+        if self.table.pair is not None:
+            self._tree.marks.toggle([self.table.pair])
+            self.rows.refresh_lines(self.table.row)
+            self.rows.move("down")
+            self._write_title()
+
+    def action_table_mark_all(self) -> None:
+        """Mark all cases of the table, or unmark them if all are marked."""
+        self._tree.marks.toggle(self.table.rows)
+        self.rows.refresh()
+        self._write_title()
+
+    def action_table_run(self) -> None:
+        """Run the marked cases of the table, or the current one."""
+        marked = [pair for pair in self.table.rows if pair in self._tree.marks]
+        pairs = marked or ([self.table.pair] if self.table.pair is not None else [])
+        if self._session.store.activity.busy:
+            self.say("a run is active: wait until it ends, or cancel it in the tree with x", warning=True)
+        elif pairs:
+            self.say(f"running {counted(len(pairs), 'case')}")
+            self._run(sorted(pairs))
+
+    def action_table_copy(self) -> None:
+        """Copy the ID of the case."""
+        if self.table.pair is not None:
+            evalset, case = self.table.pair
+            self.copy("case ID", self._tree.entries[evalset].document.cases[case].eval_id)
+
+    def action_table_copy_cell(self) -> None:
+        """Copy what the line at the bottom says."""
+        if self.table.pair is not None:
+            self.copy("cell", self.table.source.explain(self.table.pair, self.table.current))
+
+    def action_back(self) -> None:
+        """Clear a filter that was typed here, else leave the table."""
+        if self.table.query.text == self.table.scope.query.text or not self._input.end():
+            self.dismiss(None)
+
+    def on_row_view_picked(self) -> None:
+        """Treat a click on the current cell like enter."""
+        self.action_table_open()

@@ -1,0 +1,160 @@
+"""The cells of a table: the newest verdicts with a column for each criterion."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.events import CaseRef
+from workbench.prices import money
+from workbench.rendering.case_table.cells import (
+    Cell,
+    Rank,
+    cost_cell,
+    criterion_cell,
+    seconds_cell,
+    tokens_cell,
+)
+from workbench.rendering.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
+from workbench.rendering.charts.costs import Costs
+from workbench.rendering.faces import FACES, Status
+from workbench.rendering.judged import is_heuristic, judge_of
+from workbench.rendering.status import score_text
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.table.cases import Cases, Pair
+
+if TYPE_CHECKING:
+    pass
+
+
+class CriteriaCells:
+    """The newest verdict of each case, with a column for each criterion, and those for cost and time.
+
+    `costs` are known for a part of the cases while they are being computed. None: there are no prices.
+    """
+
+    def __init__(self, cases: Cases, costs: "CaseCosts | None") -> None:
+        self.columns: tuple[Column, ...] = (CASE, INPUT)
+        self.cases, self._costs = cases, costs
+        self._configured: dict[int, frozenset[str]] = {}
+
+    title = "cases × criteria"
+
+    def update(self, pairs: Sequence[Pair]) -> None:
+        """Compute the columns for these cases again."""
+        entries, verdicts = self.cases.entries, self.cases.verdicts
+        evalsets = dict.fromkeys(evalset for evalset, _ in pairs)
+        configs = {number: [one.name for one in entries[number].criteria.config.criteria] for number in evalsets}
+        self._configured = {number: frozenset(names) for number, names in configs.items()}
+        records = (record for pair in pairs if (record := verdicts.record(*pair)) is not None)
+        criteria = criterion_columns((name for names in configs.values() for name in names), records)
+        self.columns = (CASE, INPUT, *criteria, COST if self._costs is not None else TOKENS, TIME)
+
+    def name(self, pair: Pair) -> str:
+        """Return the name of a case."""
+        return self.cases.name(pair)
+
+    def face(self, pair: Pair) -> tuple[str, Status]:
+        """Return the glyph of a case's verdict, and its status."""
+        return self.cases.face(pair)
+
+    def cell(self, pair: Pair, column: Column) -> Cell:
+        """Return a cell."""
+        if column.kind in ("case", "input"):
+            return self.cases.cell(pair, column)
+        record = self.cases.verdicts.record(*pair)
+        match column.kind:
+            case "criterion":
+                return criterion_cell(record, column.name, configured=column.name in self._configured[pair[0]])
+            case "time":
+                return seconds_cell(record)
+            case "tokens":
+                return tokens_cell(record)
+        known, cost = self._costs.of(record) if self._costs is not None and record is not None else (False, None)
+        return cost_cell(record, cost, known=known)
+
+    def explain(self, pair: Pair, column: Column) -> str:
+        """Return a sentence about a cell."""
+        record = self.cases.verdicts.record(*pair)
+        if column.kind in ("case", "input"):
+            return self.cases.explain(pair, column)
+        if column.kind != "criterion":
+            return f"{self.cases.name(pair)}: {self._used(record)}"
+        head = f"{one_line(column.name, limit=60)} of {self.cases.name(pair)}: "
+        result = record.metrics.get(column.name) if record is not None else None
+        if result is None:
+            cell = self.cell(pair, column)
+            if cell.rank is Rank.NOT_APPLICABLE:
+                return f"{head}not one of its criteria"
+            return head + (self.cases.explain(pair, CASE).partition(": ")[2] if record is not None else "not run")
+        judge = judge_of(result)
+        who = "rules" if is_heuristic(result) else "judge" if judge else ""
+        why = ": ".join(filter(None, (who, one_line(result.reason))))
+        passed = result.status in ("passed", "failed") and score_text(result)
+        return head + ", ".join(filter(None, (passed or FACES[result.status].word, why)))
+
+    def _used(self, record: CaseRecord | None) -> str:
+        """Return the time, calls, tokens and cost of a case."""
+        if record is None or not record.has_verdict:
+            return "no verdict yet"
+        usage = record.usage
+        used = [f"{record.duration_seconds:.1f} s"]
+        used += [counted(usage.model_calls, "model call")] if usage.model_calls else []
+        if usage.input_tokens or usage.output_tokens:
+            used.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+        used += [counted(usage.judge_calls, "judge call")] if usage.judge_calls else []
+        if self._costs is None:
+            return ", ".join(used) + "; add [prices] to the settings to see costs"
+        known, cost = self._costs.of(record)
+        if known:
+            used.append("cost not known" if cost is None else money(cost, self._costs.currency))
+        return ", ".join(used)
+
+
+class CaseCosts:
+    """The costs of executions as far as they are known. Each belongs to one record, not to later ones of its case."""
+
+    def __init__(self, currency: str) -> None:
+        self.currency = currency
+        self._amounts: dict[CaseRef, tuple[str, float | None]] = {}
+
+    def missing(self, records: Sequence[CaseRecord]) -> list[CaseRecord]:
+        """Return the finished ones of these records whose cost is to be computed."""
+        return [record for record in records if record.has_verdict and not self.of(record)[0]]
+
+    def add(self, records: Sequence[CaseRecord], found: Costs) -> None:
+        """Add the costs of these records."""
+        self._amounts |= {record.ref: (record.run_id, found.amounts.get(record.ref)) for record in records}
+
+    def of(self, record: CaseRecord) -> tuple[bool, float | None]:
+        """Return whether the cost of a record was computed, and the cost, or None if a part of it is not known."""
+        run_id, cost = self._amounts.get(record.ref, ("", None))
+        return (bool(run_id) and run_id == record.run_id, cost)
+
+
+def pane_of(column: Column, record: CaseRecord | None) -> str:
+    """Return the name of the pane that has the details of a cell."""
+    from workbench.metrics.registry import descriptions
+
+    if record is not None and record.state == "error" and column.kind != "time":
+        return "Log"
+    if column.kind == "time":
+        return "Trace"
+    if column.kind in ("cost", "tokens"):
+        return "Scores"
+    info = descriptions().get(column.name) if column.kind == "criterion" else None
+    if info is None:
+        return "Scores" if column.kind == "criterion" else "Diff"
+    for where, pane in _PANES.items():
+        if where in info.shown_in:
+            return pane
+    return "Judge" if info.needs_judge else "Scores"
+
+
+_PANES: Mapping[str, str] = {
+    "claims": "Claims",
+    "rubrics": "Rubrics",
+    "simulator": "Simulator",
+    "calls": "Diff",
+    "words": "Diff",
+}

@@ -1,0 +1,174 @@
+"""The widgets of the table: titles, rows, and the line that explains a cell."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.content import Content
+from textual.widget import Widget
+
+from workbench.rendering.case_table.cells import Cell
+from workbench.rendering.case_table.columns import Layout, Shown
+from workbench.rendering.cells import cell_len, cut, cut_name, fit
+from workbench.ui.table.cases import Pair
+from workbench.ui.table.model import Table
+from workbench.ui.tree.labels import NEIGHBOURS, style_of
+from workbench.ui.widgets.rows import Piece, RowView
+
+_EDGES = 3
+"""Cells beside the content of a row: its edge, a gap, and the scroll bar."""
+
+
+class TableRows(RowView):
+    """The rows of a `Table`. Only visible rows and columns are drawn."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cell", "rows--not-applicable", "rows--informational"}
+
+    def __init__(self, table: Table, marks: Callable[[Pair], bool], seconds: Callable[[Pair], str]) -> None:
+        """Create the rows. `seconds` returns how long a running case has been running."""
+        super().__init__()
+        self.table, self._marked, self._seconds = table, marks, seconds
+        self.when_column_moved: Callable[[], None] = lambda: None
+
+    @property
+    def room(self) -> int:
+        """Cells for the content of a row."""
+        return max(self.size.width - _EDGES, 1)
+
+    def layout_now(self) -> Layout:
+        """Return the visible columns."""
+        return self.table.layout(self.room, self.app.size.width)
+
+    def stand_at(self, line: int) -> None:
+        """Put the cursor's row on a line of the screen."""
+        self._cursor = self.table.row
+        self.rows_changed()
+        self.scroll_to(y=max(0, self._cursor - line), animate=False)
+
+    def show(self) -> None:
+        """Show the table's rows again. The cursor stays on its line of the screen."""
+        line = max(0, self._cursor - self.scroll_offset.y)
+        self._cursor = self.table.row
+        self.rows_changed()
+        self.scroll_to(y=max(0, self._cursor - line), animate=False)
+        self.show_cursor()
+        self.when_moved()
+
+    def step(self, step: int) -> bool:
+        """Go to the next (1) or previous (-1) column. Return whether there is one."""
+        before = self.layout_now()
+        if not self.table.step(step, self.room, self.app.size.width):
+            return False
+        if self.layout_now() == before:
+            self.refresh_lines(self._cursor)
+        else:
+            self.refresh()
+        self.when_column_moved()
+        return True
+
+    # RowView
+
+    def row_count(self) -> int:
+        """Return the number of cases."""
+        return len(self.table.rows)
+
+    def is_marked(self, position: int) -> bool:
+        """Return whether the case is marked."""
+        return self._marked(self.table.rows[position])
+
+    def moved(self) -> None:
+        """Pass the cursor to the table."""
+        self.table.row = self._cursor
+        super().moved()
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the visible cells of a row."""
+        table = self.table
+        pair = table.rows[position]
+        pieces: list[Piece] = []
+        for shown in self.layout_now().shown:
+            column = table.columns[shown.number]
+            here = position == self._cursor and shown.number == table.column
+            if pieces:
+                pieces.append((" ", ""))
+            if column.kind == "case":
+                pieces += self._case(position, shown.width, here)
+                continue
+            cell = table.source.cell(pair, column)
+            text = self._running_time(pair, shown) or cell.text
+            filled = fit(text, shown.width) if column.kind == "input" else _right(text, shown.width)
+            pieces.append((filled, "cell" if here else _look(cell)))
+        return pieces, []
+
+    def _case(self, position: int, width: int, here: bool) -> list[Piece]:
+        rows, name_of = self.table.rows, self.table.source.name
+        glyph, state = self.table.source.face(rows[position])
+        near = rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
+        name = cut_name(name_of(rows[position]), max(width - 2, 0), map(name_of, near))
+        return [(f"{glyph} ", style_of(state)), (fit(name, max(width - 2, 0)), "cell" if here else "")]
+
+    def _running_time(self, pair: Pair, shown: Shown) -> str:
+        """Return the seconds of a running case, for its first column that is still empty."""
+        return self._seconds(pair) if shown.number == self.table.first_result else ""
+
+    def _style(self, look: str, name: str) -> Style:
+        """Return the style of a piece. The cell under the cursor looks the same with and without focus."""
+        if name == "cell" and (look, name) not in self._styles:
+            found = self.get_component_rich_style(f"rows--{look}") + self.get_component_rich_style("rows--cell")
+            self._styles[look, name] = found
+        return super()._style(look, name)
+
+
+def _look(cell: Cell) -> str:
+    if cell.status is None:
+        return "muted"
+    return style_of(cell.status) if cell.status != "passed" else ""
+
+
+def _right(text: str, width: int) -> str:
+    short = cut(text, width)
+    return " " * (width - cell_len(short)) + short
+
+
+class Titles(Widget):
+    """The line with the titles of the visible columns. `‹` and `›` say that there are more."""
+
+    def __init__(self, rows: TableRows) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def render(self) -> Content:
+        """Return the titles over their columns."""
+        table, layout = self._rows.table, self._rows.layout_now()
+        parts: list[tuple[str, str]] = [(" ", "")]
+        for place, shown in enumerate(layout.shown):
+            column = table.columns[shown.number]
+            if place:
+                parts.append(("‹" if layout.more_left and shown.number == layout.first else " ", "$accent"))
+            arrow = ("▴" if table.order.is_reversed else "▾") if table.order.is_by(column) else ""
+            title = f"{column.title}{column.marks}{arrow}"
+            left = column.kind in ("case", "input")
+            text = fit(f"  {title}" if column.kind == "case" else title, shown.width) if left else ""
+            style = "$accent bold underline" if shown.number == table.column else "$label"
+            words = (text or _right(title, shown.width)).partition(title)
+            parts += [(words[0], ""), (words[1], style), (words[2], "")]
+        parts.append((" ›" if layout.more_right else "", "$accent"))
+        return Content.assemble(*(part for part in parts if part[0]))
+
+
+class Foot(Widget):
+    """The lines that explain the cell under the cursor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = ""
+
+    def show(self, text: str) -> None:
+        """Replace the text, which is safe."""
+        if text != self._text:
+            self._text = text
+            self.refresh()
+
+    def render(self) -> Content:
+        """Return the text, cut to the lines of the widget."""
+        return Content(cut(self._text, max(self.size.width * self.size.height - self.size.height, 1)))
