@@ -82,12 +82,12 @@ async def test_typing_a_threshold_previews_the_flips(open_screen: OpenScreen, ma
         shown = await form(screen, pilot)
         go(shown, "threshold", "response_match_score")
         await pilot.press("0", ".", "4")
-        await screen.until(pilot, lambda: "1 would now pass: late_parcel (0.50)" in screen.text)
-        assert "last run: 2 of 2 cases would pass (before: 1)" in screen.text
+        await screen.until(pilot, lambda: "1 would now pass this criterion: late_parcel (0.50)" in screen.text)
+        assert "last run: 2 of 2 cases would pass this criterion (before: 1)" in screen.text
         await pilot.press("escape")
         await screen.until(pilot, lambda: "no verdict would change" in screen.text)
         await pilot.press("0", ".", "4")
-        await screen.until(pilot, lambda: "1 would now pass: late_parcel (0.50)" in screen.text)
+        await screen.until(pilot, lambda: "1 would now pass this criterion: late_parcel (0.50)" in screen.text)
         await pilot.press("enter", "u")
         await screen.until(pilot, lambda: "no verdict would change" in screen.text)
         assert shown.content == shown.draft.content

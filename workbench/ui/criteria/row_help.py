@@ -52,8 +52,8 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
     one = outlook.criteria.get(name)
     if one is None or not one.scored:
         return ["last run: not scored by this criterion, so the effect is unknown until the next run"]
-    lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass (before: {one.before:,})"]
-    lines += _flips(one.flips)
+    lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass this criterion (before: {one.before:,})"]
+    lines += _flips(one.flips, outlook)
     if one.redo:
         lines.append(f"{cases(one.redo)} scored with other options: S scores again")
     if one.ways:
@@ -66,23 +66,32 @@ def outlook_of_all(outlook: Outlook | None) -> str:
     if outlook is None or not outlook.cases:
         return ""
     if not outlook.flips and not outlook.unknown:
-        return f"last run, {cases(outlook.cases)}: no verdict would change"
+        return f"whole cases, {outlook.cases:,} in the last run: no verdict would change"
     up = sum(flip.after == "passed" for flip in outlook.flips)
     down = sum(flip.after == "failed" for flip in outlook.flips)
     rest = len(outlook.flips) - up - down
     words = [f"{down:,} would fail" if down else "", f"{up:,} would pass" if up else ""]
     words += [f"{rest:,} would change" if rest else "", f"{outlook.unknown:,} unknown" if outlook.unknown else ""]
-    return f"last run, {cases(outlook.cases)}: {', '.join(word for word in words if word)}"
+    return f"whole cases, {outlook.cases:,} in the last run: {', '.join(word for word in words if word)}"
 
 
-def _flips(flips: Sequence[Flip]) -> list[str]:
+def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:
+    """Return which cases would pass or fail a criterion.
+
+    A case that passes one criterion may still fail another one, so both numbers are shown if they differ.
+    """
     if not flips:
         return ["no verdict would change"]
+    whole = {flip.ref: flip.after for flip in outlook.flips}
     lines = []
     for after, words in (("failed", "would now fail"), ("passed", "would now pass")):
         found = [flip for flip in flips if flip.after == after]
         if found:
-            lines.append(f"{len(found):,} {words}: {few(map(_named, found), _NAMED)}")
+            both = sum(whole.get(flip.ref) == after for flip in found)
+            of_case = "" if both == len(found) else " this criterion"
+            if of_case and not outlook.unknown:
+                of_case += f", {both or 'none'} of them the whole case"
+            lines.append(f"{len(found):,} {words}{of_case}: {few(map(_named, found), _NAMED)}")
     return lines
 
 

@@ -1,0 +1,24 @@
+"""The effect of a changed criterion on the last run, in words."""
+
+from workbench.authoring.what_if import CriterionOutlook, Flip, Outlook
+from workbench.events import CaseRef
+from workbench.ui.criteria.row_help import outlook_of_all, outlook_of_criterion
+
+FIRST, SECOND = (CaseRef("desk", "talk.evalset.json", "talk", name) for name in ("first", "second"))
+
+
+def test_criterion_and_case_counts_say_what_they_count() -> None:
+    flips = tuple(Flip(ref, ref.eval_id, "failed", "passed", 0.5) for ref in (FIRST, SECOND))
+    criteria = {"match": CriterionOutlook(scored=4, before=1, after=3, flips=flips)}
+    outlook = Outlook(5, flips[:1], 0, criteria)
+    lines = outlook_of_criterion(outlook, "match")
+    assert lines == [
+        "last run: 3 of 4 cases would pass this criterion (before: 1)",
+        "2 would now pass this criterion, 1 of them the whole case: first (0.50), second (0.50)",
+    ]
+    assert outlook_of_all(outlook) == "whole cases, 5 in the last run: 1 would pass"
+    both = Outlook(5, flips, 0, criteria)
+    assert outlook_of_criterion(both, "match")[1] == "2 would now pass: first (0.50), second (0.50)"
+    none = Outlook(5, (), 0, criteria)
+    assert "2 would now pass this criterion, none of them the whole case" in outlook_of_criterion(none, "match")[1]
+    assert outlook_of_all(none) == "whole cases, 5 in the last run: no verdict would change"
