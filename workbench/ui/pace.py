@@ -16,6 +16,11 @@ def over_ssh() -> bool:
     return any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
 
 
+def seconds_for(lines: int) -> float:
+    """Return how long a slow connection takes to send that many lines."""
+    return lines * _BYTES_A_LINE / BYTES_A_SECOND
+
+
 class Pace:
     """Decides when to paint next. Times are seconds of one monotonic clock."""
 
@@ -32,6 +37,6 @@ class Pace:
 
     def painted(self, now: float, lines: int) -> None:
         """Record a paint of that many lines. More lines need a longer rest to stay within the line's budget."""
-        rest = max(self._shortest, lines * _BYTES_A_LINE / BYTES_A_SECOND)
+        rest = max(self._shortest, seconds_for(lines))
         self._next = max(self._next, now) + rest
         self._credited = max(self._credited, now - SAVED_UP) + rest

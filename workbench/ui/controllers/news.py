@@ -65,6 +65,10 @@ class News(Controller):
         self._show_notices(notices)
         self.pace.painted(time.monotonic(), lines)
 
+    def painted(self, lines: int) -> None:
+        """Record lines that were painted without new events."""
+        self.pace.painted(time.monotonic(), lines)
+
     def _apply(self, item: Item, touched: set[CaseRef], notices: list[Noticed]) -> None:
         store = self.session.store
         match item:

@@ -1,20 +1,25 @@
 """The widget of the overview: a frame with a title, and the lines in it with a cursor."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Self
 
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
 from workbench.rendering.document import Document
-from workbench.rendering.lines import text_of
+from workbench.rendering.lines import Line, text_of
 from workbench.rendering.overview.facts import Overview
 from workbench.rendering.overview.layout import CAUSE, overview_document
+from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
 from workbench.ui.overview.scope import Pair
 from workbench.ui.textual_private import set_border_title
+
+_FRAME = 2
+"""Cells of the frame on both sides."""
 
 
 class OverviewPane(Widget):
@@ -41,6 +46,8 @@ class OverviewPane(Widget):
         self._overview = Overview()
         self._scope: Hashable = None
         self._title = ""
+        self._beside: list[Line] = []
+        """The lines of the column beside the list."""
         self._touched = False
         """Whether the user has moved the cursor since this scope is shown."""
         self.moves = 0
@@ -84,8 +91,6 @@ class OverviewPane(Widget):
             return 0
         self._touched = self._touched and same
         self._overview = overview
-        if not self._body.height:
-            return 0  # Not laid out yet. `Resized` follows.
         return self._lay_out()
 
     def stand_on(self, key: str) -> bool:
@@ -132,9 +137,20 @@ class OverviewPane(Widget):
         """Keep the cursor where a click put it."""
         self._touched = self._touched or self._body.cursor > 0
 
+    @property
+    def _size_of_body(self) -> Size:
+        """The size of the lines. Before the first layout, it is the size that they will have.
+
+        So the first frame that shows the overview is not painted twice.
+        """
+        if self._body.size or not isinstance(self.parent, Widget):
+            return self._body.size
+        width, height = self.parent.size
+        return Size(max(width - _FRAME, 0), max(height - _FRAME, 0))
+
     def _lay_out(self) -> int:
         body, before = self._body, self._body.document
-        planned = body.planned("column")
+        planned = layout(self._size_of_body, "column")
         document = overview_document(self._overview, planned.width, planned.height, planned.aside_width)
         item = body.item if self._touched else None
         number = document.item_named(item.key) if item is not None else None
@@ -144,9 +160,17 @@ class OverviewPane(Widget):
             moved = document.items[number].start - item.start if number is not None and item is not None else 0
             top = body.top + moved
         body.show(document, top, cursor=number or 0, aside="column" if document.items else "never")
-        return _differing(before, document)
+        beside = _beside(document, planned.aside_width)
+        changed = _differing(before.lines, document.lines) + _differing(self._beside, beside)
+        self._beside = beside
+        return changed
 
 
-def _differing(before: Document, after: Document) -> int:
-    same = sum(one == other for one, other in zip(before.lines, after.lines, strict=False))
-    return max(len(before.lines), len(after.lines)) - same
+def _beside(document: Document, width: int) -> list[Line]:
+    aside = document.items[0].aside if document.items else None
+    return list(aside(width)) if aside is not None else []
+
+
+def _differing(before: Sequence[Line], after: Sequence[Line]) -> int:
+    same = sum(one == other for one, other in zip(before, after, strict=False))
+    return max(len(before), len(after)) - same

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.ui.overview.contents import Contents
 from workbench.ui.overview.scope import Scope, name_of, scope_of, title_of
+from workbench.ui.pace import seconds_for
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
     from workbench.ui.session import Session
     from workbench.ui.tree.model import Tree
 
-_SHORTEST = 0.25
+_SHORTEST = 0.5
 """Seconds between two updates."""
 _SHARE = 10
 """An update is followed by a rest of this many times its own duration."""
 
 
 class Showing:
-    """Shows overviews on the right side, and updates them during a run. `set_timer` calls a function later."""
+    """Shows overviews on the right side, and updates them during a run.
+
+    `set_timer` calls a function later. `painted` is told the number of lines that such an update painted.
+    """
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class Showing:
         self._drawn: tuple[object, ...] = ()
         """The scope and the version of the figures that were drawn."""
         self._timer: Timer | None = None
+        self.painted: Callable[[int], None] = _nothing
 
     @property
     def scope(self) -> Scope | None:
@@ -53,7 +58,7 @@ class Showing:
             scope, title_of(scope, name_of(scope, self._tree)), self.contents.overview(scope)
         )
         now = time.monotonic()
-        self._next = now + max(_SHORTEST, (now - began) * _SHARE)
+        self._next = now + max(_SHORTEST, (now - began) * _SHARE, seconds_for(lines))
         return lines
 
     def update(self) -> int:
@@ -71,4 +76,8 @@ class Showing:
     def _update_late(self) -> None:
         self._timer = None
         if self._right.shows_overview:
-            self.show()
+            self.painted(self.show())
+
+
+def _nothing(lines: int) -> None:
+    """Do nothing. The default of `painted`."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.rendering.changed import Change
     from workbench.store import CaseRecord
+    from workbench.ui.overview.showing import Showing
 
 
 class MainScreen(Shell):
@@ -48,6 +49,13 @@ class MainScreen(Shell):
         super().show_row()
         self.controllers.past_results.cursor_moved()
         self.controllers.overview.cursor_moved()
+
+    @property
+    def overviews(self) -> "Showing":
+        """The overviews of rows. What they paint late counts for the pace of the whole screen."""
+        overviews = super().overviews
+        overviews.painted = self.controllers.news.painted
+        return overviews
 
     def open_item(self) -> None:
         """Do what `enter` does on the item under the cursor of the overview."""

@@ -1,0 +1,119 @@
+"""Opening the overview of 10,000 verdicts, and a new verdict during a run: `python -m benchmarks.overview [--cases N]`.
+
+CPU milliseconds from the verdicts to the lines of a screen of 120 × 40, without Textual's own work. One case in five
+fails, for 200 causes. Opening counts everything from nothing; the others are what a frame needs afterwards.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import figures
+from workbench.causes.cause import make_cause
+from workbench.details import Brief, short_score
+from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.rendering.overview.layout import overview_document
+from workbench.store import CaseRecord, RunSummary
+from workbench.ui.overview.contents import Contents
+from workbench.ui.overview.scope import Scope, scope_of
+from workbench.ui.session import Session
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.query import parse_query
+
+OPEN_GOAL, AGAIN_GOAL, LINEAR_GOAL = 50.0, 16.0, 5.0
+_WIDTH, _HEIGHT, _SIDE = 46, 36, 24
+_PER_FILE = 2_500
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=10_000)
+    cases = parser.parse_args().cases
+    times = {number: _times(number) for number in (cases // 4, cases)}
+    for name, goal in (("opening", OPEN_GOAL), ("the same row again", AGAIN_GOAL), ("a filter", OPEN_GOAL)):
+        _figure(f"{name}, {cases:,} verdicts", times[cases][name], "ms", goal)
+    _figure("opening: four times as many", times[cases]["opening"] / times[cases // 4]["opening"], "x", LINEAR_GOAL)
+
+
+def _times(cases: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        session, tree = _session(Path(folder), cases)
+        contents: list[Contents] = []
+
+        def draw(scope: Scope | None, made: Contents) -> None:
+            assert scope is not None
+            document = overview_document(made.overview(scope), _WIDTH, _HEIGHT, _SIDE)
+            assert document.lines[:_HEIGHT]
+
+        def opened() -> None:
+            contents[:] = [Contents(session, tree)]
+            draw(scope_of(tree), contents[0])
+
+        found = {"opening": _milliseconds(opened)}
+        found["the same row again"] = _milliseconds(lambda: draw(scope_of(tree), contents[0]))
+        tree.set_query(parse_query(":fail"))
+        found["a filter"] = _milliseconds(lambda: draw(scope_of(tree), contents[0]))
+        return found
+
+
+def _session(folder: Path, cases: int) -> tuple[Session, Tree]:
+    """Return a session with verdicts as they are after the workbench opened."""
+    (folder / "shop").mkdir()
+    (folder / "shop" / "agent.py").write_text("def root_agent(message, session):\n    return 'ok'\n", encoding="utf-8")
+    for first in range(0, cases, _PER_FILE):
+        turn = {"invocation_id": "one", "user_content": {"role": "user", "parts": [{"text": "Hello"}]}}
+        numbers = range(first, min(first + _PER_FILE, cases))
+        listed = [{"eval_id": f"case_{number:06}", "conversation": [turn]} for number in numbers]
+        data = {"eval_set_id": f"set_{first}", "name": "many", "eval_cases": listed}
+        (folder / "shop" / f"set_{first}.evalset.json").write_text(json.dumps(data), encoding="utf-8")
+    session = Session(folder)
+    workspace = session.read()
+    session.set_workspace(workspace)
+    tree = Tree(session.verdicts)
+    tree.load(workspace)
+    records = {}
+    for entry in workspace.evalsets:
+        for number, case in enumerate(entry.document.cases):
+            record = _record(CaseRef("shop", entry.relative, entry.document.eval_set_id, case.eval_id), number)
+            records[record.ref] = record
+    session.store.restore(RunSummary("run-1"), list(records), records)
+    session.verdicts.recall(records)
+    return session, tree
+
+
+def _record(ref: CaseRef, number: int) -> CaseRecord:
+    fails = number % 5 == 0
+    scores: dict[str, MetricResult] = {
+        "tool_trajectory_avg_score": short_score(
+            "tool_trajectory_avg_score", "failed" if fails else "passed", 0.0 if fails else 1.0, 1.0, ()
+        ),
+        "response_match_score": short_score("response_match_score", "passed", 1 - number % 150 / 1000, 0.8, ()),
+        "safety_v1": short_score("safety_v1", "passed", 1.0, 0.8, (("model", "judge-1"), ("kind", "model"))),
+    }
+    brief = Brief(scores, None, None, None)  # type: ignore[arg-type]
+    record = CaseRecord.without_details(PlannedCase(ref, None, ""), "failed" if fails else "passed", brief)
+    record.duration_seconds, record.usage = number % 97 / 10, Usage(2)
+    record.cause = make_cause("calls", f"cause {number % 200}") if fails else None
+    return record
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(7):
+        began = time.process_time()
+        call()
+        taken.append(time.process_time() - began)
+    return statistics.median(taken) * 1000
+
+
+def _figure(name: str, value: float, unit: str, goal: float) -> None:
+    figures.record("overview", name, value, unit, goal=goal)
+    print(f"{name:40} {value:8.2f} {unit}{'  MISSED' if value > goal else ''}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
