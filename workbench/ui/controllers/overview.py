@@ -158,6 +158,7 @@ class Overview(Controller):
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if run_id and self._read_run != run_id:
+            contents.forget_runs()
             contents.changes = await asyncio.to_thread(_changes, state, run_id)
             self._read_run = run_id
             self._show(scope)

@@ -1,6 +1,6 @@
 """The cases that an overview is about, and the filter that selects one of their causes."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from workbench.counting import counted, exact
@@ -9,7 +9,7 @@ from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
-from workbench.ui.tree.query import MARKED, parse_query
+from workbench.ui.tree.query import CAUSE, INSIDE, MARKED, parse_query, plain_name
 
 Pair = tuple[int, int]
 """A case as (evalset, case)."""
@@ -80,10 +80,7 @@ def title_of(scope: Scope, name: str, what: str = "Overview") -> str:
 
 
 def filter_for(scope: Scope, tree: Tree, cause: str, wanted: Collection[Pair]) -> str:
-    """Return the shortest filter that shows exactly the `wanted` cases of a cause: `order_desk cause:no-refund`.
-
-    Fall back to the one with the most words, if the names of other agents or files contain those of this one.
-    """
+    """Return the shortest filter that shows exactly the `wanted` cases of a cause: `order_desk cause:no-refund`."""
     return _shortest(scope, tree, f"cause:{cause}", set(wanted))
 
 
@@ -104,9 +101,9 @@ def scope_pairs(scope: Scope, tree: Tree) -> Sequence[Pair]:
 
 
 def _shortest(scope: Scope, tree: Tree, test: str, wanted: set[Pair]) -> str:
-    text = ""
+    text = test
     for words in _words(scope, tree):
-        text = " ".join([*words, test])
+        text = " ".join([*(word for word in words if word), test])
         if set(_shown(tree, text)) == wanted:
             return text
     return text
@@ -114,23 +111,25 @@ def _shortest(scope: Scope, tree: Tree, test: str, wanted: set[Pair]) -> str:
 
 def _words(scope: Scope, tree: Tree) -> Iterator[list[str]]:
     """Yield words that select the scope, the shortest first."""
-    before = [f":{MARKED}"] if scope.marked else [scope.query] if scope.query else []
-    yield before
-    if scope.row.kind == "all":
-        return
-    agent = [tree.groups[scope.row.agent]]
-    if scope.row.kind == "evalset":
+    before = f":{MARKED}" if scope.marked else scope.query
+    # Several causes are alternatives, so those of the filter so far would add their cases.
+    without_causes = " ".join(word for word in before.split() if not word.startswith(CAUSE))
+    for text in dict.fromkeys((without_causes, before)):
+        yield from ([*text.split(), *names] for names in _names(scope, tree))
+
+
+def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
+    """Yield words that name the row, the shortest first."""
+    yield []
+    agent = tree.groups[scope.row.agent] if scope.row.kind != "all" else ""
+    if scope.row.kind == "agent":
+        yield [agent]
+        yield [INSIDE + plain_name(agent)]
+    elif scope.row.kind == "evalset":
         entry = tree.entries[scope.row.evalset]
-        yield _plain([*before, entry.document.eval_set_id])
-        yield _plain([*before, *agent, entry.document.eval_set_id])
-        yield _plain([*before, entry.relative])
-        yield _plain([*before, *agent, entry.relative])
-    else:
-        yield _plain([*before, *agent])
-
-
-def _plain(words: Iterable[str]) -> list[str]:
-    return [word for word in words if word]
+        yield [entry.document.eval_set_id]
+        yield [agent, entry.document.eval_set_id]
+        yield [INSIDE + plain_name(entry.relative)]
 
 
 def _shown(tree: Tree, text: str) -> Iterator[Pair]:

@@ -61,6 +61,12 @@ class Showing:
         self._next = now + max(_SHORTEST, (now - began) * _SHARE, seconds_for(lines))
         return lines
 
+    def follow(self) -> None:
+        """Show the overview of other cases, if marks or a filter chose others."""
+        scope = self.scope
+        if scope is not None and (not self._drawn or self._drawn[0] != scope):
+            self.show()
+
     def update(self) -> int:
         """Show the current figures now, or once it is time. Return the number of lines that changed now."""
         scope = self.scope

@@ -167,6 +167,8 @@ class Shell(Screen[None]):
         """Show what is marked and filtered, and why no case is shown."""
         self.cases.show_nothing()
         self.cases.show_state()
+        if self.right.shows_overview:
+            self.overviews.follow()
         self.show_keys_here()
 
     def tick(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from workbench.causes.cause import ONE_OF_A_KIND
 from workbench.rendering.faces import FACES
 from workbench.store import CaseRecord
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import Query, plain_name
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ def arrange(
     """
     if query.empty and sort == "file":
         return None
-    orders = {evalset: _matching(evalset, entry, verdicts, query, marked) for evalset, entry in enumerate(entries)}
+    orders = {
+        evalset: _matching(evalset, entry, verdicts, query, marked) if _is_inside(entry, query) else ()
+        for evalset, entry in enumerate(entries)
+    }
     if query.causes:
         orders = _with_causes(orders, verdicts, query.causes)
     if keep is not None and keep[0] in orders and keep[1] not in orders[keep[0]] and keep[1] >= 0:
@@ -87,6 +90,11 @@ def _matching(
         summaries = entry.document.cases
         cases = [case for case in cases if all(word in summaries[case].eval_id.lower() for word in words)]
     return cases
+
+
+def _is_inside(entry: "EvalsetEntry", query: Query) -> bool:
+    names = {plain_name(entry.relative), plain_name(entry.agent.name if entry.agent else "")}
+    return not query.inside or not names.isdisjoint(query.inside)
 
 
 def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:

@@ -71,7 +71,8 @@ class Labels:
         outline = self._tree.outline
         match row.kind:
             case "all":
-                return [("everything", "strong")], self._counts(row)
+                marked = len(self._tree.marks)
+                return [(f"marked {marked:,}" if marked else "everything", "strong")], self._counts(row)
             case "agent":
                 return fitted(*self._agent(outline, row, width), width, _HEADING, self._names)
             case "evalset":

@@ -182,8 +182,13 @@ class Tree:
         return not (self.query.empty and self.sort == "file")
 
     def counts(self, row: Row) -> Counter[Status]:
-        """Count the filtered cases at and below a row by status, without those that never ran."""
+        """Count the filtered cases at and below a row by status, without those that never ran.
+
+        The first row stands for the marked cases, if there are any.
+        """
         total: Counter[Status] = Counter()
+        if row.kind == "all" and len(self.marks):
+            return Counter(self.verdicts.state(*pair) for pair in self.marks if pair in self.verdicts.by_case)
         for evalset in self.members(row):
             total.update(self._filtered_counts(evalset))
         return total

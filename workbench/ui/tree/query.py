@@ -27,6 +27,7 @@ CHANGED = "changed"
 FLAKY = "flaky"
 TRIAGED, UNTRIAGED = "triaged", "untriaged"
 CAUSE = "cause:"
+INSIDE = "in:"
 _FLAGS = (MARKED, STALE, CHANGED, FLAKY, TRIAGED, UNTRIAGED)
 _METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -75,13 +76,16 @@ class Query:
     """Whether the case's current answer and verdict are triaged. None: either."""
     causes: tuple[str, ...] = ()
     """Causes, each by its slug or a part of one."""
+    inside: tuple[str, ...] = ()
+    """Agents and evalsets, each by its whole name (`plain_name`). One of them must match."""
     faults: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether the query matches everything."""
         flags = (self.marked, self.stale, self.changed, self.flaky)
-        return not (self.words or self.statuses or self.metrics or self.causes or any(flags)) and (self.triaged is None)
+        conditions = (self.words, self.statuses, self.metrics, self.causes, self.inside)
+        return not (any(conditions) or any(flags)) and (self.triaged is None)
 
     def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
         """Return whether each metric condition matches one of the records."""
@@ -96,12 +100,15 @@ def parse_query(text: str) -> Query:
     metrics: list[MetricTest] = []
     faults: list[str] = []
     causes: list[str] = []
+    inside: list[str] = []
     flags: set[str] = set()
     for token in text.lower().split():
         if found := _METRIC.fullmatch(token):
             metrics.append(MetricTest(found[1], found[2], float(found[3])))
         elif token.startswith(CAUSE):
             causes += [token.removeprefix(CAUSE)] if token != CAUSE else []
+        elif token.startswith(INSIDE):
+            inside += [token.removeprefix(INSIDE)] if token != INSIDE else []
         elif not token.startswith(":"):
             words.append(token)
         elif token[1:] in _FLAGS:
@@ -121,8 +128,14 @@ def parse_query(text: str) -> Query:
         FLAKY in flags,
         None if (TRIAGED in flags) == (UNTRIAGED in flags) else TRIAGED in flags,
         tuple(causes),
+        tuple(inside),
         tuple(faults),
     )
+
+
+def plain_name(name: str) -> str:
+    """Return the name of an agent, or the path of an evalset, as one lowercase word."""
+    return "-".join(name.lower().split())
 
 
 def _unknown(name: str) -> str:

@@ -1,0 +1,142 @@
+"""The overview with the keyboard: where it is shown, its cursor, and the filters that it sets."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored
+from workbench.rendering.overview.layout import CAUSE, CRITERION
+from workbench.ui.overview.scope import filter_for, scope_of
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.query import parse_query
+
+SHAPE = {
+    "desk": {"talk": ["good", "late_1", "late_2", "odd"], "talk_more": ["late_3", "no_key_1"]},
+    "help_desk": {"talk": ["late_4", "no_key_2"]},
+}
+
+
+async def run(screen: Screen, pilot: Any) -> None:
+    """Run what is under the cursor. Cases fail by the beginning of their ID."""
+    before = len(screen.runs)
+    await pilot.press("r")
+    await screen.until(pilot, lambda: len(screen.runs) > before and screen.session.store.activity.running)
+    one = screen.runs[-1]
+    for ref in one.refs:
+        one.begin(ref)
+        if ref.eval_id.startswith("no_key"):
+            one.publish(CaseFinished(ref, "error", CaseError("agent_raised", "KeyError: 'API_KEY'"), 0.5))
+            continue
+        score = 1.0 if ref.eval_id == "good" else 0.0
+        name = "politeness" if ref.eval_id == "odd" else "response_match_score"
+        status: Any = "passed" if score else "failed"
+        one.publish(MetricScored(ref, MetricResult(name, status, score, 0.8, "words")))
+        one.publish(CaseFinished(ref, status, None, 0.5))
+    await screen.until(pilot, lambda: screen.session.store.activity.unfinished == 0)
+    one.end()
+    await screen.until(pilot, lambda: not screen.session.store.activity.running)
+
+
+def title(screen: Screen) -> str:
+    return str(screen.main.right.overview.border_title)
+
+
+def shown(screen: Screen) -> list[str]:
+    tree = screen.main.rows
+    return [tree.entries[evalset].document.cases[case].eval_id for evalset, case in tree.outline.all_cases()]
+
+
+async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace(SHAPE))
+    async with screen.open((80, 24)) as pilot:
+        assert "run 8 cases" in screen.text
+        assert not screen.main.right.shows_overview
+        await run(screen, pilot)
+        await screen.until(pilot, lambda: screen.main.in_right)
+        right = screen.main.right
+        assert right.shows_overview
+        assert title(screen) == "Overview: everything"
+        assert "1 of 6 passed, 16 %" in screen.text
+        assert "2 errors" in screen.text
+        assert right.overview.item_key.startswith(CAUSE)
+        assert len(right.selected_cases()) == 4
+        assert "show these 4" in screen.text
+
+        await pilot.press("enter")
+        assert shown(screen) == ["late_1", "late_2", "late_3", "late_4"]
+        assert screen.row == "late_1"
+        query = screen.main.rows.query.text
+        assert query.startswith("cause:")
+        await pilot.press("escape")
+        assert screen.main.rows.query.empty
+        assert (screen.row, screen.main.in_right) == ("everything", True)
+        assert right.overview.cause in query
+
+        # Another cause, within one evalset whose name is part of another's.
+        await pilot.press("escape", "j", "j")
+        assert title(screen) == "Overview: talk"
+        await pilot.press("tab", "enter")
+        assert shown(screen) == ["late_1", "late_2"]
+        assert screen.main.rows.query.text.startswith("in:desk/talk.evalset.json cause:")
+        await pilot.press("escape", "escape", "g", "tab", "G")
+        assert right.overview.item_key.startswith(CRITERION)
+        await pilot.press("enter")
+        assert shown(screen) == ["odd"]
+        assert screen.main.rows.query.text == "politeness<0.8"
+        await pilot.press("escape", "escape")
+
+
+async def test_filter_and_marks_choose_the_cases(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace(SHAPE))
+    async with screen.open((80, 24)) as pilot:
+        await run(screen, pilot)
+        await screen.until(pilot, lambda: screen.main.in_right)
+        await pilot.press("escape", "/", *":error", "enter", "g")
+        assert title(screen) == "Overview: everything, :error (2 of 8)"
+        assert "no case passed or failed" in screen.text
+        await pilot.press("escape", "g", "j", "j", "j", "space", "space", "g")
+        assert "marked 2" in screen.text
+        assert title(screen) == "Overview: 2 marked cases"
+        await pilot.press("tab", "enter")
+        assert screen.main.rows.query.text.startswith(":marked cause:")
+        assert shown(screen) == ["late_1"]
+
+
+async def test_the_cursor_stays_if_the_user_has_moved_it(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace(SHAPE))
+    async with screen.open((80, 24)) as pilot:
+        await pilot.press("r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        await pilot.press("j")
+        one = screen.runs[-1]
+        for ref in one.refs:
+            one.begin(ref)
+            one.end_case(ref, "failed")
+        one.end()
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
+        await pilot.pause()
+        assert (screen.row, screen.main.in_right) == ("desk", False)
+        assert "0 of 6 passed" in screen.text
+
+
+def test_a_filter_names_as_much_as_it_needs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
+    from workbench.store import Store
+    from workbench.ui.tree.verdicts import Verdicts
+
+    tree = Tree(Verdicts(Store()))
+    tree.load(make_workspace(SHAPE))
+    tree.cursor = tree.row_of(0)
+    scope = scope_of(tree)
+    assert scope is not None
+    assert filter_for(scope, tree, "none", ()) == "cause:none"
+    assert scope.cases == 4
+    tree.set_query(parse_query("late"))
+    tree.cursor = tree.row_of(0)
+    narrowed = scope_of(tree)
+    assert narrowed is not None
+    assert (narrowed.cases, narrowed.total, narrowed.query) == (2, 4, "late")
+    assert filter_for(narrowed, tree, "none", ()) == "late cause:none"
