@@ -46,7 +46,7 @@ def test_failed_turn_shows_the_difference_first_and_folds_reasons(texts: Texts) 
 
 def test_passed_turns_of_a_failed_case_are_folded(texts: Texts) -> None:
     document = build(late_parcel())
-    assert texts(document.lines[: document.turns[1]]) == [" ▸ turn 1 of 3  ✓ PASS  Hello, who are you?", ""]
+    assert texts(document.lines[: document.turns[1]]) == [" ▸ turn 1 of 3  ✓ PASS  Hello, who are you?"]
     document = build(late_parcel(), full=True)
     assert texts(document.lines[: document.turns[1]]) == [
         f"─ turn 1 of 3 {53 * '─'} ✓ PASS ─",

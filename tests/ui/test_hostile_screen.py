@@ -109,8 +109,10 @@ async def test_pasted_control_codes_reach_no_text_field(open_screen: OpenScreen)
 async def test_messages_are_never_read_as_markup(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
-        screen.app.notify("[red]one", markup=True)
-        screen.app.screen.notify("[red]two")
+        screen.app.notify("[red]short", markup=True)
+        await screen.until(pilot, lambda: screen.text.splitlines()[-1].startswith(" [red]short"))
+        screen.app.notify("[red]one", markup=True, severity="warning")
+        screen.app.screen.notify("[red]two", severity="warning")
         await screen.until(pilot, lambda: len(screen.app._notifications) == 2)
         shown = [(notice.message, notice.markup) for notice in screen.app._notifications]
         assert shown == [("[red]one", False), ("[red]two", False)]

@@ -85,7 +85,7 @@ def _add_turns(document: Document, subject: Subject, view: View, ran: bool, *, a
         turn = turns[index] if index < len(turns) else None
         if turn is not None and index in groups and _add_group(document, groups[index], index, turn, total, view):
             continue
-        document.begin_turn()
+        document.begin_turn(spaced=index - 1 not in groups or view.is_open(_group_key(groups[index - 1])))
         reference = expected[index] if expected is not None and index < len(expected) else None
         if expected is not None and reference is None:
             reference = {}
@@ -116,7 +116,7 @@ def _add_group(document: Document, group: range, index: int, turn: Turn, total: 
 
     Return False if the group is unfolded. Then only the cursor's line for folding it is added, if there is a cursor.
     """
-    key = f"diff/{group.start}/turns"
+    key = _group_key(group)
     opened, selectable = view.is_open(key), anchors(index, turn).user is not None
     if opened and (view.full or not selectable or index > group.start):
         return False
@@ -136,6 +136,10 @@ def _add_group(document: Document, group: range, index: int, turn: Turn, total: 
     else:
         document.add([line])
     return not opened
+
+
+def _group_key(group: range) -> str:
+    return f"diff/{group.start}/turns"
 
 
 def _said_by_user(turn: Turn) -> str:

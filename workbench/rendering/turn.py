@@ -138,7 +138,7 @@ def _verdicts(turn: Turn, places: Anchors, scores: Collection[str] | None, view:
         return pieces_of([*match_type_lines(calls, view), *turn_scores(results, view)], anchor)
     named = [result for result in results if scores is None or result.name in scores]
     lines = list(brief_scores(named, view))
-    if any(result.reason and result.status != "passed" for result in results):
+    if any(result.reason and result.status in _PROBLEMS for result in results):
         lines.append(fold(" ▸ reasons and match type" if shown_in(turn.metrics, "calls") else " ▸ reasons", view.width))
     return pieces_of(lines, anchor)
 

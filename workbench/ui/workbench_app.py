@@ -29,6 +29,7 @@ from workbench.ui.session import Session
 from workbench.ui.textual_private import SparseApp
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.watchdog import Watchdog
+from workbench.ui.widgets.footer import KeyLine
 
 _SWITCH_SECONDS = 0.005
 """Python's default. `open_screen` lets threads switch more often until the first frame."""
@@ -106,7 +107,15 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a message over the screen. The text is never read as markup, whatever the caller passes."""
+        """Show a short message in the footer, and any other over the screen, away from the cursor.
+
+        The text is never read as markup, whatever the caller passes.
+        """
+        footer = getattr(self.screen, "key_line", None)
+        if severity == "information" and not title and isinstance(footer, KeyLine) and footer.has_room_for(message):
+            footer.say(message, seconds=timeout or self.NOTIFICATION_TIMEOUT)
+            return
+        self.main.keep_cursor_visible()
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def _lend_terminal(self, _app: App[Any]) -> None:

@@ -64,7 +64,7 @@ async def test_old_file_is_migrated_and_undo_restores_it(
     async with screen.open((120, 40)) as pilot:
         screen.main.tree_view.go_to(Row("case", 0, 0, 0))
         await pilot.press("e")
-        await screen.until(pilot, lambda: any("old format" in note.message for note in screen.app._notifications))
+        await screen.until(pilot, lambda: "old format" in screen.text.splitlines()[-1])
         await screen.main.run_action("migrate")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         assert "1 case, 1 turn" in screen.text

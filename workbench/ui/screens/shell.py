@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from workbench.ui.widgets.nothing_found import NothingFound
 
 
+_NOTICE_LINES = 8
+"""Lines at the bottom of the cases that notices may cover."""
+
+
 class Shell(Screen[None]):
     """The main screen without its controllers: bar, cases, right side and footer.
 
@@ -108,6 +112,12 @@ class Shell(Screen[None]):
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         """Show a short message in the footer, or on a page that shows messages itself. Raw text."""
         (self.say_on_page or self.key_line.say)(text, warning=warning, seconds=seconds)
+
+    def keep_cursor_visible(self) -> None:
+        """Move notices to the top if the cursor of the cases is at the bottom."""
+        view = self.tree_view
+        line = view.cursor - view.scroll_offset.y
+        self.set_class(not self.in_right and line >= view.size.height - _NOTICE_LINES, "-notices-above")
 
     def clear_message(self) -> None:
         """Remove the message from the footer."""

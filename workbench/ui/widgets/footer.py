@@ -53,6 +53,10 @@ class KeyLine(Widget):
         self._message_timer = self.set_timer(seconds, self.clear_message)
         self.refresh()
 
+    def has_room_for(self, text: str) -> bool:
+        """Return whether a message fits into the line, which is visible."""
+        return self.display and "\n" not in text and cell_len(text) <= self.size.width - 2
+
     def clear_message(self) -> None:
         """Show the keys again."""
         self._message = None
