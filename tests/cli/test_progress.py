@@ -156,7 +156,7 @@ async def test_clock_moves_without_events() -> None:
         await asyncio.sleep(0)
         fresh.cancel()
         await asyncio.gather(fresh, return_exceptions=True)
-    assert "0/1  0:05" in terminal.shown()
+    assert "0/1 starting agents  0:05" in terminal.shown()
 
 
 def test_vanished_terminal_does_not_stop_the_run() -> None:

@@ -120,6 +120,7 @@ def test_save_runs_the_cases_again(project: Project) -> None:
         text = "".join(lines.round())
         assert "PASS echo/talk/good" in text
         assert "CHANGED echo/talk/good failed -> passed" in text
+        assert "saved → verdict" in "".join(lines.seen)
         assert sum("stale" in line for line in lines.seen) == 2, "the papers ran nothing"
 
 

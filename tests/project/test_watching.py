@@ -119,7 +119,7 @@ async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: 
         watched.project.write("echo/agent.py", agent("I say "))
         await watched.ran(first)
         assert watched.states() == {"good": "failed", "bad": "failed"}
-        assert "ran the agent" in watched.bar
+        assert "saved → verdict" in watched.bar
         await watched.press("]")
         row = watched.main.tree_view.row
         assert row is not None

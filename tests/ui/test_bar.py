@@ -115,3 +115,35 @@ def test_bar_gives_the_reason_for_stale_verdicts_if_there_is_room() -> None:
         assert "3 stale" in text(facts, width), width
         left, right = bar_parts(facts, width)
         assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
+
+
+def test_finished_run_says_when_it_was_made() -> None:
+    counts: Counter[CaseState] = Counter({"passed": 258, "failed": 48, "error": 6})
+    when = ("ran 14:02, 2 min ago", "2 min ago")
+    facts = Facts("shop", "", counts, 312, when=when, seconds=41.0)
+    assert text(facts, 80) == " shop  ✓258 ✗48 !6 of 312  ran 14:02, 2 min ago|watch off "
+    assert "✓ 258 pass   ✗ 48 fail   ! 6 error   of 312   0:41   ran 14:02, 2 min ago" in text(facts, 120)
+    judged = dataclasses.replace(facts, judge_calls="12 judge calls", heuristic=True, stale=("3 stale", "3 stale"))
+    assert text(judged, 60) == " shop  ✓258 ✗48 !6 of 312  2 min ago  ≈ heuristic|3 stale  "
+
+
+def test_run_is_never_a_dead_zero() -> None:
+    requested = Facts("shop", "", Counter(), 0, phase="starting agents")
+    assert text(requested, 60).startswith(" shop   ▶ starting agents|")
+    waiting: Counter[CaseState] = Counter({"queued": 20})
+    assert "▶ 0/20 starting agents" in text(Facts("shop", "", waiting, 20, running=True, phase="starting agents"), 60)
+    busy: Counter[CaseState] = Counter({"running": 8, "queued": 12})
+    assert "▶ 0/20, 8 running" in text(Facts("shop", "", busy, 20, running=True), 80)
+
+
+def test_running_bar_shows_the_remaining_time_at_every_width() -> None:
+    facts = dataclasses.replace(FACTS, left=("about 2 min left", "2 min left"))
+    assert text(facts, 60) == " samp…ents  ▶ 14/31  ✓9  ✗4  !1  0:07  2 min left|watch off "
+    assert "0:07   about 2 min left" in text(facts, 100)
+    elsewhere = Facts("shop", "", COUNTS, 31, elsewhere="5/12")
+    assert "▷ 5/12 in another terminal" in text(elsewhere, 110)
+    assert "▷ 5/12 elsewhere" in text(elsewhere, 60)
+    for width in range(60, 160, 5):
+        left, right = bar_parts(elsewhere, width)
+        assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
+        assert "2 min left" in text(facts, width)

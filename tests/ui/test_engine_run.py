@@ -63,7 +63,7 @@ async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> N
         await pilot.press("r")
         await screen.until(pilot, lambda: session.store.activity.running, seconds=10)
         await screen.until(pilot, lambda: not session.store.activity.running, seconds=10)
-        assert "■ 3/3" in screen.text
+        assert "of 3" in screen.text
         assert "✓ on_time" in screen.text
         await pilot.press("n")
         await screen.until(pilot, lambda: "desk › refunds › late_parcel" in screen.text and "✗ FAIL" in screen.text)
@@ -79,7 +79,7 @@ async def test_unwritable_state_folder_is_reported_once(project: Path) -> None:
     (project / ".workbench/runs").touch()
     async with opened(project) as (_, session, screen, pilot):
         await pilot.press("r")
-        await screen.until(pilot, lambda: "■ 3/3" in screen.text and not session.store.activity.busy, seconds=10)
+        await screen.until(pilot, lambda: "of 3" in screen.text and not session.store.activity.busy, seconds=10)
         assert [notice.message for notice in session.store.notices].count(session.store.notices[0].message) == 1
         assert "is kept in memory only" in session.store.notices[0].message
 

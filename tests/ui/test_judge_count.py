@@ -37,9 +37,9 @@ def counted(prices: Prices | None, *events: MetricScored | UserSimulated | CaseF
 
 def test_judge_calls_cached_answers_and_cost_are_counted_as_they_arrive() -> None:
     count = counted(PRICES, scored("a", 3), scored("b", 0, 5), simulated("gemini-2.5-flash"))
-    assert count.text == "3 judge calls, 5 cached, 0.050 EUR"
+    assert count.text == "3 judge calls, 5 cached, 1 simulator call, 0.050 EUR"
     count.apply(CaseFinished(REF, "passed", None, 1.0, Usage(judge_calls=4, judge_calls_cached=5)))
-    assert count.text == "4 judge calls, 5 cached, 0.050 EUR", "the simulated user's call is in the end's count"
+    assert count.text == "3 judge calls, 5 cached, 1 simulator call, 0.050 EUR", "the end counts the user's call too"
     count.apply(STARTED)
     assert count.text == ""
 
@@ -47,7 +47,7 @@ def test_judge_calls_cached_answers_and_cost_are_counted_as_they_arrive() -> Non
 def test_cost_is_left_out_if_it_is_not_known() -> None:
     assert counted(None, scored("a", 3)).text == "3 judge calls"
     assert counted(PRICES, scored("a", 3), scored("b", 1, model="other")).text == "4 judge calls"
-    assert counted(PRICES, scored("a", 3), simulated("other")).text == "3 judge calls"
+    assert counted(PRICES, scored("a", 3), simulated("other")).text == "3 judge calls, 1 simulator call"
 
 
 def test_cached_answers_cost_nothing() -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
+from workbench.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
 from workbench.rendering.faces import COUNTED, FACES
 from workbench.rendering.plain_lines import case_line, label, notice_line, wait_line
 from workbench.rendering.plain_summary import SummaryLine
@@ -71,6 +72,7 @@ class LiveProgress:
         self._waiting: list[Text] = []
         self._changed = False
         self._second = -1
+        self._remaining = RemainingTime(clock)
         self._unsubscribe: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
@@ -118,6 +120,7 @@ class LiveProgress:
 
     def _on_event(self, event: Event) -> None:
         self._changed = True
+        self._remaining.apply(event)
         if isinstance(event, Noticed):
             self.message(notice_line(event))
         elif isinstance(event, JudgeWaits):
@@ -135,12 +138,19 @@ class LiveProgress:
         counts = self._store.counts()
         done = sum(counts[state] for state in COUNTED)
         minutes, seconds = divmod(int(elapsed), 60)
-        block = Text(f"{'▶ ' if self._glyphs else ''}{done}/{counts.total()}")
+        rescored = bool(self._store.run.scored_from)
+        starts = not rescored and is_waiting_for_agents(counts["running"], counts["queued"])
+        known = bool(self._store.run.run_id)
+        block = Text(f"{'▶ ' if self._glyphs else ''}{f'{done}/{counts.total()}' if known else 'starting'}")
+        if starts:
+            block.append(f" {STARTING_AGENTS}")
         for state in COUNTED:
             if counts[state]:
                 glyph = FACES[state].glyph if self._glyphs else ""
                 block.append(f"  {glyph} {counts[state]} {FACES[state].word}", style=_COLOURS[state])
         block.append(f"  {minutes}:{seconds:02}")
+        if (left := left_words(self._remaining.seconds())[0]) and not starts:
+            block.append(f"  {left}")
         for line in self._paused(elapsed):
             block.append(f"\n  {spelled_for(self._stream, line)}", style="yellow")
         for line in self._running(elapsed):

@@ -22,6 +22,7 @@ from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Start
+from workbench.remaining import latency_words
 from workbench.rendering.faces import COUNTED
 from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
@@ -107,7 +108,9 @@ class _Lines:
             for name in names:
                 write_line(sys.stdout, f"REPEATS {name}: {told}")
         then = "the watch ends" if self.watch.ended else "watching, Ctrl-C ends"
-        self.say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; {then}")
+        latency = self.watch.watching.latency
+        took = "" if latency is None else f", {latency_words(latency)}"
+        self.say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s{took}; {then}")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ It needs no widget and no thread. The screen and the plain lines call the same m
 """
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,6 +38,8 @@ DEPTH_WORDS: dict[Effect, str] = {
     "decide": "comparing stored scores",
 }
 
+_LONGEST_NOTICE = 5.0
+"""Seconds within which a save is noticed. A file that is older was moved here."""
 _JUST = 1.0
 """Seconds after the end of a run during which a file change may still come from that run."""
 
@@ -106,6 +109,12 @@ class Watching:
         self._left: dict[CaseName, int] = {}
         self._recurring = Recurring()
         self._ended = -math.inf
+        self._saved = 0.0
+        """Time of the save whose cases run now or ran last."""
+        self._of_save = False
+        """Whether the newest run belongs to a save."""
+        self.latency: float | None = None
+        """Seconds from the last save to its last verdict, or None until that is known."""
         self.ignored: list[str] = []
         """Files ignored since the last save, because they change whenever their agent runs."""
         self.announced = asyncio.Event()
@@ -123,6 +132,8 @@ class Watching:
         The caller must cancel them and start no others of their run.
         """
         self._ignore_what_recurs(saved)
+        if saved.impact.depths:
+            self._saved, self.latency = _time_of(saved), None
         obsolete = self.jobs.take(saved)
         active = [record.ref for record in self.store.current_records() if not record.finished]
         refs = [ref for ref in active if ref.name in obsolete]
@@ -226,21 +237,14 @@ class Watching:
             for planned in event.cases:
                 key = planned.case.name
                 self._left[key] = self._left.get(key, 0) + 1
-            if not self.jobs.under_way:
+            self._of_save = bool(self.jobs.under_way)
+            if not self._of_save:
                 # A run of the user makes its cases fresh too.
                 self._moment = self.watcher.contents.moment
                 depth: Effect = "score" if event.scored_from else "run"
                 self.jobs.fresh(dict.fromkeys(self._left, depth))
         elif isinstance(event, RunFinished):
-            self._ended = time.monotonic()
-            if not self._stopped:
-                # The user ended the run, or it failed.
-                self.jobs.hold()
-            self.jobs.ended()
-            if self._stopped:
-                # Superseded cases were not cancelled by the user and will run again.
-                self._restore(record.ref for record in self.store.current_records() if not record.finished)
-            return replace(event, interrupted=event.interrupted and not self._stopped)
+            return self._run_finished(event)
         elif isinstance(event, RepeatsDropped):
             # The `CaseFinished` that made them unnecessary follows.
             for dropped in event.cases:
@@ -249,6 +253,19 @@ class Watching:
             return self._finished(event)
         ref = getattr(event, "case", None)
         return None if ref in self._obsolete else event
+
+    def _run_finished(self, event: RunFinished) -> RunFinished:
+        self._ended = time.monotonic()
+        if self._of_save and not self._stopped and not event.interrupted:
+            self.latency = self._ended - self._saved
+        if not self._stopped:
+            # The user ended the run, or it failed.
+            self.jobs.hold()
+        self.jobs.ended()
+        if self._stopped:
+            # Superseded cases were not cancelled by the user and will run again.
+            self._restore(record.ref for record in self.store.current_records() if not record.finished)
+        return replace(event, interrupted=event.interrupted and not self._stopped)
 
     def _finished(self, event: CaseFinished) -> Event | None:
         if event.case in self._obsolete:
@@ -311,6 +328,15 @@ class Watching:
 
     _index_of = -1
     _index: dict[CaseName, list[CaseRef]]
+
+
+def _time_of(saved: Saved) -> float:
+    """Return when files were saved, on the monotonic clock. Files may be older, if they were moved or unpacked."""
+    ages = [0.0]
+    for path in saved.changed:
+        with contextlib.suppress(OSError):
+            ages.append(time.time() - path.stat().st_mtime)
+    return time.monotonic() - max(age for age in ages if 0 <= age < _LONGEST_NOTICE)
 
 
 def _scored(record: CaseRecord) -> Sequence[Scored]:

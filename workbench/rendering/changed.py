@@ -128,6 +128,10 @@ class ChangedVerdicts:
         found = [case for case in self._before if self._differs(case)]
         return sorted(found, key=lambda ref: (ref in self._flaky, not self.is_regression(ref)))
 
+    def is_changed(self, ref: CaseRef) -> bool:
+        """Return whether the outcome of a case has changed. False while some of its repeats are unfinished."""
+        return self._differs(_first(ref))
+
     def is_regression(self, ref: CaseRef) -> bool:
         """Return whether the case is worse than before: it passes less often, or its worst execution is worse."""
         before, now = self._before[_first(ref)], self._finished(_first(ref))

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from workbench.causes.groups import CauseGroup
 from workbench.counting import counted, counted_status, few
 from workbench.json_values import string
+from workbench.judge.judge_details import judged_by
 from workbench.prices import Prices, case_cost, money, total
 from workbench.rendering.causes import cause_text, failing_groups, is_shared
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
@@ -76,7 +77,9 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
     if not calls and not kept:
         return ""
     more = f" ({counted(kept, 'more answer' if calls else 'answer')} cached)" if kept else ""
-    parts = [f"Judged with {counted(calls, 'call')}{more}"]
+    judges = {judged_by(result.details) for record in records for result in record.scores.values()} - {None}
+    # If only rules judged, the calls are those of simulated users.
+    parts = [f"{'Users simulated' if judges == {'rules'} else 'Judged'} with {counted(calls, 'call')}{more}"]
     read = sum(record.usage.judge_input_tokens for record in records)
     written = sum(record.usage.judge_output_tokens for record in records)
     if read or written:

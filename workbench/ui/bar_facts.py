@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
 from workbench.text import one_line
 from workbench.ui.session import Session
 from workbench.ui.widgets.bar import Facts
@@ -27,6 +28,8 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         counts=store.counts(),
         total=len(store.current),
         running=activity.running,
+        phase=_phase(session),
+        left=left_words(session.remaining.seconds()) if activity.running else ("", ""),
         interrupted=store.run.interrupted,
         rescored=bool(store.run.scored_from),
         other_criteria=store.run.other_criteria,
@@ -45,14 +48,25 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     )
 
 
-def _when(session: Session, now: datetime) -> str:
-    """Return when the run was made, or "" if it is of this session."""
-    run = session.store.run
-    if not session.restored_run or run.run_id != session.restored_run or session.store.activity.running:
-        return ""
-    from workbench.ui.history.run_labels import short_time
+def _phase(session: Session) -> str:
+    """Return what happens while no case of a requested run is in progress, or ""."""
+    activity, counts = session.store.activity, session.store.counts()
+    if activity.starting:
+        job = activity.watch_job
+        return _DOING[job].replace(_DOING["run"], STARTING_AGENTS) if job else session.starting or STARTING_AGENTS
+    waits = activity.running and not activity.rescoring
+    return STARTING_AGENTS if waits and is_waiting_for_agents(counts["running"], counts["queued"]) else ""
 
-    return f"ran {short_time(run.started, now)}"
+
+def _when(session: Session, now: datetime) -> tuple[str, str]:
+    """Return when the run was made, in full and in short, or two "" while there is none or it is active."""
+    run = session.store.run
+    of_save = session.watching is not None and session.watching.latency is not None
+    if not run.started or session.store.activity.busy or of_save:
+        return "", ""
+    from workbench.ui.history.run_labels import ran_words
+
+    return ran_words(run.started, now)
 
 
 def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
@@ -72,6 +86,8 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
         words.append("polling")
     if session.last_watch_effect:
         words.append((_DOING if session.store.activity.watch_job else _DONE)[session.last_watch_effect])
+    if watching.latency is not None and not session.store.activity.busy:
+        words.append(latency_words(watching.latency))
     faults = watching.watcher.broken if watching.jobs.blocked else ()
     if faults:
         # Cases wait for this file, and the message about it disappears after a while.

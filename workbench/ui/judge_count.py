@@ -24,13 +24,19 @@ class JudgeCount:
         self.calls = 0
         self.cached = 0
         self.heuristic = False
+        self.simulated = 0
+        self.simulated_cached = 0
         self._cases: dict[CaseRef, tuple[int, int]] = {}
+        self._of_user: dict[CaseRef, tuple[int, int]] = {}
+        """Calls of the simulated user of each case, which its usage includes."""
+        self._rescoring = False
 
     def apply(self, event: Event) -> None:
         """Count an event. The count of a finished case replaces that of its criteria."""
         match event:
             case RunStarted():
                 self.clear()
+                self._rescoring = bool(event.scored_from)
             case MetricScored():
                 self.heuristic = self.heuristic or is_heuristic(event.result)
                 tally = mapping(event.result.details.get("tally"))
@@ -40,15 +46,33 @@ class JudgeCount:
                     self._costs.append(criterion_cost(event.result, self._prices))
             case UserSimulated():
                 self._costs.append(simulation_cost([event], self._prices))
+                self._count_user(event)
             case CaseFinished():
-                self._set(event.case, event.usage.judge_calls, event.usage.judge_calls_cached)
+                calls, cached = self._of_user.pop(event.case, (0, 0))
+                usage = event.usage
+                self._set(event.case, max(0, usage.judge_calls - calls), max(0, usage.judge_calls_cached - cached))
 
     def clear(self) -> None:
         """Forget the run, because another one is shown."""
         self.calls = self.cached = 0
+        self.simulated = self.simulated_cached = 0
         self.heuristic = False
         self._cases.clear()
+        self._of_user.clear()
         self._costs.clear()
+
+    def _count_user(self, event: UserSimulated) -> None:
+        """Count the calls for a message of a simulated user. Scoring again makes none."""
+        # Imported here, because the first frame does not need it.
+        from workbench.engine.plan.usage import question_usage
+
+        usage = question_usage(event.question)
+        if self._rescoring or not (usage.judge_calls or usage.judge_calls_cached):
+            return
+        calls, cached = self._of_user.get(event.case, (0, 0))
+        self._of_user[event.case] = calls + usage.judge_calls, cached + usage.judge_calls_cached
+        self.simulated += usage.judge_calls
+        self.simulated_cached += usage.judge_calls_cached
 
     def _set(self, case: CaseRef, calls: int, cached: int) -> None:
         before = self._cases.get(case, (0, 0))
@@ -58,15 +82,20 @@ class JudgeCount:
 
     @property
     def text(self) -> str:
-        """Text such as `12 judge calls, 3 cached, 0.0054 EUR`, or "" without any calls.
+        """Text such as `12 judge calls, 3 cached, 6 simulator calls, 0.0054 EUR`, or "" without any calls.
 
         The cost is left out if it is not known.
         """
-        if not self.calls and not self.cached:
+        judges = _calls(self.calls, self.cached, "judge call")
+        text = ", ".join(filter(None, [judges, _calls(self.simulated, self.simulated_cached, "simulator call")]))
+        if not text:
             return ""
-        text = counted(self.calls, "judge call") + (f", {self.cached:,} cached" if self.cached else "")
         cost = total(self._costs) if self._prices else None
         return text if cost is None else f"{text}, {money(cost, self._prices.currency)}"
+
+
+def _calls(calls: int, cached: int, noun: str) -> str:
+    return counted(calls, noun) + (f", {cached:,} cached" if cached else "") if calls or cached else ""
 
 
 def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.events import RunStarted
 from workbench.prices import Prices
 from workbench.project.input_files import Signature, signature_of, workspace_files
+from workbench.remaining import RemainingTime
 from workbench.rendering.changed import ChangedVerdicts
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
@@ -50,6 +51,9 @@ class Session:
         self.verdicts = Verdicts(self.store)
         self.judges = JudgeCount(prices)
         self._clock = time.monotonic
+        self.remaining = RemainingTime(lambda: self._clock())
+        self.starting = ""
+        """Words for what a requested run does until it begins."""
         self.draft = Draft()
         self.workspace: Workspace | None = None
         self.reading = False
@@ -86,6 +90,7 @@ class Session:
         self._saver: Saver | None = None
         self.store.subscribe(self.verdicts.apply)
         self.store.subscribe(self.judges.apply)
+        self.store.subscribe(self.remaining.apply)
         self.store.subscribe(self._keep_time)
 
     # The folder

@@ -49,6 +49,27 @@ def finish(bench: Bench, number: int, status: CaseStatus, run_id: str) -> None:
     bench.tell(CaseFinished(ref, status, None, 0.1), RunFinished(1.0, interrupted=False), Ended(number))
 
 
+def test_changed_verdict_is_marked_as_soon_as_its_case_ends(bench: Bench) -> None:
+    finish(bench, 1, "passed", "run-1")
+    (ref, _) = bench.started(("refunds", "late_parcel"), ("refunds", "on_time"), run_id="run-2")
+    verdicts = bench.session.verdicts
+    bench.tell(CaseFinished(ref, "failed", None, 0.1))
+    place = verdicts.place(*KEY)
+    assert place is not None
+    assert verdicts.flips == {place: True}
+    assert verdicts.just_flipped == {place}
+
+
+async def test_time_from_a_save_to_its_verdict_is_known(bench: Bench) -> None:
+    watching = arm(bench).watching
+    started = watching.next(busy=False)
+    assert started is not None
+    watching.started(started.job)
+    bench.started(("refunds", "late_parcel"), run_id="run-1")
+    bench.tell(RunFinished(1.0, interrupted=False))
+    assert watching.latency is not None
+
+
 def test_watch_requested_before_the_folder_is_read_starts_later(bench: Bench) -> None:
     bench.session.workspace = None
     bench.watch.watch()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, RunFinished, RunStarted
+from workbench.remaining import STARTING_AGENTS
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as (evalset, case)."""
+SCORING = "scoring again"
 
 
 class Run(Controller):
@@ -78,11 +80,11 @@ class Run(Controller):
 
     def score(self) -> None:
         """Score the cases again without running the agent."""
-        self.start(self.view.rows.targets(), self._engine.rescore)
+        self.start(self.view.rows.targets(), self._engine.rescore, SCORING)
 
     def score_afresh(self) -> None:
         """Score the cases again without cached judge answers."""
-        self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True))
+        self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True), SCORING)
 
     def cancel(self) -> None:
         """Cancel the marked or current cases. The second call kills them."""
@@ -98,6 +100,7 @@ class Run(Controller):
     def resume(self) -> None:
         """Resume the newest run, which was interrupted."""
         if self.workspace() is not None and self._can_start():
+            self.session.starting = STARTING_AGENTS
             self.session.store.request_run()
             self.session.store.hand_over(self.thread.start(self._engine.resume()))
             self.view.show_facts()
@@ -114,16 +117,19 @@ class Run(Controller):
 
     def score_by_new_references(self, targets: Targets) -> None:
         """Score the transcripts of these cases against the references that are now in their files."""
-        self.start(targets, lambda found: self._engine.rescore(found, references_of_now=True))
+        self.start(targets, lambda found: self._engine.rescore(found, references_of_now=True), SCORING)
 
     # Starting
 
-    def start(self, targets: Targets, build: Callable[[Targets], Build] | None = None) -> None:
-        """Run these cases, or start the run that `build` makes of them.
+    def start(
+        self, targets: Targets, build: Callable[[Targets], Build] | None = None, starting: str = STARTING_AGENTS
+    ) -> None:
+        """Run these cases, or start the run that `build` makes of them. The bar says `starting` at once.
 
         First, read the folder again if a file has changed, and ask for missing agents.
         """
         if self._can_start(targets):
+            self.session.starting = starting
             self.session.store.request_run()
             self.view.show_facts()
             self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.events import CaseFinished, Event, Noticed, RunStarted
+from workbench.events import CaseFinished, CaseRef, Event, Noticed, RunStarted
 from workbench.rendering.changed import Change, file_changes
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
@@ -49,6 +49,8 @@ class Watch(Controller):
         """The loop that drives the session's `watching`."""
         self.when_switched: list[Callable[[], None]] = []
         """Called after the watch was turned on or off."""
+        self._ended: set[CaseRef] = set()
+        """Cases that ended since the last update of the screen."""
         self._same_save = False
         """Whether the next run belongs to the same save as the last one."""
 
@@ -195,6 +197,8 @@ class Watch(Controller):
         watching = self.session.watching
         of_watch = watching is not None and bool(watching.jobs.under_way)
         admitted = event if watching is None else watching.admit(event)
+        if isinstance(admitted, CaseFinished):
+            self._ended.add(admitted.case)
         if admitted is not None:
             self.session.changed.before_event(admitted, continues=self._same_save and of_watch)
             if isinstance(admitted, RunStarted):
@@ -213,7 +217,23 @@ class Watch(Controller):
                 self._watch.run_ended()
                 self.view.show_facts()
         if ended:
+            self._ended.clear()
             self.show_flags()
+        elif self._ended:
+            self._show_new_flags()
+
+    def _show_new_flags(self) -> None:
+        """Mark the cases that have just ended with another verdict than before."""
+        changed, verdicts = self.session.changed, self.session.verdicts
+        flips = {
+            place: changed.is_regression(ref)
+            for ref in self._ended
+            if changed.is_changed(ref) and (place := verdicts.place(*ref.name)) is not None
+        }
+        self._ended.clear()
+        if flips:
+            verdicts.mark_flips({**verdicts.flips, **flips})
+            self.view.tree_view.show_verdicts()
 
     def show_flags(self) -> None:
         """Update the marks of cases whose verdict changed."""

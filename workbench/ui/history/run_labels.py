@@ -66,6 +66,14 @@ def column_time(started: str, now: datetime) -> str:
     return f"{time.day} {time:%b}" if time.year == now.year else f"{time:%Y}"
 
 
+def ran_words(started: str, now: datetime) -> tuple[str, str]:
+    """Return `ran 14:02, 2 min ago` and `2 min ago`, or twice `ran yest. 14:03` if the run is older."""
+    short, time = short_time(started, now), local_time(started)
+    if time is not None and short.endswith(("ago", "now")):
+        return f"ran {time:%H:%M}, {short}", short
+    return f"ran {short}", f"ran {short}"
+
+
 def seconds_until_change(started: str, now: datetime) -> float | None:
     """Return the seconds after which `short_time` changes, or None if it never does.
 

@@ -305,7 +305,7 @@ class Shell(Screen[None]):
         """Update the bar and the footer. Return whether the bar changed."""
         facts = bar_facts(self.session, len(self.rows.groups), relative_times.now())
         self.show_keys_here()
-        if facts.when:
+        if facts.when[0]:
             from workbench.ui.history.run_labels import seconds_until_change
 
             self._time_updates.wait([seconds_until_change(self.session.store.run.started, relative_times.now())])

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
 
 
+_FLASH_SECONDS = 0.8
+"""Seconds for which a changed verdict is highlighted."""
+
+
 class CaseTree(RowView):
     """Draws a `Tree`.
 
@@ -31,6 +35,8 @@ class CaseTree(RowView):
         """Called after the cases were filtered and sorted by the current verdicts."""
         self._now = now
         self._labels = Labels(self.model, now)
+        self._flashing: set[tuple[int, int]] = set()
+        """Cases that are highlighted for a moment, because their verdict has just changed."""
 
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again."""
@@ -138,9 +144,17 @@ class CaseTree(RowView):
         """Paint the cases whose verdicts changed, and the headings above them. Return the number of lines painted."""
         verdicts = self.model.verdicts
         changed, verdicts.changed = verdicts.changed, set()
-        lines = self.refresh_rows(self.model.touched(changed, self._visible()))
+        flipped, verdicts.just_flipped = verdicts.just_flipped, set()
+        if flipped and self.is_attached:
+            self._flashing |= flipped
+            self.set_timer(_FLASH_SECONDS, lambda: self._end_flash(flipped))
+        lines = self.refresh_rows(self.model.touched(changed | flipped, self._visible()))
         self.when_changed(changed)
         return lines
+
+    def _end_flash(self, flipped: set[tuple[int, int]]) -> None:
+        self._flashing -= flipped
+        self.refresh_rows(self.model.touched(flipped, self._visible()))
 
     def tick(self) -> int:
         """Paint the rows that show a running time. Return how many."""
@@ -163,6 +177,13 @@ class CaseTree(RowView):
     def is_marked(self, position: int) -> bool:
         """Return whether the row is marked."""
         return self.model.is_marked(position)
+
+    def is_flashing(self, position: int) -> bool:
+        """Return whether the row is highlighted for a moment."""
+        if not self._flashing:
+            return False
+        row = self.model.outline.row(position)
+        return row.kind == "case" and (row.evalset, row.case) in self._flashing
 
     def moved(self) -> None:
         """Pass the cursor to the model, and paint a range that grew or shrank."""

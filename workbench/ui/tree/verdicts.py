@@ -69,6 +69,8 @@ class Verdicts:
         """Number of stale cases and the reason, in full and in short."""
         self.flips: dict[tuple[int, int], bool] = {}
         """Cases whose verdict changed, and whether it got worse."""
+        self.just_flipped: set[tuple[int, int]] = set()
+        """Cases whose changed verdict was not painted yet."""
         self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
         """Worst severity of `check` for each case, and with WHOLE_FILE for each evalset."""
         self.triage = TriageIndex()
@@ -127,6 +129,7 @@ class Verdicts:
     def mark_flips(self, turned: dict[tuple[int, int], bool]) -> None:
         """Set which cases changed their verdict, and whether it got worse."""
         self.changed |= _differing(self.flips, turned)
+        self.just_flipped |= {pair for pair in turned if self.flips.get(pair) != turned[pair]}
         self.flips = turned
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:

@@ -31,8 +31,12 @@ class Facts:
     interrupted: bool = False
     rescored: bool = False
     """Whether transcripts were scored again, without the agent."""
-    when: str = ""
-    """When the run was made, if an earlier session made it."""
+    phase: str = ""
+    """What happens while no case is in progress, such as `starting agents`."""
+    left: tuple[str, str] = ("", "")
+    """Remaining time of the run, in full and in short."""
+    when: tuple[str, str] = ("", "")
+    """When the run was made, in full and in short."""
     loading: str = ""
     """Data being loaded from earlier sessions."""
     elsewhere: str = ""
@@ -76,11 +80,14 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     forms = _forms(full, [*changed, *why], right, urgent, armed=facts.watching)
     for words, meter, judges, tail in (*(_forms_awaiting_key(full, right) if facts.awaits_key else ()), *forms):
         middle = [(f"   {facts.idle_text}", "status-muted")]
-        if facts.total:
-            middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
+        if facts.phase and not facts.running:
+            middle = [(f"   ▶ {facts.phase}", "status-running")]
+        elif facts.total:
+            run = _progress(facts, words=words) if facts.running else _result(facts, words=words, full=judges == 2)
+            middle = [*run[0], *_counts(facts, words=words, meter=meter), *run[1], *_judges(facts, judges)]
         if facts.loading:
             middle.append((f"   {facts.loading}", "status-running"))
-        if facts.elsewhere:
+        if facts.elsewhere and not facts.running:
             place = " in another terminal" if words else " elsewhere"
             middle.append((f"   ▷ {facts.elsewhere}{place}", "status-running"))
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
@@ -100,6 +107,8 @@ def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Pa
     if not armed and why != urgent:
         yield True, 0, 2, why
     yield from ((True, 20, 2, short), (True, 0, 2, short))
+    if armed:
+        yield from ((False, 0, 2, full), (False, 0, 1, full))
     yield (True, 0, 1, short) if armed else (True, 0, 2, urgent)
     if not armed and why != urgent:
         yield False, 0, 2, why
@@ -114,30 +123,62 @@ def _forms_awaiting_key(full: list[Part], short: list[Part]) -> Iterator[Form]:
     yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("press w to run ", short[-1][1])]))
 
 
-def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
+def _progress(facts: Facts, *, words: bool) -> tuple[list[Part], list[Part]]:
+    """Return what a run in progress shows before and after its counts."""
     counts = facts.counts or Counter()
     done = sum(counts[state] for state in DECIDED)
-    sign, color = ("▶", "status-running") if facts.running else ("■", "status-muted")
     gap = "   " if words else "  "
-    parts = [(f"{gap}{sign} {done}/{facts.total}", color)]
+    head = f"▶ {done}/{facts.total}"
+    if facts.phase:
+        head = f"{head} {facts.phase}"
+    elif not done and counts["running"] and words:
+        head = f"{head}, {counts['running']} running"
+    after = [(gap + clock(facts.seconds), "")]
+    left = facts.left[0 if words else 1]
+    if left and not facts.phase:
+        after.append((gap + left, "status-running"))
+    return [(gap + head, "status-running")], [*after, *_rescored(facts, gap, words=words)]
+
+
+def _result(facts: Facts, *, words: bool, full: bool) -> tuple[list[Part], list[Part]]:
+    """Return what a run that has ended shows before and after its counts."""
+    counts = facts.counts or Counter()
+    done = sum(counts[state] for state in DECIDED)
+    gap = "   " if words else "  "
+    complete = done == facts.total
+    after: list[Part] = []
+    if complete:
+        after.append((f"{gap if words else ' '}of {facts.total:,}", "status-muted"))
+    if words:
+        after.append((gap + clock(facts.seconds), ""))
+    if when := facts.when[0 if full else 1]:
+        after.append((gap + when, "status-muted"))
+    after += _rescored(facts, gap, words=words)
+    if facts.interrupted:
+        after.append((gap + ("interrupted" if words else "✂"), "status-not-evaluated"))
+    return ([] if complete else [(f"{gap}■ {done}/{facts.total}", "status-muted")]), after
+
+
+def _rescored(facts: Facts, gap: str, *, words: bool) -> list[Part]:
+    return [(gap + ("scored again" if words else "again"), "status-muted")] if facts.rescored else []
+
+
+def _counts(facts: Facts, *, words: bool, meter: int) -> list[Part]:
+    """Return the meter and the number of cases with each verdict."""
+    counts = facts.counts or Counter()
+    parts: list[Part] = []
+    gap = "   " if words else "  "
     if meter:
-        parts += [("  ", ""), *_meter(counts, facts.total, meter)]
+        parts += [("  " if facts.running else gap, ""), *_meter(counts, facts.total, meter)]
     for state in COUNTED:
         if counts[state]:
             face = FACES[state]
-            word = f" {face.word}" if words else ""
-            text = f"{face.glyph} {counts[state]}{word}" if words else f"{face.glyph}{counts[state]}"
+            text = f"{face.glyph} {counts[state]:,} {face.word}" if words else f"{face.glyph}{counts[state]:,}"
             parts.append((gap + text, face.variable))
+            gap = gap if words or facts.running else " "
     if facts.other_criteria:
         sign = OTHER_CRITERIA.glyph
         parts.append((gap + (f"{sign} {OTHER_CRITERIA.word}" if words else sign), OTHER_CRITERIA.variable))
-    parts.append((gap + clock(facts.seconds), ""))
-    if facts.when:
-        parts.append((gap + facts.when, "status-muted"))
-    if facts.rescored:
-        parts.append((gap + ("scored again" if words else "again"), "status-muted"))
-    if facts.interrupted:
-        parts.append((gap + ("interrupted" if words else "✂"), "status-not-evaluated"))
     return parts
 
 

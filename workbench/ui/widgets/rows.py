@@ -33,6 +33,7 @@ class RowView(ScrollView, can_focus=True):
         "rows--edge",
         "rows--thumb",
         "rows--marked",
+        "rows--flash",
         "rows--strong",
         "rows--label",
         "rows--muted",
@@ -80,6 +81,10 @@ class RowView(ScrollView, can_focus=True):
 
     def is_marked(self, position: int) -> bool:
         """Return whether the row is drawn as marked."""
+        return False
+
+    def is_flashing(self, position: int) -> bool:
+        """Return whether the row is highlighted for a moment."""
         return False
 
     def can_stop(self, position: int) -> bool:
@@ -167,6 +172,8 @@ class RowView(ScrollView, can_focus=True):
         room = width - (3 if bar else 2)
         left, right = self.row_pieces(position, room)
         edge = "*" if self.is_marked(position) else "▌" if position == self._cursor else " "
+        if look == "flash":
+            edge = "»"  # Without colours, it is the highlight.
         segments = [Segment(edge, self._style(look, "edge"))]
         segments += self._fill(left, right, room, look)
         if bar:
@@ -195,6 +202,8 @@ class RowView(ScrollView, can_focus=True):
         return segments + [Segment(text, self._style(look, name)) for text, name in right]
 
     def _look(self, position: int) -> str:
+        if self.is_flashing(position):
+            return "flash"
         if position == self._cursor:
             return "cursor" if self.has_focus or self.has_class("-active") else "cursor-blurred"
         return "marked" if self.is_marked(position) else ""
