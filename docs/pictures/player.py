@@ -52,6 +52,24 @@ class Player:
         """Press keys by Textual's names."""
         await self._pilot.press(*keys)
 
+    async def act(self, action: str) -> None:
+        """Run an action of the action table that has no key."""
+        self._app.main.do(action)
+        await self._pilot.pause(0.1)
+
+    async def leave(self) -> None:
+        """Go back to the cases of the main screen, whatever is open.
+
+        Raises:
+            LookupError: `escape` does not lead there.
+        """
+        for _ in range(12):
+            if self._app.screen is self._app.main and self._app.main.tree_view.has_focus:
+                return
+            await self._pilot.press("escape")
+            await self._pilot.pause(0.1)
+        raise LookupError(f"escape does not lead back from here:\n{self.text}")
+
     async def until(self, condition: Callable[[str], bool], seconds: float = 60.0) -> None:
         """Wait until the text of the screen fulfils a condition.
 
@@ -113,13 +131,20 @@ async def opened(size: tuple[int, int], *, only: tuple[str, ...] = ()) -> AsyncI
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(SAMPLES / name, folder / name)
         (folder / ".git").mkdir()
-        settings = config.Settings(folder.parent / "settings.toml")
-        themes = Themes()
-        app = WorkbenchApp(Session(folder, checks=True), settings, themes, themes.read(DEFAULT))
-        async with app.run_test(size=size, notifications=True) as pilot:
-            player = Player(app, pilot, folder)
-            try:
-                await player.settle()
-                yield player
-            finally:
-                await asyncio.to_thread(app.runs.close, 2.0)
+        async with playing(folder, size) as player:
+            yield player
+
+
+@asynccontextmanager
+async def playing(folder: Path, size: tuple[int, int], theme: str = DEFAULT) -> AsyncIterator[Player]:
+    """Open a folder in a theme, without the user's settings."""
+    settings = config.Settings(folder.parent / "settings.toml")
+    themes = Themes()
+    app = WorkbenchApp(Session(folder, checks=True), settings, themes, themes.read(theme))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        player = Player(app, pilot, folder)
+        try:
+            await player.settle()
+            yield player
+        finally:
+            await asyncio.to_thread(app.runs.close, 2.0)

@@ -1,0 +1,159 @@
+"""Pictures of every screen and dialog, to look at one by one: `python -m tests.screens FOLDER [SCENE …]`.
+
+Each scene is taken at four sizes in a dark and a light theme, on the project of `tests.planted` after a run. The files
+are called `SIZE-THEME/NUMBER-SCENE.svg`.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from docs.pictures.player import Player, playing
+from docs.pictures.svg import still
+from tests.planted import write
+
+SIZES = ((60, 20), (80, 24), (120, 40), (200, 50))
+THEMES = ("night", "paper")
+_SECONDS = 8.0
+"""How long a scene may take until its screen is still."""
+
+
+class Scene(NamedTuple):
+    """A screen or dialog, and how to get there from the cases.
+
+    `keys` are Textual's names. A key with a dot is an action of the action table.
+    """
+
+    name: str
+    keys: str
+
+
+_FAILED = "/ : f a i l enter g j j j "
+"""Keys that select the first failed case of the first evalset."""
+SCENES = (
+    Scene("overview", "g"),
+    Scene("overview-cursor", "g tab"),
+    Scene("overview-agent", "g j j"),
+    Scene("overview-filter", "/ : f a i l enter g"),
+    Scene("overview-marks", "/ : f a i l enter g a"),
+    Scene("diff-error", "g n"),
+    Scene("diff-calls", "/ m o v e d enter g n"),
+    Scene("diff-answer", "/ p r o m i s e d enter g n"),
+    Scene("diff-judged", "/ d i n n e r _ f enter g n"),
+    Scene("diff-japanese", "/ 返 金 の enter g n"),
+    Scene("scores", "/ d i n n e r _ f enter g n 2"),
+    Scene("log", "/ d i n n e r _ f enter g n 3"),
+    Scene("trace", "/ m o v e d enter g n 4 tab"),
+    Scene("rubrics", "/ d i n n e r _ f enter g n 6 tab"),
+    Scene("judge", "/ d i n n e r _ f enter g n 7 tab"),
+    Scene("no-such-pane", "g n 8"),
+    Scene("maximised", "/ m o v e d enter g n z"),
+    Scene("no-tree", "/ m o v e d enter g n b"),
+    Scene("evalset", "g j j"),
+    Scene("filter-typing", "/ c a u s e : r"),
+    Scene("filter-nothing", "/ x q z"),
+    Scene("filter-fault", "/ : f o o"),
+    Scene("jump", "g n '"),
+    Scene("palette", ": r e"),
+    Scene("help", "question_mark"),
+    Scene("help-case", "g n question_mark"),
+    Scene("theme", "general.theme"),
+    Scene("review", "V"),
+    Scene("review-judged", "/ d i n n e r _ enter g V"),
+    Scene("review-cause", "V asterisk a"),
+    Scene("table", "M"),
+    Scene("table-right", "M l l l"),
+    Scene("table-runs", "M M"),
+    Scene("triage", "/ d i n n e r _ f enter g n t"),
+    Scene("triage-unjudged", "/ m o v e d enter g n t"),
+    Scene("editor", "/ m o v e d enter g n e"),
+    Scene("editor-field", "/ m o v e d enter g n e j j enter"),
+    Scene("criteria", "g j j c"),
+    Scene("next-run", "g j j o"),
+    Scene("accept", "/ m o v e d enter g n A"),
+    Scene("repeat", "g n X"),
+    Scene("history", "H"),
+    Scene("history-run", "H enter"),
+    Scene("history-run-case", "H enter enter"),
+    Scene("compare", "C"),
+    Scene("talk", "g j j T"),
+    Scene("new-case", "g j j j +"),
+    Scene("new-evalset", "g j j j new_files.new_evalset"),
+    Scene("rename", "g n cases.rename"),
+    Scene("move", "g n m"),
+    Scene("agreement", "g triage.agreement"),
+    Scene("charts", "g charts.show_charts"),
+    Scene("problems", "checks.found"),
+    Scene("ignored", "folder.ignored"),
+    Scene("notices", "general.notices"),
+    Scene("watched", "watch.watched"),
+    Scene("quit-while-running", "g r q"),
+)
+
+
+async def take(folder: Path, out: Path, size: tuple[int, int], theme: str, names: frozenset[str]) -> list[str]:
+    """Take all scenes in one size and theme. Return the scenes that could not be reached, with the reason."""
+    place = out / f"{size[0]}x{size[1]}-{theme}"
+    place.mkdir(parents=True, exist_ok=True)
+    missed = []
+    async with playing(folder, size, theme) as player:
+        await player.until(_has_verdicts)
+        for number, scene in enumerate(SCENES):
+            if names and scene.name not in names:
+                continue
+            try:
+                await _go(player, scene)
+            except (TimeoutError, LookupError) as error:
+                missed.append(f"{place.name} {scene.name}: {str(error).splitlines()[0]}")
+            (place / f"{number:02}-{scene.name}.svg").write_text(still(player.frame, scene.name), encoding="utf-8")
+            try:
+                await player.leave()
+                if not scene.keys.startswith("/"):
+                    continue
+                await player.press("escape")
+            except LookupError as error:
+                return [*missed, f"{place.name} {scene.name}: {str(error).splitlines()[0]}; the rest is missing"]
+    return missed
+
+
+async def _go(player: Player, scene: Scene) -> None:
+    for key in scene.keys.split():
+        if "." in key and len(key) > 1:
+            await player.act(key)
+        else:
+            await player.press("slash" if key == "/" else "colon" if key == ":" else key)
+    await player.settle(_SECONDS)
+
+
+def _has_verdicts(text: str) -> bool:
+    return "48✗" in text
+
+
+async def _run_once(folder: Path) -> None:
+    async with playing(folder, (120, 40)) as player:
+        await player.press("g", "r")
+        await player.until(_has_verdicts, 300.0)
+        await player.settle(300.0)
+
+
+def main() -> None:
+    """Take the pictures of all scenes, or of those named on the command line."""
+    out, names = Path(sys.argv[1]), frozenset(sys.argv[2:])
+    with TemporaryDirectory() as home:
+        os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = home
+        folder = write(Path(home) / "shop")
+        asyncio.run(_run_once(folder))
+        for size in SIZES:
+            for theme in THEMES:
+                copy = Path(home) / f"{size[0]}{theme}" / "shop"
+                shutil.copytree(folder, copy)
+                for line in asyncio.run(take(copy, out, size, theme, names)):
+                    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    main()
