@@ -1,9 +1,10 @@
-"""Pictures of every screen and dialog, to look at one by one: `python -m tests.screens FOLDER [SCENE …]`.
+"""Pictures of every screen and dialog, to look at one by one: `python -m tests.screens FOLDER`.
 
 Each scene is taken at four sizes in a dark and a light theme, on the project of `tests.planted` after a run. The files
 are called `SIZE-THEME/NUMBER-SCENE.svg`.
 """
 
+import argparse
 import asyncio
 import os
 import shutil
@@ -16,7 +17,7 @@ from docs.pictures.player import Player, playing
 from docs.pictures.svg import still
 from tests.planted import write
 
-SIZES = ((60, 20), (80, 24), (120, 40), (200, 50))
+SIZES = ("60x20", "80x24", "120x40", "200x50")
 THEMES = ("night", "paper")
 _SECONDS = 8.0
 """How long a scene may take until its screen is still."""
@@ -32,8 +33,6 @@ class Scene(NamedTuple):
     keys: str
 
 
-_FAILED = "/ : f a i l enter g j j j "
-"""Keys that select the first failed case of the first evalset."""
 SCENES = (
     Scene("overview", "g"),
     Scene("overview-cursor", "g tab"),
@@ -95,12 +94,13 @@ SCENES = (
 )
 
 
-async def take(folder: Path, out: Path, size: tuple[int, int], theme: str, names: frozenset[str]) -> list[str]:
+async def take(folder: Path, out: Path, size: str, theme: str, names: frozenset[str]) -> list[str]:
     """Take all scenes in one size and theme. Return the scenes that could not be reached, with the reason."""
-    place = out / f"{size[0]}x{size[1]}-{theme}"
+    place = out / f"{size}-{theme}"
+    columns, lines = map(int, size.split("x"))
     place.mkdir(parents=True, exist_ok=True)
     missed = []
-    async with playing(folder, size, theme) as player:
+    async with playing(folder, (columns, lines), theme) as player:
         await player.until(_has_verdicts)
         for number, scene in enumerate(SCENES):
             if names and scene.name not in names:
@@ -112,9 +112,7 @@ async def take(folder: Path, out: Path, size: tuple[int, int], theme: str, names
             (place / f"{number:02}-{scene.name}.svg").write_text(still(player.frame, scene.name), encoding="utf-8")
             try:
                 await player.leave()
-                if not scene.keys.startswith("/"):
-                    continue
-                await player.press("escape")
+                await player.press("escape", "escape", "escape")
             except LookupError as error:
                 return [*missed, f"{place.name} {scene.name}: {str(error).splitlines()[0]}; the rest is missing"]
     return missed
@@ -123,7 +121,7 @@ async def take(folder: Path, out: Path, size: tuple[int, int], theme: str, names
 async def _go(player: Player, scene: Scene) -> None:
     for key in scene.keys.split():
         if "." in key and len(key) > 1:
-            await player.act(key)
+            await player.act(key.rpartition(".")[2])
         else:
             await player.press("slash" if key == "/" else "colon" if key == ":" else key)
     await player.settle(_SECONDS)
@@ -142,16 +140,21 @@ async def _run_once(folder: Path) -> None:
 
 def main() -> None:
     """Take the pictures of all scenes, or of those named on the command line."""
-    out, names = Path(sys.argv[1]), frozenset(sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("scenes", nargs="*", help="names of scenes (default: all)")
+    parser.add_argument("--size", action="append", choices=SIZES, help="default: all")
+    parser.add_argument("--theme", action="append", help=f"default: {' and '.join(THEMES)}")
+    options = parser.parse_args()
     with TemporaryDirectory() as home:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = home
         folder = write(Path(home) / "shop")
         asyncio.run(_run_once(folder))
-        for size in SIZES:
-            for theme in THEMES:
-                copy = Path(home) / f"{size[0]}{theme}" / "shop"
+        for size in options.size or SIZES:
+            for theme in options.theme or THEMES:
+                copy = Path(home) / f"{size}-{theme}" / "shop"
                 shutil.copytree(folder, copy)
-                for line in asyncio.run(take(copy, out, size, theme, names)):
+                for line in asyncio.run(take(copy, options.folder, size, theme, frozenset(options.scenes))):
                     sys.stdout.write(f"{line}\n")
 
 
