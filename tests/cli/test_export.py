@@ -335,7 +335,7 @@ def test_html_has_the_trend_of_the_evalset_and_its_triage(project: Project, here
     assert content is not None
     triage_path(evalset).write_bytes(content)
     page = here("export", "last", "--format", "html").stdout
-    assert "2 runs of the same" in page
+    assert "2 runs of 3 of 4 cases" in page  # one ends in an error
     assert "Judges against the user" in page
     triage_path(evalset).write_text("{")
     done = here("export", "last", "--format", "md")

@@ -18,7 +18,8 @@ WHOLE = RunFinished(1.0)
 
 
 def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, **came_out: str) -> Path:
-    """Store a run. `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled."""
+    """Store a run. `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled,
+    and `e` is an error of the agent."""
     refs: dict[CaseRef, str] = {}
     for name, letters in came_out.items():
         for repeat, letter in enumerate(letters, 1):
@@ -30,6 +31,8 @@ def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, **came_ou
     for ref, letter in refs.items():
         if letter == "x":
             events.append(CaseFinished(ref, "cancelled", CaseError("cancelled", "cancelled"), 0.0))
+        elif letter == "e":
+            events.append(CaseFinished(ref, "error", CaseError("agent_raised", "KeyError"), 0.1))
         else:
             events.append(CaseFinished(ref, "passed" if letter == "p" else "failed", None, 0.1))
     events += [ending] if ending else []
@@ -46,6 +49,15 @@ def cases(*names: str) -> set[Case]:
 
 def rates_of(trend: Trend) -> list[tuple[str, float, int]]:
     return [(rate.started[8:10], round(rate.passed, 3), rate.total) for rate in trend.rates]
+
+
+def test_errors_stand_outside_of_the_rate(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="f", a3="e")
+    keep(tmp_path, "2026-11-21", a1="p", a2="p", a3="e")
+    keep(tmp_path, "2026-11-22", a1="p", a2="ep", a3="p")
+    trend = pass_rates(tmp_path, cases("a1", "a2", "a3"))
+    # A repeat in which the agent broke off counts beside repeats with a verdict.
+    assert rates_of(trend) == [("20", 1, 2), ("21", 2, 2), ("22", 1.5, 2)]
 
 
 def test_rates_cover_the_same_cases_oldest_first(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
         ended = adk or seconds is not None
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
         # Only runs that decided the same cases are compared, one vote per case.
-        key, votes = (adk, agents, entry.get("cases")), entry.get("votes") or 0.0
+        key, votes = (adk, agents, entry.get("decided")), entry.get("votes") or 0.0
         whole = bool(sum(counts.values())) and ended and not entry.get("interrupted")
         better = votes - passed[key] if whole and key in passed else None
         if whole:

@@ -121,7 +121,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "scored_from": summary.scored_from,
         "counts": summary.counts(),
         "no_verdict": summary.unreached,
-        "cases": digest(sorted(votes)),
+        "decided": digest(sorted(votes)),
         "votes": math.fsum(votes.values()),
         **{name: _sum(row.get(name) for row in summary.rows.values()) for name in ("calls", "tokens")},
         "commit": summary.git.get("commit"),
@@ -137,9 +137,9 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
 def is_current(entry: IndexEntry) -> bool:
     """Return whether this version wrote the entry.
 
-    Older entries count cancelled cases as errors, and do not record which cases a run decided.
+    Older entries count cancelled cases as errors, or count errors in the votes.
     """
-    return "cancelled" in (entry.get("counts") or ()) and "cases" in entry
+    return "cancelled" in (entry.get("counts") or ()) and "decided" in entry
 
 
 def _sum(values: Iterable[Any]) -> int:

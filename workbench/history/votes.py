@@ -1,7 +1,8 @@
 """One vote per case: its outcome in a run, used to compare runs.
 
 The vote is the share of executions that passed, of those that count (`workbench.rates.counts`). So 44 repeats of one
-case weigh as much as 3 of another. A case without an execution that counts has no vote.
+case weigh as much as 3 of another. A case has no vote if none of its executions passed or failed: errors stand outside
+of every pass rate and are counted beside it.
 
 Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both.
 """
@@ -24,6 +25,7 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
     """Return the vote of each case that has one, from 0 (never passed) to 1 (always passed)."""
     passed: dict[Case, int] = {}
     counted: dict[Case, int] = {}
+    decided: set[Case] = set()
     for row in rows:
         error = CaseError(*row["error"]) if row["error"] else None
         if row["status"] and counts(row["status"], error):
@@ -31,7 +33,9 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
             case = str(file or set_id), str(eval_id)
             counted[case] = counted.get(case, 0) + 1
             passed[case] = passed.get(case, 0) + (row["status"] == "passed")
-    return {case: passed[case] / total for case, total in counted.items()}
+            if row["status"] in ("passed", "failed"):
+                decided.add(case)
+    return {case: passed[case] / total for case, total in counted.items() if case in decided}
 
 
 def are_enough(shared: Collection[Case], wanted: Collection[Case]) -> bool:

@@ -96,10 +96,11 @@ class StoredRunTree(CaseTree):
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the two sides of a row, with the run's counts in the first row."""
         left, right = super().row_pieces(position, width)
-        match self.model.outline.row(position).kind:
+        row = self.model.outline.row(position)
+        match row.kind:
             case "all":
                 return [("this run", "strong")], counts(self._summary.outcome_counts())
-            case "case" if not right:
+            case "case" if self.model.verdicts.state(row.evalset, row.case) == "not_run":
                 return left, [("unfinished", "not-run")]
         return left, right
 
