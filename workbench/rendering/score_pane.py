@@ -21,7 +21,7 @@ from workbench.rendering.judge_texts import (
     vote_words,
     who,
 )
-from workbench.rendering.judged import judge_of, judge_questions, versions
+from workbench.rendering.judged import is_heuristic, judge_of, judge_questions, versions
 from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import GUTTER, View, label, part, remark, under
@@ -101,7 +101,9 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
     if not judge:
         return
     asked = (item.question for item in judge_questions(record, result.name))
-    yield from flow(who(judge, versions(asked)), width)
+    names = who(judge, versions(asked))
+    # The head of the criterion already says that rules judged.
+    yield from flow(names[1:] if is_heuristic(result) else names, width)
     if note := string(judge.get("note")):
         yield from wrap([safe(note, "muted")], width)
     yield from flow(tally_words(mapping(result.details.get("tally"))), width)

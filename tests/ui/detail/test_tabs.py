@@ -23,6 +23,7 @@ def text(found: list[Tab]) -> str:
         (JUDGED, 0, 48, 0, " 1 Diff  2 Scores  3 Log  4 Trace  7 Judge"),
         (JUDGED, 0, 40, 0, " 1 Diff 2 Scores 3 Log 4 Trace 7 Judge"),
         (JUDGED, 0, 48, 11, " 1 Diff  2 3 4 · 7"),
+        (ALL[:8], 0, 73, 11, " 1 Diff 2 Scores 3 Log 4 Trace 5 Claims 6 Rubrics 7 Judge 8 Simulator"),
         (JUDGED, 1, 30, 11, " 1 2 Scores  3 4 · 7"),
         (JUDGED, 4, 30, 11, " 1 2 3 4 · 7 Judge"),
         (ALL, 7, 48, 11, " 1 2 3 4 · 5 6 7 8 Simulator  9 0"),

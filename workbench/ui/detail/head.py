@@ -15,6 +15,7 @@ from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 
 _EVERYDAY = frozenset("1234")
 """The digits of the panes that every case has."""
+_WIDE = 60
 _EXPLAINED = 5.0
 """Seconds for which a remark replaces the pane names."""
 
@@ -120,12 +121,13 @@ class Head(Widget):
 def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: int = 0) -> list[Tab]:
     """Return the panes with their digits, in `width` cells with `position` cells to the right of them.
 
-    If there is little room, only the chosen one has its name: `1 Diff  2 3 4 · 7`.
+    If there is little room, only the chosen one has its name: `1 Diff  2 3 4 · 7`. In a wide pane, names are more
+    important than the position.
     """
     room = width - (position + 1 if position else 0)
-    for after in (" ", ""):
+    for after, size in ((" ", room), ("", width if width >= _WIDE else room)):
         named = [Tab(" ", digit, f" {title}", after) for digit, title in panes]
-        if sum(tab.size for tab in named) <= room:
+        if sum(tab.size for tab in named) <= size:
             return named
     short: list[Tab] = []
     for index, (digit, title) in enumerate(panes):
