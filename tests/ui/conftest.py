@@ -36,6 +36,7 @@ from workbench.model.criteria import default_config
 from workbench.model.evalset import open_evalset
 from workbench.project import staleness
 from workbench.store import Store
+from workbench.ui.display import Display
 from workbench.ui.engine_run import Engine
 from workbench.ui.pace import Pace
 from workbench.ui.repeat_options import ONCE, RepeatOptions
@@ -233,7 +234,15 @@ class Scripted(Engine):
 class Screen:
     """The app with a workspace made from files and scripted runs."""
 
-    def __init__(self, workspace: Workspace, config_file: Path, *, theme: str = "night", overrides: Any = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        config_file: Path,
+        *,
+        theme: str = "night",
+        overrides: Any = None,
+        shown: Display | None = None,
+    ) -> None:
         self.session = Session(workspace.target)
         self.workspace = workspace
         self.reads = 0
@@ -247,7 +256,8 @@ class Screen:
         self.engine = Scripted(self.session, settings, self.build)
         self.sent: list[str] = []
         """Sequences sent to the terminal's clipboard."""
-        self.app = WorkbenchApp(self.session, settings, themes, themes.read(theme), engine=self.engine)
+        theme_read, shown = themes.read(theme), shown or Display()
+        self.app = WorkbenchApp(self.session, settings, themes, theme_read, engine=self.engine, shown=shown)
         self.main = self.app.main
         self.main.controllers.news.pace = _AtOnce()
 

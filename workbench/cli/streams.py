@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
+from workbench.ascii_signs import in_lines, shows_unicode
 from workbench.atomic import replace_pieces
 from workbench.text import one_line
 
-_PLAIN_SPELLINGS = str.maketrans({"≥": ">=", "…": "...", "—": "-", "·": "-", "–": "-"})
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
 """Errors of a write whose reader or terminal no longer exists."""
 
@@ -28,7 +28,8 @@ def prepare_streams() -> None:
     r"""Make sure that descriptors 0 to 2 exist, and that standard output and error accept every character.
 
     A closed descriptor is opened on the null device. Otherwise the next opened file would get its number, and a
-    child's output would end up in that file. Characters that the terminal's encoding lacks are written as `\uXXXX`.
+    child's output would end up in that file. Characters that the terminal's encoding lacks are written as `\uXXXX`. In
+    the locale C, a terminal gets only ASCII.
     """
     for descriptor in range(3):
         try:
@@ -42,7 +43,8 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)  # Tests may replace it by another class.
         if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+            is_ascii = stream.isatty() and not shows_unicode(os.environ, stream.encoding)
+            reconfigure(errors="backslashreplace", encoding="ascii" if is_ascii else None)
 
 
 def on_terminal() -> bool:
@@ -138,7 +140,7 @@ def let_go_of_streams(*, pipes: bool) -> None:
 
 def spelled_for(stream: TextIO, text: str) -> str:
     """Return `text`, with our own signs in ASCII if the stream's encoding lacks one of its characters."""
-    return text if can_show(stream, text) else text.translate(_PLAIN_SPELLINGS)
+    return text if can_show(stream, text) else in_lines(text)
 
 
 def can_show(stream: TextIO, text: str) -> bool:

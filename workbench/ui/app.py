@@ -1,6 +1,7 @@
 """Entry point of the screen for the command line. Textual is imported inside, not before."""
 
 import gc
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from workbench import config
 from workbench.home import settings_folder
 from workbench.text import one_line, plain
 from workbench.ui import terminal
+from workbench.ui.display import SIXTEEN_COLORS, Display, find_display, tell_textual
 from workbench.ui.watchdog import Watchdog
 
 _REFUSED = 2
@@ -33,6 +35,8 @@ def open_screen(
     watchdog = Watchdog(lambda: before.restore(wait=False))
     watchdog.start()
     terminal.prepare()
+    shown = find_display(os.environ, sys.stdout.encoding)
+    tell_textual(shown)
     gc.disable()  # Until the first frame. Imports leave little to collect.
     sys.setswitchinterval(0.0005)  # Until the first frame, which Textual writes in another thread.
     from workbench.ui.session import Session
@@ -40,10 +44,11 @@ def open_screen(
     from workbench.ui.workbench_app import WorkbenchApp
 
     settings = config.read_settings()
-    themes = Themes([settings_folder() / "themes"])
+    # Without colours, the filter of lines knows the colours of our own theme only.
+    themes = Themes([settings_folder() / "themes"] if shown.colors != "none" else [])
     faults: list[str] = []
     try:
-        chosen = themes.read(theme or settings.theme or DEFAULT)
+        chosen = themes.read(_theme_name(shown, theme, settings.theme or DEFAULT))
     except ThemeError as error:
         if theme is not None:
             return _refuse(str(error))
@@ -61,6 +66,7 @@ def open_screen(
                 faults=faults,
                 watch=watch,
                 watchdog=watchdog,
+                shown=shown,
             )
             watchdog.cleanup = partial(app.runs.close, timeout=0.5)
             try:
@@ -73,6 +79,16 @@ def open_screen(
             path, state_dir, watch, faults = app.next_path, None, False, []
             settings = config.read_settings()
             chosen = themes.read(app.theme)
+
+
+def _theme_name(shown: Display, named: str | None, saved: str) -> str:
+    """Return the name of the first theme.
+
+    A saved theme is for terminals with more colours. Without colours, even the named one would show nothing.
+    """
+    if shown.colors == "none":
+        return SIXTEEN_COLORS
+    return named or (SIXTEEN_COLORS if shown.needs_plain_theme else saved)
 
 
 def _refuse(message: str) -> int:

@@ -15,8 +15,8 @@ def bindings(*ids: str) -> list[Binding]:
 
 
 def bindings_of(where: Where) -> list[Binding]:
-    """Return bindings for all rows of one place that have keys."""
-    return bindings(*(action.id for action in ACTIONS if action.where == where and action.keys))
+    """Return bindings for all rows of one place, also for rows without keys: the user may give them some."""
+    return bindings(*(action.id for action in ACTIONS if action.where == where))
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
@@ -36,4 +36,5 @@ def _binding(action: Action) -> list[Binding]:
         return [
             Binding(digit, f"{action.call}({digit})", action.label, id=f"{action.id}_{digit}") for digit in action.keys
         ]
-    return [Binding(",".join(map(key_name, action.keys)), action.call, action.label, id=action.id)]
+    keys = ",".join(map(key_name, action.keys)) or f"unbound_{action.id}"
+    return [Binding(keys, action.call, action.label, id=action.id)]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from textual.app import App
 from textual.binding import BindingType
 from textual.events import Event, Key, Paste, Resize
+from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.theme import Theme
 
@@ -18,6 +19,7 @@ from workbench import config
 from workbench.actions import keymap
 from workbench.counting import counted
 from workbench.text import one_line
+from workbench.ui.display import Display
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.job_control import stop_until_continued
@@ -39,7 +41,8 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     """The Textual app of the workbench.
 
     `theme` is the first theme. `faults` are sentences to show once. `engine` is scripted in tests. `watch` turns the
-    watch on after the folder was read. `watchdog` reports when the program must end.
+    watch on after the folder was read. `watchdog` reports when the program must end. `shown` is what the terminal can
+    show.
     """
 
     CSS_PATH = "workbench.tcss"
@@ -60,6 +63,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         engine: Engine | None = None,
         watch: bool = False,
         watchdog: Watchdog | None = None,
+        shown: Display = Display(),  # noqa: B008 - it is frozen
     ) -> None:
         super().__init__()
         self.session = session
@@ -71,6 +75,12 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._key_order = KeyOrder(self, super().on_event, self._report_dropped_keys)
         self._kept = theme.name
         self._watch = watch
+        self._shown = shown
+        self._line_filters: Sequence[LineFilter] = ()
+        if shown != Display():
+            from workbench.ui.line_filters import filters_for
+
+            self._line_filters = filters_for(shown)
         self._watchdog = watchdog
         self._stopping = False
         """Whether ctrl+z has given the terminal to the shell."""
@@ -79,7 +89,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.begin_with(theme)
         self._read = {theme.name}
         host = Host(
-            themes.names,
+            () if shown.colors == "none" else themes.names,
             self.preview_theme,
             self.keep_theme,
             self.copy_to_clipboard,
@@ -93,6 +103,10 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return values for the variables that the theme does not set."""
         return variable_defaults(self.current_theme)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's filters, and those that the terminal needs."""
+        return [*super().get_line_filters(), *self._line_filters]
 
     def get_default_screen(self) -> MainScreen:
         """Return the main screen."""
@@ -268,7 +282,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             faults += self._keys.faults
             self.set_keymap(textual_keymap(self._keys))
             self.main.use_keys(self._keys.keys)
-        named = self._settings.theme
+        named = None if self._shown.needs_plain_theme else self._settings.theme
         wanted = named if named is not None and named != before.theme else self._kept
         self._themes.find()
         try:

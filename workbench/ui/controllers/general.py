@@ -66,7 +66,8 @@ class General(Controller):
             found = chosen(query)
             return [*found, *self._find_cases(query)] if len(query.strip()) > 1 else found
 
-        self._pick("palette", search, placeholder="an action, a theme or a case", on_move=self._preview)
+        kinds = "an action, a theme or a case" if themes else "an action or a case"
+        self._pick("palette", search, placeholder=kinds, on_move=self._preview)
 
     def keys(self) -> None:
         """List the keys: first those that are most useful here, then the rest by group."""
@@ -91,6 +92,9 @@ class General(Controller):
 
     def theme(self) -> None:
         """Choose a theme."""
+        if not self._host.theme_names:
+            self.view.say("NO_COLOR is set, so all themes look alike", warning=True)
+            return
         current = ("theme", self.view.theme_name)
         self._pick("theme", searching(self._theme_items()), on_move=self._preview, current=current)
 

@@ -212,7 +212,7 @@ class RowView(ScrollView, can_focus=True):
         """Return a row's style with a piece's colours on top. In sixteen colours, the cursor keeps its own."""
         if (look, name) not in self._styles:
             style = self.get_component_rich_style(f"rows--{look}") if look else self.rich_style
-            if name and not (look == "cursor" and self.app.native_ansi_color):
+            if name and not (look.startswith("cursor") and self.app.native_ansi_color):
                 style += self.get_component_rich_style(f"rows--{name}", partial=True)
             self._styles[look, name] = style
         return self._styles[look, name]
