@@ -26,20 +26,20 @@ def group_by_cause(cases: Iterable[tuple[Key, Cause]]) -> list[CauseGroup[Key]]:
     Groups of one case are folded into one last group, `ONE_OF_A_KIND`. They stay as they are if there is only one, or
     if there are no others and at most `MAX_SINGLE`.
     """
-    found: dict[str, tuple[Cause, list[tuple[int, Key]]]] = {}
-    for place, (key, cause) in enumerate(cases):
-        found.setdefault(cause.slug, (cause, []))[1].append((place, key))
+    found: dict[str, tuple[Cause, list[Key]]] = {}
+    for key, cause in cases:
+        group = found.get(cause.slug)
+        if group is None:
+            found[cause.slug] = (cause, [key])
+        else:
+            group[1].append(key)
     # Python's sort is stable, so equal sizes stay in the order of their first case.
     groups = sorted(found.values(), key=lambda group: -len(group[1]))
-    shared = [CauseGroup(cause, _keys(members)) for cause, members in groups if len(members) > 1]
-    single = [(cause, members[0]) for cause, members in groups if len(members) == 1]
+    shared = [CauseGroup(cause, tuple(keys)) for cause, keys in groups if len(keys) > 1]
+    single = [CauseGroup(cause, tuple(keys)) for cause, keys in groups if len(keys) == 1]
     if len(single) < 2 or (not shared and len(single) <= MAX_SINGLE):
-        return shared + [CauseGroup(cause, _keys([member])) for cause, member in single]
-    return [*shared, CauseGroup(ONE_OF_A_KIND, _keys(member for _, member in single))]
-
-
-def _keys(members: Iterable[tuple[int, Key]]) -> tuple[Key, ...]:
-    return tuple(key for _, key in members)
+        return shared + single
+    return [*shared, CauseGroup(ONE_OF_A_KIND, tuple(key for group in single for key in group.cases))]
 
 
 def single_slugs(causes: Iterable[Cause]) -> frozenset[str]:
