@@ -38,6 +38,7 @@ GOALS: dict[str, Part] = {
 OTHERS: tuple[Part, ...] = (
     ("watch", "saves"),
     ("screen", "claims"),
+    ("screen", "table"),
     ("causes",),
     ("edit_large",),
     ("edit_typing",),

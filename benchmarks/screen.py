@@ -1,6 +1,6 @@
 """The screen in a terminal of 120 × 40: first paint (G3), key to frame (G11), bytes (G12), a thousand sentences.
 
-    python -m benchmarks.screen [first|keys|busy|claims]
+    python -m benchmarks.screen [first|keys|busy|claims|table]
 
 A pseudo-terminal stands for the terminal; times are wall time on a possibly busy machine, so look at ratios and at the
 lower half. Each figure is taken with warm byte-code.
@@ -227,6 +227,47 @@ def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None
     )
 
 
+def table(cases: int = 10_000, presses: int = 150) -> None:
+    """G11 and G12 in the table of 10 000 cases with verdicts: rows, columns, pages, sorting, and during a run."""
+    with project(cases) as folder:
+        terminal = Terminal([sys.executable, "-m", "benchmarks.screen_busy", str(folder), "decided"])
+        terminal.wait_for(b"10,000 cases")
+        terminal.quiet()
+        terminal.press(b"r", most=1.0)
+        terminal.wait_for(b"of 10,000")
+        terminal.quiet(3.0)
+        began = time.perf_counter()
+        terminal.write(b"M")
+        terminal.wait_for(b"Table: ")
+        opened = time.perf_counter() - began
+        terminal.quiet()
+        print(f"the table of {cases:,} cases opens in {opened * 1000:.0f} ms, with its modules")
+        found = [terminal.press(b"j") for _ in range(10)]  # in sight, then scrolling
+        found += [terminal.press(b"j") for _ in range(presses)]
+        pages = sorted(terminal.press(b"\x04")[0] for _ in range(presses // 5))
+        columns = sorted(terminal.press(b"l" if number % 8 < 4 else b"h")[0] for number in range(presses // 5))
+        sorts = sorted(terminal.press(b"s")[0] for _ in range(9))
+        terminal.press(b"g")
+        alone = sorted(terminal.press(b"j")[1] for _ in range(presses // 10))
+        counts = terminal.bytes_each_second(b"r", 8)
+        busy = [terminal.press(b"j", most=1.0)[0] for _ in range(presses // 10)]
+        terminal.close()
+    waits = sorted(wait for wait, _ in found)
+    figures.record("G11", "key to frame in the table, p50", waits[len(waits) // 2] * 1000, "ms", goal=16)
+    figures.record("G11", "key to frame in the table, p95", waits[int(len(waits) * 0.95)] * 1000, "ms", goal=35)
+    figures.record("G11", "a page of the table, p50", statistics.median(pages) * 1000, "ms", goal=35)
+    figures.record("G11", "sort 10 000 cases by a column", statistics.median(sorts) * 1000, "ms", goal=200)
+    figures.record("G12", "a cursor move in the table", alone[len(alone) // 2], "B", goal=3_000)
+    figures.record("G12", "the table while 100 rows a second change", sum(counts) / len(counts), "B/s", goal=10_000)
+    print(
+        f"table, key → frame: p50 {waits[len(waits) // 2] * 1000:.1f} ms, "
+        f"p95 {waits[int(len(waits) * 0.95)] * 1000:.1f} ms; page {statistics.median(pages) * 1000:.1f} ms; "
+        f"column {statistics.median(columns) * 1000:.1f} ms; sort {statistics.median(sorts) * 1000:.0f} ms; "
+        f"bytes of a move: median {alone[len(alone) // 2]:,}; during a run {counts} B each second, "
+        f"key → frame about {statistics.median(busy) * 1000:.0f} ms"
+    )
+
+
 def claims(presses: int = 150) -> None:
     """Press j through the sentences of a judged answer, a thousand against ten in turn.
 
@@ -264,7 +305,7 @@ def claims(presses: int = 150) -> None:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["first", "keys", "busy", "claims"]
+    wanted = sys.argv[1:] or ["first", "keys", "busy", "claims", "table"]
     if "first" in wanted:
         first_paint()
     if "keys" in wanted:
@@ -273,3 +314,5 @@ if __name__ == "__main__":
         keys(busy=True)
     if "claims" in wanted:
         claims()
+    if "table" in wanted:
+        table()

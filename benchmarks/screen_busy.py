@@ -1,4 +1,6 @@
-"""The workbench with a run that changes a hundred rows a second: `python -m benchmarks.screen_busy FOLDER`.
+"""The workbench with a run that changes a hundred rows a second: `python -m benchmarks.screen_busy FOLDER [decided]`.
+
+With `decided`, the first run decides every case at once.
 
 Only for `benchmarks.screen`: the run is made up, so that what is measured is the screen alone.
 """
@@ -8,7 +10,16 @@ import random
 import sys
 from pathlib import Path
 
-from workbench.events import CaseFinished, CaseRef, CaseStarted, PlannedCase, RunFinished, RunStarted
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    MetricResult,
+    MetricScored,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+)
 from workbench.ui import terminal
 from workbench.ui.run_thread import Build, Publish
 
@@ -42,6 +53,24 @@ class Busy:
         self._over.set()
 
 
+class Decided(Busy):
+    """A run that decides all cases at once. One in five fails."""
+
+    async def execute(self) -> None:
+        planned = tuple(PlannedCase(ref, None, "defaults") for ref in self._refs)
+        self._publish(RunStarted("decided", self._root, "2026-11-21T10:30:00Z", planned))
+        for number, ref in enumerate(self._refs):
+            score = number % 150 / 150
+            self._publish(CaseStarted(ref, 0.0, (), {}))
+            for name, threshold in (("tool_trajectory_avg_score", 1.0), ("response_match_score", 0.2)):
+                result = MetricResult(name, "passed" if score >= threshold else "failed", score, threshold, "")
+                self._publish(MetricScored(ref, result))
+            self._publish(CaseFinished(ref, "failed" if number % 5 == 0 else "passed", None, number % 97 / 10))
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+        self._publish(RunFinished(1.0))
+
+
 def main() -> None:
     """Open the screen. `r` starts the made-up run."""
     terminal.prepare()
@@ -57,12 +86,12 @@ def main() -> None:
         assert session.workspace is not None
         entry = session.workspace.evalsets[0]
         document = entry.document
-        refs = [
-            CaseRef("shop", entry.relative, document.eval_set_id, case.eval_id) for case in document.cases[:PLANNED]
-        ]
+        decided = sys.argv[2:] == ["decided"] and not session.store.current
+        cases = document.cases if decided else document.cases[:PLANNED]
+        refs = [CaseRef("shop", entry.relative, document.eval_set_id, case.eval_id) for case in cases]
 
         async def busy(publish: Publish) -> Busy:
-            return Busy(publish, refs, str(sys.argv[1]))
+            return (Decided if decided else Busy)(publish, refs, str(sys.argv[1]))
 
         return busy
 

@@ -25,13 +25,29 @@ class Rank(IntEnum):
     EMPTY = 4
 
 
+class Score(NamedTuple):
+    """A score whose text is made when it is drawn. Most cells are only sorted."""
+
+    glyph: str
+    score: float
+    threshold: float | None
+
+    def __str__(self) -> str:
+        return self.glyph + _cut(self.score, self.threshold)
+
+
 class Cell(NamedTuple):
     """A cell. `status` decides its colour, `value` its place among the cells with a value."""
 
-    text: str
+    shown: str | Score
     status: Status | None
     rank: Rank
     value: float | str = 0.0
+
+    @property
+    def text(self) -> str:
+        """The text, safe to show."""
+        return str(self.shown)
 
 
 EMPTY = Cell("", None, Rank.EMPTY)
@@ -77,7 +93,8 @@ def outcome_cell(status: Status, score: float | None, threshold: float | None) -
     if score is None:
         return Cell(face.glyph, status, Rank.VALUE, float("-inf") if status == "failed" else float("inf"))
     # Every failure is worse than every pass, whatever their thresholds are.
-    return Cell(face.glyph + _cut(score, threshold), status, Rank.VALUE, score + (status == "passed") * 1e6)
+    value = score + (status == "passed") * 1e6
+    return Cell(Score(face.glyph, score, threshold), status, Rank.VALUE, value)
 
 
 def _scored(status: Status, score: float | None, threshold: float | None) -> Cell:
@@ -86,7 +103,7 @@ def _scored(status: Status, score: float | None, threshold: float | None) -> Cel
         return Cell(FACES[status].glyph, status, Rank.VALUE, float("-inf"))
     if status == "informational":
         return Cell(amount(score), status, Rank.VALUE, score)
-    return Cell(glyph + _cut(score, threshold), status, Rank.VALUE, score)
+    return Cell(Score(glyph, score, threshold), status, Rank.VALUE, score)
 
 
 def _cut(score: float, threshold: float | None) -> str:

@@ -53,8 +53,13 @@ def criterion_columns(configured: Iterable[str], records: Iterable[CaseRecord]) 
     """
     names = dict.fromkeys(configured)
     rules: set[str] = set()
+    seen: set[int] = set()
     for record in records:
         for name, result in record.scores.items():
+            if id(result) in seen:
+                continue
+            # Equal verdicts of stored cases share one object, so most are looked at only once.
+            seen.add(id(result))
             if name not in names and result.status != "informational":
                 names[name] = None
             if result.details and name not in rules and is_heuristic(result):

@@ -121,5 +121,7 @@ class PastResults(Controller):
 
 
 def _import_panes() -> None:
-    """Import the panes in a thread, so that the first case does not wait for them."""
-    import workbench.ui.detail.pane  # noqa: F401
+    """Import the panes and the table in a thread, so that the first key for them does not wait."""
+    import workbench.ui.detail.pane
+    import workbench.ui.table.screen
+    import workbench.ui.table.sources  # noqa: F401

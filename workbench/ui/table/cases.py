@@ -1,11 +1,12 @@
 """Names, inputs and newest verdicts of the cases in a table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.model.first_message import first_message
 from workbench.rendering.case_table.cells import EMPTY, Cell, Rank
 from workbench.rendering.case_table.columns import Column
+from workbench.rendering.cells import cell_len
 from workbench.rendering.explain import reasons
 from workbench.rendering.faces import FACES, FLAKY, Status
 from workbench.store import CaseRecord
@@ -20,6 +21,7 @@ Pair: TypeAlias = tuple[int, int]
 """A case as (evalset, case)."""
 Name: TypeAlias = tuple[str, str]
 """A case as (evalset file, ID), which stays the same when the folder is read again."""
+_ID_MEASURED = 100
 _INPUT_KEPT = 300
 """Characters of an input that are kept."""
 
@@ -30,10 +32,18 @@ class Cases:
     def __init__(self, entries: "Sequence[EvalsetEntry]", verdicts: Verdicts) -> None:
         self.entries, self.verdicts = entries, verdicts
         self._inputs: dict[Pair, str] = {}
+        self._names: dict[Pair, str] = {}
 
     def name(self, pair: Pair) -> str:
         """Return the ID of a case, safe to show."""
-        return label(self.entries[pair[0]].document.cases[pair[1]].eval_id) or "(no id)"
+        if pair not in self._names:
+            self._names[pair] = label(self.entries[pair[0]].document.cases[pair[1]].eval_id) or "(no id)"
+        return self._names[pair]
+
+    def width(self, pairs: Iterable[Pair]) -> int:
+        """Return the cells of the longest ID, as far as it matters for the width of a column."""
+        ids = (self.entries[evalset].document.cases[case].eval_id for evalset, case in pairs)
+        return max((len(name) if name.isascii() else cell_len(name[:_ID_MEASURED]) for name in ids), default=0)
 
     def key(self, pair: Pair) -> Name:
         """Return the name of a case that stays the same when the folder is read again."""
@@ -61,16 +71,16 @@ class Cases:
         return FACES[state].glyph, state
 
     def cell(self, pair: Pair, column: Column) -> Cell:
-        """Return a cell of the case or of its input."""
+        """Return the cell of the case's input, or the place of its verdict in the order without a text."""
         if column.kind == "input":
             text = self.input(pair)
             return Cell(text, None, Rank.VALUE, text.casefold()) if text else EMPTY
         state = self.verdicts.state(*pair)
         if state == "not_run":
-            return EMPTY._replace(text=self.name(pair), status=state)
+            return EMPTY._replace(status=state)
         # Cases that always fail come before flaky ones.
         rank = FACES[state].rank + (0.5 if self.verdicts.flaky(*pair) else 0.0)
-        return Cell(self.name(pair), state, Rank.VALUE, rank)
+        return Cell("", state, Rank.VALUE, rank)
 
     def explain(self, pair: Pair, column: Column) -> str:
         """Return the input, or the verdict with its first reason."""

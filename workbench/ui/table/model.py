@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from workbench.rendering.case_table.cells import Cell, in_order
 from workbench.rendering.case_table.columns import CASE, Column, Layout, lay_out, reachable
-from workbench.rendering.cells import cell_len
 from workbench.rendering.faces import Status
 from workbench.ui.table.cases import Cases, Name, Pair
 from workbench.ui.tree.arrange import arrange
@@ -135,13 +134,13 @@ class Table:
 
     def load(self, entries: Sequence[object], marks: "Marks") -> None:
         """Filter and sort the cases by the current verdicts. The cursor stays on its case, if it is still there."""
-        pairs: Iterable[Pair] = self.scope.pairs
+        pairs: Sequence[Pair] = self.scope.pairs
         orders = arrange(entries, self._verdicts, self.query, "file", marks)  # type: ignore[arg-type]
         if orders is not None:
             matching = {evalset: frozenset(cases) for evalset, cases in orders.items()}
             pairs = [pair for pair in pairs if pair[1] in matching[pair[0]]]
         self.source.update(self.scope.pairs)
-        self.names = max((_cells(self.source.name(pair)) for pair in pairs), default=0)
+        self.names = self.source.cases.width(pairs)
         self._sort(pairs, self._orders)
 
     def position(self, pair: Pair) -> int | None:
@@ -255,7 +254,3 @@ class Table:
         self.rows, self._places = pairs, {pair: place for place, pair in enumerate(pairs)}
         found = None if before is None else self._places.get(before)
         self.row = found if found is not None else min(self.row, max(len(pairs) - 1, 0))
-
-
-def _cells(name: str) -> int:
-    return len(name) if name.isascii() else cell_len(name)

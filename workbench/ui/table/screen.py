@@ -87,7 +87,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def on_mount(self) -> None:
         """Show the table where it was left."""
         super().on_mount()
-        self.rows.when_moved = self.rows.when_column_moved = self._show_cursor
+        self.rows.when_moved, self.rows.when_column_moved = self._show_cursor, self._show_column
         if self.table.query.text:
             self._input.add_class("-open")
             with self.prevent(PlainInput.Changed):
@@ -121,11 +121,13 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     def refresh_cells(self) -> None:
         """Paint the visible cells again, because more costs are known."""
+        self.rows.forget_drawn()
         self.rows.refresh()
         self._explain()
 
     def show_changed(self, changed: set[Pair]) -> None:
         """Paint the cases whose verdicts changed. Order and cursor stay."""
+        self.rows.forget_drawn()
         places = (self.table.position(pair) for pair in changed)
         self.rows.refresh_rows(place for place in places if place is not None)
         if self.table.pair in changed:
@@ -144,6 +146,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     def _tick(self) -> None:
         verdicts, top = self._session.verdicts, self.rows.scroll_offset.y
+        self.rows.forget_drawn()
         visible = range(top, min(top + self.rows.size.height, len(self.table.rows)))
         self.rows.refresh_rows([place for place in visible if verdicts.state(*self.table.rows[place]) == "running"])
         self.show_facts()
@@ -164,8 +167,11 @@ class TableScreen(ListScreen, inherit_bindings=False):
             return ""
         return "no case matches; esc clears the filter" if not self.table.query.empty else "no cases here"
 
-    def _show_cursor(self) -> None:
+    def _show_column(self) -> None:
         self._titles.refresh()
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
         self._explain()
         self._write_title()
 
@@ -194,7 +200,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def on_resize(self) -> None:
         """Fit the columns and the title to the new width."""
         self.rows.refresh()
-        self._show_cursor()
+        self._show_column()
 
     # The filter
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual.content import Content
+from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.rendering.case_table.cells import Cell
@@ -13,7 +14,7 @@ from workbench.rendering.cells import cell_len, cut, cut_name, fit
 from workbench.ui.table.cases import Pair
 from workbench.ui.table.model import Table
 from workbench.ui.tree.labels import NEIGHBOURS, style_of
-from workbench.ui.widgets.rows import Piece, RowView
+from workbench.ui.widgets.rows import Piece, RowView, thumb
 
 _EDGES = 3
 """Cells beside the content of a row: its edge, a gap, and the scroll bar."""
@@ -29,6 +30,9 @@ class TableRows(RowView):
         super().__init__()
         self.table, self._marked, self._seconds = table, marks, seconds
         self.when_column_moved: Callable[[], None] = lambda: None
+        self._strips: dict[tuple[int, bool, bool], Strip] = {}
+        """Lines that were drawn, by position, marks and scroll bar. Scrolling would draw each of them again."""
+        self._strips_layout: tuple[Layout, int] | None = None
 
     @property
     def room(self) -> int:
@@ -48,6 +52,7 @@ class TableRows(RowView):
     def show(self) -> None:
         """Show the table's rows again. The cursor stays on its line of the screen."""
         line = max(0, self._cursor - self.scroll_offset.y)
+        self._strips.clear()
         self._cursor = self.table.row
         self.rows_changed()
         self.scroll_to(y=max(0, self._cursor - line), animate=False)
@@ -71,6 +76,30 @@ class TableRows(RowView):
     def row_count(self) -> int:
         """Return the number of cases."""
         return len(self.table.rows)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row, or return it as it was drawn before."""
+        top, width = self.scroll_offset.y, self.size.width
+        position, count = y + top, self.row_count()
+        if position >= count or position == self._cursor:
+            return super().render_line(y)
+        layout = self.layout_now(), width
+        if layout != self._strips_layout:
+            self._strips_layout = layout
+            self._strips.clear()
+        key = position, self.is_marked(position), y in thumb(count, self.size.height, top)
+        if key not in self._strips:
+            self._strips[key] = super().render_line(y)
+        return self._strips[key]
+
+    def notify_style_update(self) -> None:
+        """Forget all drawn lines, because their colours may have changed."""
+        self._strips.clear()
+        super().notify_style_update()
+
+    def forget_drawn(self) -> None:
+        """Forget all drawn lines, because cells have changed."""
+        self._strips.clear()
 
     def is_marked(self, position: int) -> bool:
         """Return whether the case is marked."""
