@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.agents.walk import relative_to
 from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
@@ -173,6 +172,8 @@ class Follow(Controller):
 
     def _inputs_words(self, files: tuple[Path, ...]) -> str:
         """Return `agent.py changed on disk: 3 verdicts stale`, or "" if no verdict depends on the change."""
+        from workbench.agents.walk import relative_to  # Not needed for the first frame.
+
         assert self.session.workspace is not None
         root = self.session.workspace.root
         names = {relative_to(file, root): file.name for file in files}
