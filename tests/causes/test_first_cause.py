@@ -189,7 +189,7 @@ def test_criteria_that_did_not_fail_cause_nothing(status: Any) -> None:
         (CALLS, "calls", "tool calls differ"),
         (ANSWER, "answer", "answer differs"),
         ("hallucinations_v1", "judged", "hallucinations_v1 below its threshold"),
-        ("my_metric", "other", "my_metric below its threshold"),
+        ("my_metric", "other", "my_metric failed"),
     ],
 )
 @pytest.mark.parametrize("details", [{}, {"rows": [1], "texts": "x"}, {"rows": [{"mark": "moved"}], "matched": 3}])
@@ -201,16 +201,28 @@ def test_details_of_unknown_form_give_a_general_cause(name: str, layer: str, tex
 
 
 @pytest.mark.parametrize(
-    ("names", "first"),
+    ("names", "first", "ending"),
     [
-        (["a_metric", "b_metric"], "a_metric"),
-        (["rubric_based_tool_use_quality_v1", "hallucinations_v1"], "rubric_based_tool_use_quality_v1"),
+        (["a_metric", "b_metric"], "a_metric", "failed"),
+        (
+            ["rubric_based_tool_use_quality_v1", "hallucinations_v1"],
+            "rubric_based_tool_use_quality_v1",
+            "below its threshold",
+        ),
     ],
 )
-def test_two_criteria_of_a_layer_are_decided_by_their_order_not_by_time(names: list[str], first: str) -> None:
+def test_two_criteria_of_a_layer_are_decided_by_their_order_not_by_time(
+    names: list[str], first: str, ending: str
+) -> None:
     results = [MetricResult(name, "failed", 0.0, 1.0) for name in names]
     found = {case_cause("failed", None, [(one, ()) for one in order]) for order in (results, results[::-1])}
-    assert [cause and cause.text for cause in found] == [f"{first} below its threshold"]
+    assert [cause and cause.text for cause in found] == [f"{first} {ending}"]
+
+
+def test_own_function_in_place_of_a_criterion_has_no_cause_of_that_criterion() -> None:
+    found = criterion_cause(MetricResult(CALLS, "failed", 0.0, 1.0, "", {"function": "a.b", "adk_status": "FAILED"}))
+    assert found is not None
+    assert (found.layer, found.text) == ("other", f"{CALLS} failed")
 
 
 def test_case_that_runs_again_has_the_cause_of_its_last_attempt() -> None:

@@ -194,7 +194,7 @@ def test_cases_that_share_a_cause_are_listed_together_with_their_own_reasons() -
         "",
         "Why cases fail:",
         "  23  tool calls differ",
-        "   1  m below its threshold",
+        "   1  m failed",
         "",
         "24 cases in 1.0 s: 24 failed",
     ]

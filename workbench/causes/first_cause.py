@@ -48,9 +48,11 @@ def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) ->
         return make_cause("error", error_text(f"{result.name}: {result.reason}"))
     if result.status != "failed":
         return None
-    info = descriptions().get(result.name)
+    # The user's own function may replace a criterion of the same name. It compares no threshold.
+    info = None if "adk_status" in result.details else descriptions().get(result.name)
     layer = _layer(info)
-    text = _own_text(info, result, turns) or _GENERAL.get(layer) or f"{result.name} below its threshold"
+    general = f"{result.name} {'failed' if info is None else 'below its threshold'}"
+    text = _own_text(info, result, turns) or _GENERAL.get(layer, general)
     return make_cause(layer, text, rules=any(judged_by(one.details) == "rules" for one in (result, *turns)))
 
 
