@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.model.invocation import content_text
 from workbench.rendering.anchors import add_pieces, anchors
-from workbench.rendering.document import Document, Subject
+from workbench.rendering.document import Document, Item, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
 from workbench.rendering.lines import Line, Segment, cut_line
@@ -18,6 +18,10 @@ from workbench.rendering.title import left_out
 from workbench.rendering.turn import turn_pieces, turn_status
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
+
+_FIRST_ROWS = 8
+"""Rows of a turn that are visible on any screen when it opens."""
+_DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -46,9 +50,21 @@ def build(subject: Subject, view: View) -> Document:
     if record is not None and document.turns:
         document.opening = _opening(record, bool(above))
         if document.items and document.opening is not None:
-            start = document.turns[document.opening]
-            document.opening_item = next((n for n, item in enumerate(document.items) if item.start >= start), 0)
+            document.opening_item = _opening_item(document, document.turns[document.opening])
     return document
+
+
+def _opening_item(document: Document, start: int) -> int:
+    """Return the first item that differs in the first rows of the turn at line `start`, else the turn's first item."""
+    below = [number for number, item in enumerate(document.items) if item.start >= start]
+    near = (number for number in below if document.items[number].start < start + _FIRST_ROWS)
+    differing = (number for number in near if _differs(document, document.items[number]))
+    return next(differing, below[0] if below else 0)
+
+
+def _differs(document: Document, item: Item) -> bool:
+    lines = document.lines[item.start : item.end]
+    return any(segment.style in _DIFFERENT for line in lines for segment in line)
 
 
 def _setting(subject: Subject, view: View, ran: bool) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from tests.rendering.test_trace import record as watched
 from tests.ui.judged import SENTENCES, claims, events, judged_case, record_of, rubrics, scenario_events, with_text
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
-from workbench.events import CaseRef
+from workbench.events import CaseRef, SpansRecorded
 from workbench.rendering.document import Subject
 from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
@@ -352,6 +352,38 @@ async def test_i_in_the_trace_goes_to_the_diff_and_back(make_app: MakeApp) -> No
         assert key(app) == "diff/0/call/0"
         assert detail.to_event()
         assert key(app) == "span/0/4"
+
+
+def traced_late_parcel() -> CaseRecord:
+    record = late_parcel()
+    for index, turn in enumerate(record.turns):
+        turn.spans = SpansRecorded(record.ref, index, "[]", {})
+    return record
+
+
+async def test_cursor_starts_on_the_difference_and_unfolds_turns_and_reasons(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, traced_late_parcel(), 1)
+        assert key(app) == "diff/1/call/1"
+        while key(app) != "diff/1/scores":
+            assert detail.move("down")
+        assert not any("match type" in line and "EXACT" in line for line in app.seen())
+        detail.toggle_full()
+        await pilot.pause()
+        assert any("match type" in line and "EXACT" in line for line in app.seen())
+        assert any("7 of 9 expected words found" in line for line in app.seen())
+        detail.move("top")
+        await pilot.pause()
+        assert marked(app) == ["▌▸ turn 1 of 3  ✓ PASS  Hello, who are you?"]
+        detail.toggle_full()
+        await pilot.pause()
+        assert key(app) == "diff/0/turns"
+        assert any("─ turn 1 of 3 ─" in line for line in app.seen())
+        assert any("I am the order desk." in line for line in app.seen())
+        detail.toggle_full()
+        await pilot.pause()
+        assert not any("I am the order desk." in line for line in app.seen())
 
 
 async def test_a_rescored_case_keeps_the_cursor(make_app: MakeApp) -> None:
