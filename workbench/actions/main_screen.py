@@ -65,6 +65,15 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("navigation.jump", "'", "jump", "Press one more key to go to a pane.", PANES),
     Action("navigation.maximise", "z", "maximise", "Give the whole screen to this side. Press again to undo.", PANES),
+    Action(
+        "navigation.widen(1)",
+        ">",
+        "wider tree",
+        "Give the cases more columns. The mouse drags the border.",
+        PANES,
+        id="wider_tree",
+    ),
+    Action("navigation.widen(-1)", "<", "narrower tree", "Give the cases fewer columns.", PANES, id="narrower_tree"),
     Action("navigation.hide_tree", "b", "hide tree", "Hide the cases. Press again to show them.", PANES),
     Action(
         "navigation.mark", "space", "mark", "Mark the case, or all cases below the row. Press again to unmark.", MARK

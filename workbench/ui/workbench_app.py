@@ -206,7 +206,8 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.call_after_refresh(self._open)
 
     def on_unmount(self) -> None:
-        """Stop watching for signals."""
+        """Keep what was shown for the next session, and stop watching for signals."""
+        self.main.controllers.restoring.save()
         if self._watchdog is not None:
             self._watchdog.detach()
 

@@ -199,6 +199,11 @@ class FakeView:
     def set_filter(self, text: str) -> None:
         self.rows.set_query(parse_query(text), typing=True)
 
+    split_share: float | None = None
+
+    def use_split(self, share: float | None) -> None:
+        self.split_share = share
+
     covered = False
     occupied = False
     theme_name = "night"

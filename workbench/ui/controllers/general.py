@@ -13,6 +13,7 @@ from workbench.actions import (
     FIND,
     GENERAL,
     MARK,
+    PANES,
     RUN,
     Action,
     Situation,
@@ -36,7 +37,7 @@ from workbench.ui.items import Item, Search, searching
 from workbench.ui.tree.labels import label
 
 _CASES_FOUND = 50
-_PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL)
+_PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL, PANES)
 """Groups of actions in the palette, in its order. Actions that only move the cursor are left out."""
 
 

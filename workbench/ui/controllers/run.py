@@ -49,6 +49,11 @@ class Run(Controller):
         else:
             self.start(self.view.rows.targets())
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a run was requested before the folder was read."""
+        return self._wanted_when_read
+
     def start_if_wanted(self) -> None:
         """Start the run that was requested before the folder was read."""
         if self._wanted_when_read:

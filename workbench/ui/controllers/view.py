@@ -177,6 +177,13 @@ class View(Protocol):
     def set_filter(self, text: str) -> None:
         """Filter the cases as if the text had been typed. "" clears the filter."""
 
+    @property
+    def split_share(self) -> float | None:
+        """The part of the width that the cases have, or None if the user did not choose it."""
+
+    def use_split(self, share: float | None) -> None:
+        """Give the cases this part of the width."""
+
     def show_state(self) -> None:
         """Show what is marked and filtered, and why no case is shown."""
 

@@ -17,6 +17,7 @@ from workbench.ui.controllers.news import News
 from workbench.ui.controllers.other_runs import OtherRuns
 from workbench.ui.controllers.overview import Overview
 from workbench.ui.controllers.past_results import PastResults
+from workbench.ui.controllers.restoring import Restoring
 from workbench.ui.controllers.review import Review
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.staleness import Staleness
@@ -60,6 +61,7 @@ class Controllers:
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)
         self.commands = Commands(view, host)
+        self.restoring = Restoring(view)
         self.table = CaseTable(view, self.run, host)
         view.tree_view.when_changed, view.tree_view.when_arranged = self.table.changed, self.table.arranged
         self.general = General(view, self.run, self.news, host)
@@ -87,6 +89,7 @@ class Controllers:
         """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""
         if not await self.folder.read_again():
             return
+        await self.restoring.restore_cursor(run_wanted=self.run.is_wanted)
         await self.other_runs.begin()
         self.past_results.load_verdicts()
         self.run.start_if_wanted()
@@ -94,5 +97,6 @@ class Controllers:
             self.watch.arm()
         await self.files.offer_interrupted()
         await self.past_results.verdicts_shown.wait()
+        self.restoring.restore_filter()
         self.follow.begin()
         await self.run.offer_resuming()

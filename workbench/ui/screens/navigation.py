@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from workbench.actions import BY_ID
 from workbench.ui.screens.shell import Shell
+from workbench.ui.widgets.split import STEP
 
 DIGITS = BY_ID["pane"].keys
 
@@ -106,8 +107,8 @@ class Navigation:
                 self._screen.go_back()
         elif self._screen.tree_view.model.anchor is not None:
             self._screen.tree_view.drop_marks()
-        elif self._screen.has_class("-maximised"):
-            self._screen.remove_class("-maximised")
+        elif self._screen.maximised:
+            self._screen.maximise(False)
         elif self._screen.undo_filter():
             pass
         elif not self._screen.cases.input.end():
@@ -148,7 +149,12 @@ class Navigation:
 
     def maximise(self) -> None:
         """Maximise the current side, or undo that."""
-        self._screen.toggle_class("-maximised")
+        self._screen.maximise(not self._screen.maximised)
+
+    def widen(self, steps: int) -> None:
+        """Give the cases more columns, or with a negative number of steps less."""
+        if not self._screen.split.widen(steps * STEP):
+            self._screen.say("the tree cannot be wider" if steps > 0 else "the tree cannot be narrower")
 
     def hide_tree(self) -> None:
         """Hide or show the cases."""

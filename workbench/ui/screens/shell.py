@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.events import DescendantFocus
 from textual.screen import Screen
 
@@ -23,6 +22,7 @@ from workbench.ui.tree.query import Query
 from workbench.ui.way_back import WayBack
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.split import Split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _NOTICE_LINES = 8
 """Lines at the bottom of the cases that notices may cover."""
+_SIDE_BY_SIDE = 76
+"""Columns from which both sides are visible."""
 
 
 class Shell(Screen[None]):
@@ -49,7 +51,7 @@ class Shell(Screen[None]):
     was, on the right.
     """
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal"), (140, "-wide")]  # noqa: RUF012 - Textual's declaration
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_SIDE_BY_SIDE, "-normal"), (140, "-wide")]  # noqa: RUF012 - Textual's declaration
 
     def __init__(self, session: Session, keys: "Mapping[str, tuple[str, ...]]") -> None:
         super().__init__()
@@ -59,6 +61,7 @@ class Shell(Screen[None]):
         self.tree_view = CaseTree(session.verdicts, session.elapsed)
         self.cases = Cases(self.tree_view, lambda: session.is_loading)
         self.right = RightSide()
+        self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
         self.key_line = KeyLine((), keys)
         self.say_on_page: Say | None = None
         self._shown_record: CaseRecord | None = None
@@ -75,9 +78,7 @@ class Shell(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the bar, the two sides and the footer."""
         yield self.bar
-        with Horizontal(id="body"):
-            yield self.cases
-            yield self.right
+        yield self.split
         yield self.key_line
 
     def on_mount(self) -> None:
@@ -104,6 +105,30 @@ class Shell(Screen[None]):
         return situation_of(
             self.session, self.rows, side, case_shown=self.right.shows_case, cause=cause, back_to=back_to
         )
+
+    @property
+    def allow_select(self) -> bool:
+        """Whether a press of the mouse begins to select text. On the border between the sides it does not."""
+        return super().allow_select and not self.split.is_border(self.app.mouse_position.x)
+
+    @property
+    def maximised(self) -> bool:
+        """Whether one side has the whole screen."""
+        return self.has_class("-maximised")
+
+    def maximise(self, on: bool) -> None:
+        """Give the whole screen to the current side, or end that."""
+        self.set_class(on, "-maximised")
+        self.split.fit()
+
+    @property
+    def split_share(self) -> float | None:
+        """The part of the width that the cases have, or None if the user did not choose it."""
+        return self.split.share
+
+    def use_split(self, share: float | None) -> None:
+        """Give the cases this part of the width."""
+        self.split.use(share)
 
     def show_keys_here(self) -> None:
         """Show the most useful actions of this place in the footer."""
@@ -204,7 +229,7 @@ class Shell(Screen[None]):
             from workbench.ui.widgets.nothing_found import NothingFound
 
             self._nothing = NothingFound(self.run_action)
-            self.query_one("#body").mount(self._nothing)
+            self.split.mount(self._nothing)
         was = self.has_class("-nothing")
         self.set_class(nothing, "-nothing")
         if self._nothing is not None and nothing:

@@ -1,0 +1,84 @@
+"""Cursor, filter and split: kept on disk, restored at start, and moved by mouse and keys."""
+
+import json
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.conftest import SHOP, MakeWorkspace, OpenScreen, Screen
+from workbench.ui.view_state import FILE, ViewState, read_view_state, save_view_state
+
+STATE = ViewState(("order_desk", "order_desk/refunds.evalset.json", "late_parcel"), 1, ":fail", 0.5)
+
+
+def test_state_is_kept_only_beside_runs(tmp_path: Path) -> None:
+    state = tmp_path / ".workbench"
+    save_view_state(state, STATE)
+    assert not state.exists()
+    state.mkdir()
+    save_view_state(state, STATE)
+    assert read_view_state(state) == STATE
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", ViewState()),
+        ("[]", ViewState()),
+        ("[" * 100_000, ViewState()),
+        ('{"cursor": 3, "number": "x", "filter": null, "share": 7.0}', ViewState()),
+        ('{"cursor": ["a", 4], "number": -1, "filter": ["x"], "share": true}', ViewState()),
+        ('{"cursor": ["a", "b"], "extra": 1, "share": NaN}', ViewState(("a", "b"))),
+        (json.dumps({"filter": "x" * 3000, "cursor": ["a"] * 4, "number": True}), ViewState()),
+    ],
+)
+def test_any_content_can_be_read(tmp_path: Path, content: str, expected: ViewState) -> None:
+    (tmp_path / FILE).write_text(content)
+    assert read_view_state(tmp_path) == expected
+
+
+async def test_border_moves_by_mouse_and_keys_and_is_restored_with_cursor_and_filter(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    (workspace.root / ".workbench").mkdir()
+    screen = open_screen(workspace)
+    async with screen.open((120, 30)) as pilot:
+        await pilot.press("j", "j", "j", "j", "slash", *"late", "enter")
+        await _drag(pilot, screen, 60)
+        assert screen.main.right.region.x == 60
+        assert not screen.main.get_selected_text()
+        await pilot.press("greater_than_sign", "less_than_sign", "less_than_sign")
+        assert screen.main.right.region.x == 56
+        await pilot.press("z")
+        assert screen.main.cases.region.width == 120
+        await pilot.press("z")
+        await pilot.resize_terminal(60, 20)
+        assert screen.main.cases.region.width == 60
+    assert read_view_state(workspace.root / ".workbench").filter == "late"
+
+    again = open_screen(workspace)
+    async with again.open((120, 30)) as pilot:
+        await again.until(pilot, lambda: again.row == "late_parcel")
+        assert again.main.right.region.x == 56
+        assert again.main.cases.input.value == "late"
+        await pilot.press("escape", "n")
+        assert again.row == "late_parcel"
+
+
+async def test_cursor_is_restored_near_a_deleted_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    state = make_workspace().root / ".workbench"
+    state.mkdir()
+    save_view_state(state, ViewState(STATE.cursor, STATE.number))
+    shape = {**SHOP, "order_desk": {"refunds": ["on_time", "unknown_order"]}}
+    screen = open_screen(make_workspace(shape))
+    async with screen.open() as pilot:
+        await screen.until(pilot, lambda: screen.row == "unknown_order")
+
+
+async def _drag(pilot: Pilot[int], screen: Screen, column: int) -> None:
+    border = screen.main.right.region.x
+    await pilot.mouse_down(screen.main, offset=(border, 5))
+    await pilot.hover(screen.main, offset=(column - 1, 9))
+    await pilot.mouse_up(screen.main, offset=(column - 1, 9))

@@ -1,0 +1,65 @@
+"""The cursor, filter and split of a folder, kept from one session to the next. Whatever the file holds, reading works.
+
+The file is written only if the state folder exists, so that opening a project leaves nothing behind.
+"""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from workbench.regular_file import read_regular_text
+
+FILE = "screen.json"
+_LARGEST = 1 << 16
+_LONGEST = 2000
+"""Characters of a name or filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """What the screen showed.
+
+    `cursor` has the names of the row under the cursor: agent, evalset, case ID, or fewer. `number` is the position of
+    its case in the file, for the case that it is deleted. `share` is the part of the width that the tree has.
+    """
+
+    cursor: tuple[str, ...] = ()
+    number: int = 0
+    filter: str = ""
+    share: float | None = None
+
+
+def read_view_state(folder: Path) -> ViewState:
+    """Return the stored state. What is missing or wrong has its default."""
+    try:
+        found = json.loads(read_regular_text(folder / FILE, _LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return ViewState()
+    if not isinstance(found, dict):
+        return ViewState()
+    known = {field.name: found.get(field.name) for field in fields(ViewState)}
+    return ViewState(**{name: value for name, value in _valid(known).items() if value is not None})  # type: ignore[arg-type]
+
+
+def save_view_state(folder: Path, state: ViewState) -> None:
+    """Store the state if the folder exists.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if folder.is_dir() and state != read_view_state(folder):
+        from workbench.atomic import replace_content
+
+        replace_content(folder / FILE, json.dumps(asdict(state)).encode())
+
+
+def _valid(found: dict[str, object]) -> dict[str, object]:
+    cursor, number, text, share = (found[field.name] for field in fields(ViewState))
+    names = cursor if isinstance(cursor, list) and len(cursor) <= 3 else []
+    is_share = isinstance(share, float) and 0.0 < share < 1.0
+    return {
+        "cursor": tuple(names) if all(isinstance(name, str) and len(name) <= _LONGEST for name in names) else None,
+        "number": number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None,
+        "filter": text if isinstance(text, str) and len(text) <= _LONGEST else None,
+        "share": share if is_share else None,
+    }
