@@ -45,6 +45,7 @@ OTHERS: tuple[Part, ...] = (
     ("history",),
     ("journal",),
     ("many_cases",),
+    ("review",),
     ("trace",),
 )
 

@@ -196,3 +196,12 @@ def test_own_verdict_replaces_one_given_by_cause() -> None:
     after = changed(FILE, before, [entry("a")])
     assert [one.get("by") for one in data(after)] == [None, "cause"]
     assert entry_of(data(after)[1]).by == "cause"
+
+
+@given(st.lists(ENTRIES, max_size=6), st.lists(ENTRIES, min_size=1, max_size=4))
+def test_file_in_the_own_format_is_changed_as_any_other(before: list[Entry], put: list[Entry]) -> None:
+    content = changed(FILE, None, before)
+    own = changed(FILE, content, put)
+    # A blank at the end makes it a file that somebody has formatted.
+    other = changed(FILE, None if content is None else content + b"\n", put)
+    assert data(own) == data(other)

@@ -69,7 +69,7 @@ def deciding_criterion(record: CaseRecord) -> str:
     It is the only criterion that failed, or else the only one that passed. If there are several, return "".
     """
     for status in ("failed", "passed"):
-        found = [result.name for result in record.metrics.values() if result.status == status]
+        found = [result.name for result in record.scores.values() if result.status == status]
         if found:
             return found[0] if len(found) == 1 else ""
     return ""
@@ -81,5 +81,5 @@ def by_judge(record: CaseRecord, criterion: str) -> bool:
     A judge is a model or rules.
     """
     if criterion:
-        return bool(judge_in(record.metrics[criterion].details))
-    return any(result.status == record.state and judge_in(result.details) for result in record.metrics.values())
+        return bool(judge_in(record.scores[criterion].details))
+    return any(result.status == record.state and judge_in(result.details) for result in record.scores.values())

@@ -5,7 +5,7 @@ other entries alone.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ def changed(
     Raises:
         BrokenTriageError: the content is invalid, so it cannot be changed.
     """
-    text = json.dumps({"schema": SCHEMA, "entries": []}, indent=2) + "\n" if content is None else _text(file, content)
+    text = _canonical({"schema": SCHEMA, "entries": []}) if content is None else _text(file, content)
     data = _data(file, text)
     fresh = {entry.key: entry for entry in put}
     dropped = {*fresh, *removed}
@@ -124,12 +124,29 @@ def changed(
         added.setdefault(place, []).append(entry)
     if not kept and not added and data.keys() <= {"schema", "entries"}:
         return None
-    try:
-        after = _with_new(revised(text, {**data, "entries": [item for _, item in kept]}), added)
-    except EditError as error:
-        raise BrokenTriageError(f"{file}: {error}") from None
+    if text == _canonical(data):
+        # Written by this module, so this leaves the bytes of other entries alone too, in a fiftieth of the time.
+        after = _canonical({**data, "entries": list(_woven([item for _, item in kept], added))})
+    else:
+        try:
+            after = _with_new(revised(text, {**data, "entries": [item for _, item in kept]}), added)
+        except EditError as error:
+            raise BrokenTriageError(f"{file}: {error}") from None
     mark = _BOM if content is not None and content.startswith(_BOM.encode()) else ""
     return (mark + after).encode("utf-8", "surrogatepass")
+
+
+def _canonical(data: dict[str, Any]) -> str:
+    """Return the text of a file that nobody has formatted in another way."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _woven(items: Sequence[Any], added: Mapping[int, Iterable[Entry]]) -> Iterator[Any]:
+    """Yield the entries with new ones before the items with these numbers."""
+    for number, item in enumerate(items):
+        yield from map(entry_json, added.get(number, ()))
+        yield item
+    yield from map(entry_json, added.get(len(items), ()))
 
 
 def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:

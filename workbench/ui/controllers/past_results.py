@@ -121,7 +121,8 @@ class PastResults(Controller):
 
 
 def _import_panes() -> None:
-    """Import the panes and the table in a thread, so that the first key for them does not wait."""
+    """Import the panes, the review and the table in a thread, so that the first key for them does not wait."""
     import workbench.ui.detail.pane
+    import workbench.ui.review.screen
     import workbench.ui.table.screen
     import workbench.ui.table.sources  # noqa: F401

@@ -1,6 +1,7 @@
 """Review of failing cases one by one, and what the user says about them."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.ui.review.model import Given, Judgeable, Section, Step
     from workbench.ui.review.model import Review as Model
     from workbench.ui.review.screen import CaseReviewScreen
-    from workbench.ui.triage.question import Option, Question
+    from workbench.ui.triage.question import Option
 
 Pair = tuple[int, int]
 
@@ -44,6 +45,7 @@ class Review(Controller):
         self._model: Model | None = None
         self._screen: CaseReviewScreen | None = None
         self._notes: dict[CaseName, str] = {}
+        self._answers_to_read = 0
         self._before: FileEdit | None = None
         """The newest edit when the review changed its first file."""
         self._changed_files = False
@@ -101,6 +103,7 @@ class Review(Controller):
         from workbench.ui.review.screen import CaseReviewScreen
 
         self._notes.clear()
+        self._answers_to_read = _ANSWERS_READ
         self._before, self._changed_files, self._busy = None, False, False
         begin = None if start is None else self._name(start)
         self._model = Model(sections, self._earlier, self._judgeable, begin, passes=passes)
@@ -139,36 +142,48 @@ class Review(Controller):
         return "nothing"
 
     def _earlier(self, name: "CaseName") -> "Given | None":
-        """Return the user's verdict on the current answer of a case, from its triage file."""
-        entry = self._entry_about(name)
-        if entry is None:
+        """Return the user's verdict on the current answer of a case, from its triage file.
+
+        Answers are read from disk to compare them with those of earlier runs, but not for thousands of cases: then a
+        verdict on an equal answer in an earlier run does not count.
+        """
+        row = self._row(name)
+        record = None if row is None else self.session.record(row)
+        if row is None or record is None:
+            return None
+        entries = self._said(row)
+        if not entries:
+            return None
+        of_run = [entry for entry in entries if entry.judged.run == record.run_id]
+        of_run = [entry for entry in of_run if entry.judged.says == _status(record, entry.about.criterion)]
+        found = max(of_run, key=lambda entry: entry.at, default=None)
+        if found is None and self._answers_to_read > 0:
+            self._answers_to_read -= 1
+            found = self._entry_about(name)
+        if found is None:
             return None
         from workbench.authoring.triage.entry import BY_CAUSE
         from workbench.ui.review.model import Given
 
-        return Given(entry.triage, entry.by == BY_CAUSE)
+        return Given(found.triage, found.by == BY_CAUSE)
+
+    def _said(self, row: Row) -> "list[Entry]":
+        """Return the entries with a choice about a case."""
+        entry = self.session.entry(row.evalset)
+        said = self.session.verdicts.triage.of(entry.file, entry.document.cases[row.case].eval_id)
+        return [entry for entry in said if entry.triage]
 
     def _entry_about(self, name: "CaseName") -> "Entry | None":
         """Return the newest entry with a choice about the current answer and verdict of a case."""
         row = self._row(name)
-        if row is None:
-            return None
-        entries, answer = self.session.verdicts.triage_of(row.evalset, row.case)
-        record = self.session.record(row)
-        if not entries or record is None or not answer:
+        record = None if row is None else self.session.record(row)
+        if row is None or record is None or not (entries := self._said(row)):
             return None
         from workbench.authoring.triage.judged import standing
 
-        current = [entry for entry in entries if entry.triage and standing(entry, record, answer) == "now"]
+        answer = self.session.verdicts.triage.answer(record)
+        current = [entry for entry in entries if answer and standing(entry, record, answer) == "now"]
         return max(current, key=lambda entry: entry.at, default=None)
-
-    def _question(self, name: "CaseName") -> "Question | None":
-        record = self._record(name)
-        if record is None or not record.has_verdict:
-            return None
-        from workbench.ui.triage.question import questions
-
-        return questions(record)[0]
 
     # For the screen
 
@@ -186,6 +201,7 @@ class Review(Controller):
     def offered(self, name: "CaseName") -> "Offered":
         """Return what can be done with a case."""
         from workbench.ui.review.key_lines import Offered
+        from workbench.ui.triage.question import first_options
 
         assert self._model is not None
         record, row = self._record(name), self._row(name)
@@ -197,10 +213,8 @@ class Review(Controller):
             return Offered((), words, can_accept=False)
         if not record.finished:
             return Offered((), "the case is running", can_accept=False)
-        question = self._question(name)
-        assert question is not None
         passed = record.state == "passed"
-        options = tuple(option for option in question.options if option.value != "right" or passed)
+        options = tuple(option for option in first_options(record) if option.value != "right" or passed)
         model = self._model
         left = len(model.left()) if model.section.alike and len(model.section.names) > 1 else 0
         return Offered(options, left=left, whole=model.whole, in_pane=self._screen is not None and self._screen.in_pane)
@@ -209,23 +223,26 @@ class Review(Controller):
 
     def verdict(self, option: "Option") -> None:
         """Give a verdict on the current case, or on its whole cause."""
+        from workbench.ui.triage.question import first_options
+
         assert self._model is not None
         assert self._screen is not None
-        state = self.session.verdicts.state
+        here = self._record(self._model.name)
 
         def possible(name: "CaseName") -> bool:
             """Return whether another case has the same status, and takes this verdict."""
-            here, there = (self.session.verdicts.place(*one) for one in (self._model.name, name))  # type: ignore[union-attr]
-            if here is None or there is None or state(*here) != state(*there):
+            there = self._record(name)
+            if here is None or there is None or here.state != there.state:
                 return False
-            question = self._question(name) if option.value in ("judge wrong", "right") else None
-            return question is None or question.offers(option.value)
+            return any(one.value == option.value for one in first_options(there))
 
         step = self._model.choose(option.value, possible)
         if step is None:
             self._screen.show()
         else:
             self._busy = True
+            if len(step.names) > _MANY:
+                self._screen.say(f"saving {len(step.names):,} verdicts")
             self.view.work(self._save(step, option), "edit")
 
     async def _save(self, step: "Step", option: "Option") -> None:
@@ -248,20 +265,27 @@ class Review(Controller):
 
         from workbench.authoring.triage.entry import BY_CAUSE
         from workbench.authoring.triage.triage_file import Change
+        from workbench.ui.triage.question import questions
 
         await self._remember_newest()
-        put: dict[Path, list[Entry]] = {}
+        known = [
+            (name, row, record) for name in step.names if (row := self._row(name)) and (record := self._record(name))
+        ]
+        notes = {name: self.note(name) for name in step.names if name not in step.unseen}
         now = utc_now()
-        for name in step.names:
-            question, row = self._question(name), self._row(name)
-            if question is None or row is None:
-                continue
-            entry = question.entry(option, self.note(name) if name not in step.unseen else "", now)
-            if name in step.unseen:
-                entry = replace(entry, by=BY_CAUSE)
-            put.setdefault(self.session.entry(row.evalset).file, []).append(entry)
+
+        def entries() -> "Iterator[tuple[Path, Entry]]":
+            """Yield the entries by evalset. May read answers from disk."""
+            for name, row, record in known:
+                entry = questions(record)[0].entry(option, notes.get(name, ""), now)
+                by = BY_CAUSE if name in step.unseen else ""
+                yield self.session.entry(row.evalset).file, replace(entry, by=by)
+
+        put: dict[Path, list[Entry]] = {}
+        for file, entry in await asyncio.to_thread(lambda: list(entries())):
+            put.setdefault(file, []).append(entry)
         label = f"triage of {case_names(eval_id for _, eval_id in step.names)}: {option.word}"
-        edit = await self._triage.write(label, {file: Change(tuple(entries)) for file, entries in put.items()})
+        edit = await self._triage.write(label, {file: Change(tuple(of_file)) for file, of_file in put.items()})
         self._changed_files = self._changed_files or edit is not None
         return edit
 
@@ -497,9 +521,20 @@ class Review(Controller):
         row = self._row(model.names[min(model.position, len(model.names) - 1)])
         if row is not None:
             self.view.go_to(row.evalset, row.case)
+        self.view.tree_view.refresh()
         self.view.show_row()
 
 
+def _status(record: "CaseRecord", criterion: str) -> str:
+    """Return the status of a criterion, or of the case, without reading details from disk."""
+    result = record.scores.get(criterion)
+    return result.status if result is not None else record.state
+
+
+_ANSWERS_READ = 100
+"""Answers that are read from disk when a review opens, to compare them with those of earlier runs."""
+_MANY = 100
+"""Verdicts that are saved without a message before."""
 _SAID = {
     "agent bug": "is an agent bug",
     "expectation wrong": "has a wrong expectation",

@@ -78,6 +78,9 @@ class Triage(Controller):
         self._show_triage()
 
     def _show_triage(self) -> None:
+        if self.view.say_on_page is not None:
+            # The review shows the cases again when the user leaves it.
+            return
         self.view.tree_view.refresh()
         row = self.view.rows.cursor
         if row is not None and row.case >= 0:

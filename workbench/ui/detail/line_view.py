@@ -1,25 +1,26 @@
 """A widget that shows a few lines, without focus or scrolling."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.rendering.lines import Line
-from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
+from workbench.ui.detail.styles import Painter
 
 
 class LineView(Widget):
-    """Styled lines. Its height is their number."""
+    """Styled lines. Its height is their number.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
-    DEFAULT_CSS = "LineView { height: 1; }" + component_css("LineView")
+    The colours are those of `styled`, a widget with all component classes, because they are slow to make.
+    """
 
-    def __init__(self) -> None:
+    DEFAULT_CSS = "LineView { height: 1; }"
+
+    def __init__(self, styled: Widget) -> None:
         super().__init__()
         self._lines: Sequence[Line] = ()
-        self._painter = Painter(self)
+        self._painter = Painter(styled)
 
     def show(self, lines: Sequence[Line]) -> None:
         """Replace the lines."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -86,6 +86,8 @@ class Review:
         self._numbers = [number for number, section in enumerate(self.sections) for _ in section.names]
         self._earlier, self._judgeable = earlier, judgeable
         self._given: dict[CaseName, Given | None] = {}
+        self._left: dict[int, dict[CaseName, None]] = {}
+        """The cases that are left, by section, as far as they were needed."""
         self._again = False
         """Whether cases that have a verdict are shown again."""
         self.steps: list[Step] = []
@@ -136,9 +138,13 @@ class Review:
             self._given[name] = self._earlier(name)
         return self._given[name]
 
-    def left(self) -> list[CaseName]:
+    def left(self) -> Collection[CaseName]:
         """Return the cases of the current section that can get a verdict and have none."""
-        return [name for name in self.section.names if self._judgeable(name) == "verdict" and self.given(name) is None]
+        number = self._numbers[self.position]
+        if number not in self._left:
+            found = (name for name in self.section.names if self._judgeable(name) == "verdict")
+            self._left[number] = dict.fromkeys(name for name in found if self.given(name) is None)
+        return self._left[number].keys()
 
     def step(self, step: int) -> bool:
         """Go to the next (1) or previous (-1) case. Return False at the first one."""
@@ -218,6 +224,8 @@ class Review:
         self.steps.append(replace(step, before=before, edit=edit))
         for name in step.names:
             self._given[name] = Given(step.choice, name in step.unseen)
+            for left in self._left.values():
+                left.pop(name, None)
         self.drop_question()
         if not self.done and self.name in step.names:
             self.position = self._next_left(self.position + 1)
@@ -229,13 +237,15 @@ class Review:
             return False
         step = self.steps.pop()
         self._given.update(step.before)
+        self._left.clear()
         self.position = self.names.index(step.at) if step.at in self.names else 0
         self.drop_question()
         self.changed()
         return True
 
     def forget_earlier(self) -> None:
-        """Ask again for verdicts that were not given in this review."""
+        """Ask again for verdicts that were not given in this review, and for what can be said about each case."""
+        self._left.clear()
         own = {name for step in self.steps for name in step.names}
         self._given = {name: given for name, given in self._given.items() if name in own}
 

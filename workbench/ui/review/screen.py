@@ -97,7 +97,8 @@ class CaseReviewScreen(Screen[None]):
         self._pressed_at = 0.0
         """When the key that is handled was pressed."""
         self._shown: tuple[object, ...] = ()
-        self._head, self._body, self._note_line, self._foot = LineView(), Body(), LineView(), LineView()
+        self._body = Body()
+        self._head, self._note_line, self._foot = (LineView(self._body) for _ in range(3))
         self._note = NoteInput(placeholder="note")
         self._detail: CaseDetail | None = None
 

@@ -73,7 +73,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._note = NoteInput(placeholder="note")
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
-        self._key_lines = LineView()
+        self._key_lines = LineView(self._list)
 
     def compose(self) -> ComposeResult:
         """Lay out the question, options, note and help."""

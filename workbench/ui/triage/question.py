@@ -76,6 +76,11 @@ def questions(record: CaseRecord, item: str = "") -> list[Question]:
     return [*_of_item(record, item), *found]
 
 
+def first_options(record: CaseRecord) -> tuple[Option, ...]:
+    """Return the options of the first question about a case, without reading its details."""
+    return _choices(record, deciding_criterion(record))
+
+
 def _of_case(record: CaseRecord) -> Question:
     face = FACES[record.state]
     failed = [result for result in record.metrics.values() if result.status == "failed"]
@@ -96,7 +101,7 @@ def _of_criterion(record: CaseRecord, name: str) -> Question:
 
 
 def _choices(record: CaseRecord, criterion: str = "") -> tuple[Option, ...]:
-    status = record.metrics[criterion].status if criterion else record.state
+    status = record.scores[criterion].status if criterion else record.state
     choices = offered(status, by_judge=by_judge(record, criterion))
     return tuple(Option(choice.name, choice.label, choice.help, choice.key) for choice in choices)
 
