@@ -125,6 +125,7 @@ def open_workspace(
     previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
     on_evalset: OnEvalset | None = None,
+    before_file: Callable[[Path], None] = lambda file: None,
 ) -> Workspace:
     """Open folders, evalsets (of any name) and agents (a folder, or the file that defines one). Run nothing.
 
@@ -134,8 +135,8 @@ def open_workspace(
 
     `config` applies to all evalsets. `stored_owners` are by default read from the root's `.workbench`
     (`workbench.agents.owners`). `previous` is an earlier reading of the same folder; it gives the last owner of an
-    evalset that never ran. `initial_session` is for test files of the old format. `on_evalset` is called after each
-    evalset.
+    evalset that never ran. `initial_session` is for test files of the old format. `before_file` is called before each
+    evalset is read, `on_evalset` after it.
 
     Raises:
         FileNotFoundError: one of the paths does not exist.
@@ -163,6 +164,7 @@ def open_workspace(
         searched=found.folders,
     )
     for file in filter(selection.file, found.evalsets):
+        before_file(file)
         entry = _entry(file, root, ownership, chooser, initial_session)
         if selection.entry(entry):
             workspace = replace(workspace, evalsets=(*workspace.evalsets, entry))

@@ -1,5 +1,6 @@
 """The screen's state without widgets: the folder, the verdicts, and the criteria of the next run."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from workbench.ui.history.recall import Recalled
 
 
+_LARGE = 8 << 20
+"""Bytes from which on reading an evalset takes long enough to be named."""
+
+
 class Session:
     """The state of the screen, without widgets.
 
@@ -58,6 +63,10 @@ class Session:
         self.workspace: Workspace | None = None
         self.reading = False
         """Whether the folder is still being read. `workspace` then has what was read so far."""
+        self.large_file = ""
+        """Name and size of the large evalset that is being read now, as safe text, or ""."""
+        self.when_large_file: Callable[[], object] = lambda: None
+        """Called when `large_file` changes, in the thread that reads."""
         self.read_error = ""
         """Why the folder could not be read the last time, raw, or "" if it could."""
         self.declined: set[str] = set()
@@ -108,7 +117,26 @@ class Session:
 
         owners = None if self.given_state_dir is None else read_owners(self.given_state_dir)
         named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
-        return open_workspace(self.path, *named, stored_owners=owners, previous=self.workspace, on_evalset=arrived)
+        try:
+            return open_workspace(
+                self.path,
+                *named,
+                stored_owners=owners,
+                previous=self.workspace,
+                on_evalset=arrived,
+                before_file=self._before_file,
+            )
+        finally:
+            self.large_file = ""
+
+    def _before_file(self, file: Path) -> None:
+        """Note the name of a large file that is about to be read, so that the bar can show it. Runs in a thread."""
+        with contextlib.suppress(OSError):
+            size = file.stat().st_size
+            name = f"{one_line(file.name, limit=40)}, {size >> 20:,} MB" if size >= _LARGE else ""
+            if name != self.large_file:
+                self.large_file = name
+                self.when_large_file()
 
     def set_workspace(self, workspace: "Workspace") -> None:
         """Replace the workspace."""

@@ -96,6 +96,8 @@ class Folder(Controller):
         """
         session = self.session
         session.reading = session.reading or session.workspace is None
+        loop = asyncio.get_running_loop()
+        session.when_large_file = lambda: loop.call_soon_threadsafe(self.view.show_facts)
         try:
             workspace = await asyncio.to_thread(self._read, asyncio.get_running_loop() if session.reading else None)
         except Exception as error:  # after any failure, the screen must not stay at "reading"
