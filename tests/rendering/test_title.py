@@ -8,7 +8,7 @@ from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
 from workbench.rendering.scores import chips
 from workbench.rendering.status import score_text
-from workbench.rendering.title import summary, title
+from workbench.rendering.title import ending, summary, title
 from workbench.scores import amount
 from workbench.store import CaseRecord
 
@@ -29,6 +29,12 @@ def test_case_name_is_cut_last(width: int) -> None:
     assert cell_len(found) <= width
     if width >= 18:
         assert "the_case_itself #2" in found
+
+
+def test_word_of_the_verdict_goes_before_the_name_of_the_case() -> None:
+    failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed"))
+    assert text_of(ending(failed, 26)) == "✗ FAIL"
+    assert text_of(ending(failed, 25)) == "✗"
 
 
 def test_unreadable_file_is_named_by_its_path() -> None:

@@ -56,14 +56,16 @@ def title(subject: Subject, width: int) -> str:
 
 
 def ending(subject: Subject, room: int) -> Line:
-    """Return `stale: prompt.txt  ✗ FAIL`.
+    """Return `stale: prompt.txt  ✗ FAIL`, or only `✗` if the name of the case needs the room.
 
     The reason is cut before the name of the case, but after the names of its agent and evalset.
     """
     badges = verdict(subject)
+    parts = title_parts(subject)
+    if badges and parts and cell_len(parts[-1]) + len(_GAP) + width_of(badges) > room:
+        badges = (Segment(badges[0].text[:1], badges[0].style),)
     if not subject.stale or subject.record is None:
         return badges
-    parts = title_parts(subject)
     left = room - width_of(badges) - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
     mark = stale_mark(subject.stale, max(left, cell_len(f"{STALE.glyph}{STALE.word}")))
     return (Segment(mark, STALE.variable), Segment(_GAP), *badges)

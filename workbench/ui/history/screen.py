@@ -14,7 +14,7 @@ from workbench.counting import counted
 from workbench.history.listed_runs import ListedRun, list_all_runs, newest_runs
 from workbench.history.retention import pin, unpin
 from workbench.history.run_names import baseline
-from workbench.rendering.cells import cell_len, cut_name, fit
+from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 from workbench.ui import relative_times
@@ -85,7 +85,7 @@ class RunRows(RowsOf[ListedRun]):
         marks = f"  {', '.join(special)}" if special else ""
         # Flags are more important than the end of a name.
         room = width - _WHEN - sum(cell_len(text) for text, _ in right) - cell_len(marks) - 1
-        left += [(cut_name(run_labels.agents_and_evalsets(run), max(room, _LEAST)), ""), (marks, "accent")]
+        left += [(cut(run_labels.agents_and_evalsets(run), max(room, _LEAST)), ""), (marks, "accent")]
         return left, right
 
     def _right(self, run: ListedRun, width: int) -> list[Piece]:
