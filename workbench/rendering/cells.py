@@ -1,6 +1,7 @@
 """Functions that cut and pad text by terminal cells, so that East Asian text lines up."""
 
 import re
+from bisect import bisect
 from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
@@ -38,7 +39,10 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     alike = [other for other in others if other.startswith(head) and other.endswith(tail) and other != name]
     if not alike:
         return f"{head}…{tail}"
-    start = _word_start(name, max(_shared(name, other) for other in alike))
+    # In alphabetical order, the name next to this one shares most with it.
+    alike.sort()
+    place = bisect(alike, name)
+    start = _word_start(name, max(_shared(name, other) for other in alike[max(place - 1, 0) : place + 1]))
     different = cut(name[start:], width - 1 - width // 4)
     return f"{_first(name[:start], width - 1 - cell_len(different))}…{different}"
 
