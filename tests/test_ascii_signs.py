@@ -67,6 +67,8 @@ def test_width_in_cells_stays(text: str) -> None:
     [
         ("0.56 ≥ 0.80", "0.56 >=0.80", "0.56 >=0.80"),
         ("≥0.80", ">0.80", ">=0.80"),
+        ("0.92  ≥0.80", "0.92 >=0.80", "0.92 >=0.80"),
+        ("case▾  v", "case\\  v", "casev  v"),
         ("late…moved", "late~moved", "late...moved"),
         ("everyth… 236", "everyth~ 236", "everyth... 236"),
         ("… 3 more lines", "..3 more lines", "... 3 more lines"),

@@ -87,8 +87,10 @@ CELLS: Mapping[str, str] = {
     "┊": ":",
 }
 """Sign → its ASCII character. Lines of boxes and other blocks follow from their names (`_of_its_kind`)."""
-_PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-"}
-"""Signs before a blank, which have room for a second character."""
+_PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-", " ≥": ">=", " ≤": "<="}
+"""Signs beside a blank, which have room for a second character."""
+_SORTED = re.compile(r"(?<=\w)[▴▾]")
+"""The order of a column, after its title, where `v` would be another letter."""
 _ARROW_KEY = re.compile(r"([↑↓]) {3}(?= )")
 """An arrow key in a column of keys. `v` would be another key."""
 _KEY_NAMES = {"↑": "up  ", "↓": "down"}
@@ -119,6 +121,7 @@ def in_cells(text: str, *, foreign: bool) -> str:
     if text.isascii():
         return text
     text = _ARROW_KEY.sub(lambda key: _KEY_NAMES[key[1]], _REST.sub("..", _with_pairs(text)))
+    text = _SORTED.sub(lambda sign: "/" if sign[0] == "▴" else "\\", text)
     return "".join(char if char.isascii() else _in_cells(char, foreign) for char in text)
 
 

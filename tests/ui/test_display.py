@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.shown import shown_strips
@@ -109,3 +110,28 @@ async def test_screen_without_colours_and_unicode_keeps_its_meaning(
 
 def styles(segments: list[Segment]) -> Iterator[Style]:
     return (segment.style for segment in segments if segment.style is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "style", "expected"),
+    [
+        (" 48✗ ", "color(1)", [(" ", "b"), ("48✗", "br"), (" ", "b")]),
+        ("!    ✗0.50", "color(5)", [("!", "br"), ("    ", "b"), ("✗0.50", "br")]),
+        ("! the agent raised an exception", "color(5)", [("! the agent raised an exception", "b")]),
+        ("not set", "color(1)", [("not set", "b")]),
+        ("━━━╸", "color(1)", [("━━━╸", "b")]),
+        ("258✓", "color(2)", [("258✓", "")]),
+        ("lisbon", "on color(4)", [("lisbon", "r")]),
+        ("lisbon", "reverse on color(3)", [("lisbon", "")]),
+        ("lisbon", "on color(8)", [("lisbon", "u")]),
+        ("✗", "color(1) on color(4)", [("✗", "bru")]),
+    ],
+)
+def test_attributes_take_the_place_of_colours(text: str, style: str, expected: list[tuple[str, str]]) -> None:
+    (without_colors,) = filters_for(Display("none"))
+    found = without_colors.apply([Segment(text, Style.parse(style))], Color.parse("black"))
+    attributes = {"b": "bold", "r": "reverse", "u": "underline"}
+    assert [
+        (segment.text, "".join(key for key, name in attributes.items() if getattr(segment.style, name)))
+        for segment in found
+    ] == expected

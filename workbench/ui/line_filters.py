@@ -1,6 +1,7 @@
 """Filters of drawn lines, for terminals without colours or without our signs."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from rich.cells import cell_len
@@ -14,9 +15,12 @@ from workbench.ui.display import Display
 
 _FAILING = {1, 5}
 """Colours of failures (red) and errors (magenta) in the theme of sixteen colours."""
-_CURSOR, _QUIET_CURSOR = 4, 8
-"""Backgrounds of the cursor in that theme, with and without the focus: blue and bright black."""
+_QUIET_CURSOR = 8
+"""Background of a cursor without the focus in that theme, bright black. All others point at something."""
 _LONGEST_LABEL = 16
+_NAMES_FAILURE = re.compile(r"[✗!]|fail|error", re.IGNORECASE)
+_BLANKS = re.compile(r"(^ +| +$| {2,})")
+"""Blanks that are no part of a label."""
 
 
 def filters_for(display: Display) -> list[LineFilter]:
@@ -32,8 +36,8 @@ def filters_for(display: Display) -> list[LineFilter]:
 class WithoutColors(LineFilter):
     """Attributes in place of the colours of the theme `terminal`.
 
-    The cursor is reversed. Short texts about failures are reversed too, longer ones are bold. Everything else has signs
-    and words.
+    The cursor is reversed. Labels of failures are reversed too, longer texts about them are bold. Everything else has
+    signs and words.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -41,7 +45,8 @@ class WithoutColors(LineFilter):
         return [
             Segment(part, style and _without_colors(style, _is_label(part)), control)
             for text, style, control in segments
-            for part in (_without_margins(text) if style and _fails(style) else (text,))
+            for part in (_BLANKS.split(text) if style and _fails(style) else (text,))
+            if part or not text
         ]
 
 
@@ -60,15 +65,8 @@ class InAscii(LineFilter):
         ]
 
 
-def _without_margins(text: str) -> Iterator[str]:
-    """Yield a text and the blanks around it one by one, so that only the text is reversed."""
-    words = text.strip(" ")
-    before, _, after = text.partition(words) if words else (text, "", "")
-    yield from filter(None, (before, words, after))
-
-
 def _is_label(text: str) -> bool:
-    return bool(text.strip()) and cell_len(text) <= _LONGEST_LABEL
+    return cell_len(text) <= _LONGEST_LABEL and _NAMES_FAILURE.search(text) is not None
 
 
 def _fails(style: Style) -> bool:
@@ -78,14 +76,15 @@ def _fails(style: Style) -> bool:
 @lru_cache(maxsize=2048)
 def _without_colors(style: Style, is_label: bool) -> Style:
     behind = style.bgcolor.number if style.bgcolor else None
-    fails = _fails(style)
+    fails, is_pointed = _fails(style), behind not in (None, _QUIET_CURSOR)
     return Style(
         bold=bool(style.bold) or fails,
         dim=style.dim,
         italic=style.italic,
-        underline=bool(style.underline) or behind == _QUIET_CURSOR or (fails and behind == _CURSOR),
+        underline=bool(style.underline) or behind == _QUIET_CURSOR or (fails and is_pointed),
         strike=style.strike,
-        reverse=bool(style.reverse) or behind == _CURSOR or (fails and is_label),
+        # A cell that is reversed in the row of the cursor stands out by its usual look.
+        reverse=bool(style.reverse) is not (is_pointed or (fails and is_label)),
         link=style.link,
         meta=style.meta or None,
     )
