@@ -94,6 +94,13 @@ def _verdict_or_marks(situation: Situation) -> str:
     return "" if situation.marked else _has_run(situation) or _ended(situation)
 
 
+def _acceptable(situation: Situation) -> str:
+    """Accept one case, or all failing cases of a group."""
+    if situation.on_case and not situation.marked:
+        return _has_run(situation) or _ended(situation)
+    return _problems(situation)
+
+
 def _case_shown(situation: Situation) -> str:
     return "" if situation.case_shown else "no case is shown"
 
@@ -149,7 +156,8 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "keep_run": (_on_case, _has_run, _ended),
     "keep_session": (_read,),
     "criteria": (_cases,),
-    "accept": (_on_case, _has_run, _ended),
+    "accept": (_acceptable,),
+    "replace": (_targets,),
     "triage": (_on_case_or_marked, _verdict_or_marks),
     "copy_id": (_read,),
     "copy_command": (_read,),

@@ -218,7 +218,14 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "accept.accept",
         "A",
         "accept actual",
-        "Accept what the agent did as expected, difference by difference.",
+        "Accept what the agent did as expected, difference by difference, for one case or a group.",
+        EDIT,
+    ),
+    Action(
+        "replace.replace",
+        "",
+        "find and replace",
+        "Replace a text, tool name or argument in cases. Shows all changes before they are saved.",
         EDIT,
     ),
     Action(

@@ -20,6 +20,7 @@ from textual.widgets import Static
 from workbench.actions import footer
 from workbench.authoring.accept import Comparison
 from workbench.authoring.accept_turn import Hunk
+from workbench.authoring.bulk import Part
 from workbench.authoring.edit import change_of
 from workbench.authoring.evalset_file import RejectedError
 from workbench.authoring.saving import ChangedOnDiskError, Saver
@@ -135,7 +136,8 @@ def _cut_out(before: bytes, after: bytes) -> Iterator[DiffLine]:
             yield DiffLine("-" if sign == "-" else "+", plain(line, limit=4_000))
 
 
-_BOXES = {"none": "[ ] ", "some": "[-] ", "all": "[x] "}
+BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] "}
+"""Checkboxes of a line, by how much of it is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,12 @@ class HunkList(RowsOf[Line]):
     def _box(self, line: Line) -> Piece:
         hunks = set(self.below(line))
         state = "all" if hunks <= self.chosen else "some" if hunks & self.chosen else "none"
-        return (_BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
+        return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
 
 
-def change_in_words(hunk: Hunk) -> str:
-    """Return a hunk's change as short, safe text: `12 → 12.5`."""
-    if hunk.kind == "order":
+def change_in_words(hunk: Part) -> str:
+    """Return a change as short, safe text: `12 → 12.5`."""
+    if isinstance(hunk, Hunk) and hunk.kind == "order":
         return one_line(" ".join(hunk.new), limit=60)
     sides = [shown(value, limit=40) for value in (hunk.old, hunk.new) if value is not ABSENT]
     return " → ".join(sides)
@@ -354,7 +356,7 @@ class AcceptScreen(RowsScreen[bool]):
         if isinstance(lines, str):
             self.say(lines, warning=True)
             lines = []
-        self._preview.update(_shown(lines))
+        self._preview.update(shown_change(lines))
         self._outcome.update(_scores(scores))
 
     def _preview_of(self, chosen: frozenset[Hunk]) -> tuple[list[DiffLine] | str, list[Outcome]]:
@@ -370,7 +372,8 @@ class AcceptScreen(RowsScreen[bool]):
             return save_error_message(error), scores
 
 
-def _shown(lines: Sequence[DiffLine]) -> Content:
+def shown_change(lines: Sequence[DiffLine]) -> Content:
+    """Return the change of a file in colours, or how to choose something if there is none."""
     if not lines:
         return Content.styled("Choose differences with space to see how the file changes.", "$status-muted")
     return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))

@@ -1,8 +1,12 @@
-"""Acceptance of the agent's actual behavior as the reference of a case."""
+"""Acceptance of the agent's actual behavior as the reference of one case, or of many."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
+from workbench.text import one_line
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.run import Run
@@ -13,20 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.authoring.accept_turn import Hunk
+    from workbench.authoring.bulk import Proposal
     from workbench.store import CaseRecord
     from workbench.ui.accepting.screen import Acceptance
     from workbench.ui.accepting.transcript import Transcript
 
 
+Pair = tuple[int, int]
+
+
 class Accept(Controller):
-    """Acceptance of one case at a time, from the run under the cursor."""
+    """Acceptance of one case from the run under the cursor, or of a group of cases with a review list."""
 
     def __init__(self, view: View, files: Files, edit: Edit, run: Run) -> None:
         super().__init__(view)
         self._files, self._edit, self._run = files, edit, run
 
     def accept(self) -> None:
-        """Show how the agent differs from the reference, and copy the chosen differences to the reference."""
+        """Show how the agent differs from the reference, and copy the chosen differences to the reference.
+
+        With marks, on a cause of the overview, or on a row above cases, do it for all of these cases that failed.
+        """
+        if pairs := self._group():
+            self.view.work(self.accept_cases(pairs), "edit")
+            return
         row = self.current_case()
         if row is None:
             return
@@ -35,6 +49,74 @@ class Accept(Controller):
             self.view.say("the case is still running: wait until it ends", warning=True)
             return
         self.view.work(self.accept_row(row, record), "edit")
+
+    def _group(self) -> list[Pair]:
+        """Return the cases of the group under the cursor, or [] on a single case."""
+        rows, row = self.view.rows, self.view.rows.cursor
+        if len(rows.marks):
+            return sorted(rows.marks)
+        if pairs := self.view.right.selected_cases():
+            return list(pairs)
+        if row is None or row.case >= 0:
+            return []
+        return [pair for pair in rows.targets() if self.session.verdicts.state(*pair) == "failed"]
+
+    async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
+        """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""
+        from workbench.authoring.bulk import written
+        from workbench.ui.accepting.several import SeveralScreen
+
+        proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
+        note = _left_out(left_out)
+        if not proposals:
+            self.view.notify(note or "no case has differences", title="nothing to accept", severity="warning")
+            return False
+        title = f"accept actual as expected › {counted(len(proposals), 'case')}"
+        choice = await self.view.ask(SeveralScreen(title, list(proposals.values()), self.view.keys, note=note))
+        if choice is None:
+            return False
+        chosen = [pair for pair, proposal in proposals.items() if proposal in choice]
+        label = f"accept what the agent did in {counted(len(chosen), 'case')}"
+        entries = [self.session.entry(number) for number in self._files.entries_of(chosen)]
+        # The rows may have moved when the file is read again.
+        names = self.view.rows.names()
+        if not await self._files.change_cases(entries, lambda opened: (label, written(opened, choice))):
+            return False
+        if not self.session.store.activity.busy:
+            self._run.score_by_new_references(self.view.rows.found_again(names, chosen))
+        return True
+
+    def _proposals(self, pairs: Sequence[Pair]) -> "tuple[dict[Pair, Proposal], Counter[str]]":
+        """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
+        from workbench.authoring.accept import Comparison, NotComparableError
+        from workbench.authoring.bulk import Proposal
+        from workbench.model.json_edit import EditError
+
+        found: dict[Pair, Proposal] = {}
+        left_out: Counter[str] = Counter()
+        for number, cases in self._files.entries_of(pairs).items():
+            entry, chosen = self.session.entry(number), self._files.chosen(number, cases)
+            try:
+                opened = self._files.opened(entry)
+                places = chosen.places({entry.file: opened})
+            except (EditError, OSError, ValueError) as error:
+                left_out[one_line(f"{entry.file.name}: {error}", limit=200)] += len(cases)
+                continue
+            for case, place in zip(cases, places, strict=True):
+                row = self.view.rows.row_of(number, case)
+                try:
+                    transcript = self._transcript(row, self.session.verdicts.record(number, case))
+                    if transcript is None:
+                        raise NotComparableError("the case has no transcript: run it first")
+                    before = opened.case(place)
+                    comparison = Comparison(before, transcript.turns)
+                except (OSError, ValueError) as error:
+                    left_out[one_line(str(error), limit=200)] += 1
+                    continue
+                if comparison.hunks:
+                    one = self._files.chosen(number, [case])
+                    found[number, case] = Proposal(one, before, comparison.hunks, comparison.accepted)
+        return found, left_out
 
     async def accept_row(self, row: Row, record: "CaseRecord | None") -> bool:
         """Let the user choose differences of one case, and save them. Return whether something was saved."""
@@ -106,3 +188,8 @@ def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
         return ", ".join(descriptions()[name].short_name or name for name in concerns(hunk.kind, names))
 
     return failed
+
+
+def _left_out(reasons: Counter[str]) -> str:
+    """Return how many cases are left out, and why."""
+    return "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in reasons.most_common(2))

@@ -140,6 +140,19 @@ class Files(Controller):
             self.show_error(error)
             return None
 
+    def opened(self, entry: "EvalsetEntry") -> "EvalsetFile":
+        """Return an evalset in the current schema as it is on disk. Runs in a thread.
+
+        Raises:
+            EditError: It cannot be edited safely.
+            OSError: It cannot be read.
+        """
+        from workbench.authoring.evalset_file import EvalsetFile
+        from workbench.regular_file import read_regular
+
+        content = read_regular(entry.file)
+        return EvalsetFile(content, entry.document.index_of(content))
+
     async def change_cases(
         self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"
     ) -> bool:

@@ -457,7 +457,7 @@ class Review(Controller):
             case "agent bug":
                 self._copy_bugs(names)
             case "expectation wrong":
-                self.view.work(self._accept_all(names), "edit")
+                self._with_dialog(lambda: self._accept.accept_cases(self._pairs(names)))
             case "judge wrong":
                 self._triage.agreement()
             case "errors":
@@ -474,22 +474,6 @@ class Review(Controller):
         found = [(self.cause(name), record, self.note(name)) for name in names if (record := self._record(name))]
         copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
         self.view.say(copied.message)
-
-    async def _accept_all(self, names: "Sequence[CaseName]") -> None:
-        """Open the differences of one case after the other. If the user leaves one unsaved, stop."""
-        for name in names:
-            row = self._row(name)
-            if row is None:
-                continue
-            saved = False
-
-            async def accept(row: Row = row) -> None:
-                nonlocal saved
-                saved = await self._accept.accept_row(row, self.session.record(row))
-
-            await self._in_dialog(accept)
-            if not saved:
-                return
 
     def _leave_and_run(self, names: "Sequence[CaseName]") -> None:
         targets = self._pairs(names)

@@ -17,6 +17,7 @@ from workbench.ui.controllers.news import News
 from workbench.ui.controllers.other_runs import OtherRuns
 from workbench.ui.controllers.overview import Overview
 from workbench.ui.controllers.past_results import PastResults
+from workbench.ui.controllers.replace import Replace
 from workbench.ui.controllers.restoring import Restoring
 from workbench.ui.controllers.review import Review
 from workbench.ui.controllers.run import Run
@@ -46,6 +47,7 @@ class Controllers:
         self.overview = Overview(view)
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)
+        self.replace = Replace(view, self.files)
         self.new_files = NewFiles(view, self.files)
         self.criteria = Criteria(view, self.files, self.run)
         self.accept = Accept(view, self.files, self.edit, self.run)

@@ -1,0 +1,191 @@
+"""The review list of changes in many cases: the cases with their parts, and the difference of the current case."""
+
+import asyncio
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.authoring.bulk import Choice, Proposal
+from workbench.counting import counted
+from workbench.rendering.cells import cut_name
+from workbench.text import one_line
+from workbench.ui.accepting.screen import BOXES, change_in_words, file_diff, shown_change
+from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.keys import bindings_of
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.rows import Piece, RowsOf
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the list: all cases (no `proposal`), one case, or one part of it."""
+
+    proposal: Proposal | None = None
+    part: int = -1
+
+
+class ProposalList(RowsOf[Line]):
+    """The tree of cases and their parts."""
+
+    def __init__(self, proposals: Sequence[Proposal], *, all_chosen: bool) -> None:
+        lines = [Line()]
+        for proposal in proposals:
+            lines += [Line(proposal), *(Line(proposal, number) for number in range(len(proposal.parts)))]
+        super().__init__(lines)
+        self._proposals = proposals
+        self._total = sum(len(proposal.parts) for proposal in proposals)
+        self.chosen: dict[Proposal, set[int]] = {
+            proposal: set(range(len(proposal.parts))) if all_chosen else set() for proposal in proposals
+        }
+
+    @property
+    def choice(self) -> dict[Proposal, Collection[Any]]:
+        """The chosen parts of each case, without cases of which nothing is chosen."""
+        found = self.chosen.items()
+        return {one: [one.parts[number] for number in sorted(numbers)] for one, numbers in found if numbers}
+
+    def toggle(self, line: Line) -> None:
+        """Choose all parts of a line. If all are chosen, drop them."""
+        proposals = self._proposals if line.proposal is None else [line.proposal]
+        wanted = {one: {line.part} if line.part >= 0 else set(range(len(one.parts))) for one in proposals}
+        drop = all(numbers <= self.chosen[one] for one, numbers in wanted.items())
+        for one, numbers in wanted.items():
+            self.chosen[one] = self.chosen[one] - numbers if drop else self.chosen[one] | numbers
+        self.refresh()
+
+    def choose_all(self) -> None:
+        """Choose everything. The second call drops everything."""
+        self.toggle(self.rows[0])
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return checkbox, name and change of a line."""
+        line = self.rows[position]
+        if line.proposal is None:
+            count = sum(map(len, self.chosen.values()))
+            return [self._box(line), ("all cases", "strong")], [(f"{count:,} of {self._total:,}", "muted")]
+        proposal = line.proposal
+        if line.part < 0:
+            file = one_line(proposal.file.name.partition(".")[0], limit=30)
+            right: list[Piece] = [(file, "muted")] if width > 50 else []
+            room = max(width - 8 - (len(file) if right else 0), 8)
+            return [("  ", ""), self._box(line), (cut_name(one_line(proposal.name), room), "strong")], right
+        part = proposal.parts[line.part]
+        turn = "" if part.turn is None else f"turn {part.turn + 1} "
+        left: list[Piece] = [("    ", ""), self._box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
+        return [*left, ("  " + change_in_words(part), "muted")], []
+
+    def _box(self, line: Line) -> Piece:
+        if line.proposal is None:
+            count = sum(map(len, self.chosen.values()))
+            state = "all" if count == self._total else "some" if count else "none"
+        elif line.part >= 0:
+            state = "all" if line.part in self.chosen[line.proposal] else "none"
+        else:
+            count = len(self.chosen[line.proposal])
+            state = "all" if count == len(line.proposal.parts) else "some" if count else "none"
+        return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
+
+
+class SeveralScreen(RowsScreen[Choice | None]):
+    """The dialog with the review list. Its result are the chosen parts, or None if the user left.
+
+    `title` and `note` are safe text. The note says what is left out, and why.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("accept")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
+
+    def __init__(
+        self,
+        title: str,
+        proposals: Sequence[Proposal],
+        keys: Mapping[str, tuple[str, ...]],
+        *,
+        note: str = "",
+        all_chosen: bool = False,
+    ) -> None:
+        self.list = ProposalList(proposals, all_chosen=all_chosen)
+        super().__init__(self.list, keys)
+        self._title, self._note = title, note
+        self._preview = Static("", markup=False)
+        self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the cases, the change of the current one, and the keys."""
+        with Vertical(classes="dialog accept") as dialog:
+            dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("enter saves the chosen changes · esc cancels")
+            with Horizontal(classes="sides"):
+                with Vertical(classes="choice"):
+                    yield self.list
+                yield self._scroll
+            yield self.message
+            yield KeyLine(footer("accept"), self.keys_of)
+
+    def on_mount(self) -> None:
+        """Show the list, and what is left out."""
+        self.list.when_moved = self._show_change
+        self.list.rows_changed()
+        self.list.focus()
+        self._show_change()
+        self.say(self._note, warning=True)
+
+    def action_accept_toggle(self) -> None:
+        """Choose or drop the part, case or all cases under the cursor."""
+        self.list.toggle(self.list.row)
+        self._show_change()
+
+    def action_accept_all(self) -> None:
+        """Choose or drop everything."""
+        self.list.choose_all()
+        self._show_change()
+
+    def on_row_view_picked(self) -> None:
+        """Choose or drop the clicked line."""
+        self.action_accept_toggle()
+
+    def action_back(self) -> None:
+        """Close the dialog without a change."""
+        self.dismiss(None)
+
+    def action_enter(self) -> None:
+        """Close the dialog with what is chosen."""
+        choice = self.list.choice
+        if choice:
+            self.dismiss(choice)
+        else:
+            self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
+
+    def _show_change(self) -> None:
+        line = self.list.row
+        if line.proposal is None:
+            count, cases = sum(map(len, self.list.chosen.values())), len(self.list.choice)
+            words = f"{counted(count, 'change')} in {counted(cases, 'case')} chosen. Each case shows its own below."
+            self._preview.update(Content.styled(words, "$status-muted"))
+            return
+        # Without a choice, show what choosing the line would change.
+        numbers = self.list.chosen[line.proposal] or ({line.part} if line.part >= 0 else None)
+        parts = [line.proposal.parts[number] for number in sorted(numbers or range(len(line.proposal.parts)))]
+        self.run_worker(self._compare(line, line.proposal, parts), group="preview", exclusive=True)
+
+    async def _compare(self, line: Line, proposal: Proposal, parts: Sequence[Any]) -> None:
+        lines = await asyncio.to_thread(_difference, proposal, parts)
+        if line is self.list.row:
+            self._preview.update(shown_change(lines))
+            self._scroll.scroll_home(animate=False)
+
+
+def _difference(proposal: Proposal, parts: Sequence[Any]) -> list[Any]:
+    return list(file_diff(_text(proposal.before), _text(proposal.after(parts))))
+
+
+def _text(case: Any) -> bytes:
+    return (json.dumps(case, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
