@@ -143,6 +143,8 @@ def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
     started = stored.started
     if started is not None and started.expected is not None and case is not None and case.turns is not None:
         stored.started = replace(started, expected=tuple(case.turns), rubrics=tuple(case.rubrics))
+        # The verdict no longer depends on the text that the case had in its run, even if that text comes back.
+        stored.planned = replace(stored.planned, text="")
 
 
 def _of_session(records: Sequence[CaseRecord]) -> StoredRun:

@@ -23,6 +23,7 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.ui.accepting.screen import AcceptScreen
+from workbench.ui.accepting.several import SeveralScreen
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.workbench_app import WorkbenchApp
@@ -160,6 +161,43 @@ async def test_hostile_answers_and_arguments_are_safe(
             assert not leaks(screen.text)
 
 
+async def test_group_of_cases_is_accepted_as_one_edit(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        for case in (0, 1):
+            ran(screen, actual("It is late.", CALL), case=case)
+        before = file_of(screen).read_bytes()
+        # The keys arrive in a burst. `A` on the agent's row means its failing cases, and the cursor is on the first.
+        await pilot.press("j", "A", "j", "space", "enter")
+        await screen.until(pilot, lambda: b"12.5" in file_of(screen).read_bytes())
+        cases = json.loads(file_of(screen).read_bytes())["eval_cases"]
+        assert [case["conversation"][0]["final_response"]["parts"][0]["text"] for case in cases[:2]] == [
+            "It is late.",
+            "On its way.",
+        ]
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, SeveralScreen))
+        await pilot.press("u")
+        await screen.until(pilot, lambda: file_of(screen).read_bytes() == before)
+
+
+async def test_text_is_replaced_in_marked_cases_after_a_look_at_the_changes(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_text("utf-8")
+        await pilot.press("j", "j", "j", "space", "space")
+        screen.app.main.do("replace")
+        await screen.until(pilot, lambda: "2 cases: where?" in screen.text)
+        await pilot.press("enter", *"parcel", "enter", *"box", "enter")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, SeveralScreen))
+        await screen.until(pilot, lambda: "2 of 2" in screen.text)
+        await pilot.press("j")
+        await screen.until(pilot, lambda: '"text": "Where is my box?"' in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: replace parcel with box in 2 cases" in screen.text)
+        after = file_of(screen).read_text("utf-8")
+        assert after == before.replace("my parcel", "my box", 2)
+
+
 AGENT = """
 import pathlib
 
@@ -192,5 +230,7 @@ async def test_accepted_case_is_scored_at_once_without_the_agent(tmp_path: Path)
         await screen.until(pilot, lambda: session.store.counts() == {"passed": 1} and not session.store.activity.busy)
         assert not [notice for notice in session.store.notices if "changed in the evalset" in notice.message]
         assert (folder / "called").read_text() == "x", "once, in the run"
+        await pilot.press("u")  # The old reference is back, so the verdict by the new one is stale.
+        await screen.until(pilot, lambda: (0, 0) in session.verdicts.stale)
         await pilot.press("q")
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
