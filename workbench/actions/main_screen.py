@@ -218,14 +218,14 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "accept.accept",
         "A",
         "accept actual",
-        "Accept what the agent did as expected, difference by difference, for one case or a group.",
+        "Accept what the agent did as expected, in one case or in a group.",
         EDIT,
     ),
     Action(
         "replace.replace",
         "",
         "find and replace",
-        "Replace a text, tool name or argument in cases. Shows all changes before they are saved.",
+        "Replace a text, tool name or argument, after a look at all changes.",
         EDIT,
     ),
     Action(
