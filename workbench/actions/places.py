@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from workbench.actions.action import Action
 from workbench.actions.conditions import why_not
 from workbench.actions.situation import Situation
-from workbench.actions.table import BY_ID
+from workbench.actions.table import BY_ID, FOOTER_ACTIONS
 from workbench.counting import counted
 
-FOOTER_ACTIONS = 3
-"""Number of actions of the place in the footer, before `: find` and `? help`."""
 _ALWAYS = ("palette", "keys")
 
 

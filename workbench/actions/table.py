@@ -15,9 +15,22 @@ BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 
 
-def footer(where: Where) -> list[Action]:
-    """Return the actions of the footer of a dialog or another screen, in order. `footer_of` is for the main screen."""
-    return sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
+FOOTER_ACTIONS = 3
+"""Number of actions of a place in the footer, before those that lead to all others."""
+_MORE: Mapping[Where, int] = {"table": 5}
+"""Places whose footer has another number of actions."""
+
+
+def footer(where: Where, first: Iterable[str] = ()) -> list[Action]:
+    """Return the footer of a dialog or another screen: its most useful actions, then the help.
+
+    Actions with an ID in `first` come before those of the table. `footer_of` is for the main screen.
+    """
+    leading = [BY_ID[name] for name in first]
+    rows = sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
+    help_row = next((row for row in ACTIONS if row.where == where and row.method == "keys"), BY_ID["keys"])
+    shown = dict.fromkeys([*leading, *(row for row in rows if not row.leads_on)])
+    return [*list(shown)[: _MORE.get(where, FOOTER_ACTIONS)], help_row]
 
 
 @dataclass(frozen=True, slots=True)

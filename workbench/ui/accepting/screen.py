@@ -241,6 +241,7 @@ class AcceptScreen(RowsScreen[bool]):
         *bindings_of("accept"),
     ]
 
+    where = "accept"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:

@@ -243,6 +243,8 @@ class ChatScreen(ModalScreen[Conversation | None]):
     def _show_keys(self) -> None:
         """Show the keys that work with the current focus."""
         typing = self._box.has_focus
+        first = ("chat_stop",) if self.talk.doing == "answering" else ("chat_write", "chat_keep")
+        self._line.show_keys(footer("chat", first), self._keys)
         self._line.display, self._typing_keys.display = not typing, typing
         way = "stops the turn" if self.talk.doing == "answering" else "more keys"
         line = " " + _TYPING[0]

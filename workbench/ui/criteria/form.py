@@ -322,6 +322,18 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.say("")
         self._typing.end()
         self._previews.show()
+        self.key_line.show_keys(footer("criteria", self._useful_here()), self.keys_of)
+
+    def _useful_here(self) -> tuple[str, ...]:
+        """Return the most useful actions on the row under the cursor, for the footer."""
+        row = self.list.row_or_none
+        ending = "criteria_apply" if self.mode.is_for_next_run else "criteria_save"
+        if row is None or row.kind in ("heading", "kept", "file", "rubrics"):
+            return "criteria_add", ending
+        if row.kind == "threshold":
+            return "criteria_next", "criteria_more", "criteria_less"
+        has_choices = row.kind in ("flag", "choice") or row.field.name == "judge_model"
+        return "criteria_next" if has_choices else "criteria_edit", "criteria_add", ending
 
     def _type(self, row: FormRow) -> None:
         take(self.field, row)

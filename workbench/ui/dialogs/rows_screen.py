@@ -9,6 +9,8 @@ from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Static
 
+from workbench.actions import Where
+from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.keys import bindings
 from workbench.ui.widgets.rows import RowView
 
@@ -16,11 +18,14 @@ from workbench.ui.widgets.rows import RowView
 class RowsScreen(ModalScreen[ScreenResultType]):
     """A dialog with a list of rows.
 
-    A subclass lays out `rows` and `message`. If `text` is set, page keys scroll it instead of the rows.
+    A subclass lays out `rows` and `message`. If `text` is set, page keys scroll it instead of the rows. `where` names
+    its actions for the help.
     """
 
+    where: ClassVar[Where]
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "keys"),
     ]
 
     def __init__(self, rows: RowView, keys: Mapping[str, tuple[str, ...]]) -> None:
@@ -38,6 +43,10 @@ class RowsScreen(ModalScreen[ScreenResultType]):
                 self.text.scroll_page_up(animate=False)
             case _:
                 self.rows.move(direction)
+
+    def action_keys(self) -> None:
+        """Show the keys that work here."""
+        show_keys(self, self.where, self.keys_of)
 
     def action_enter(self) -> None:
         """Run the default action of the row under the cursor."""

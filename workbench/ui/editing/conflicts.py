@@ -132,6 +132,8 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         *bindings_of("conflict"),
     ]
 
+    where = "conflict"
+
     def __init__(self, file_name: str, found: Sequence[Difference], keys: Mapping[str, tuple[str, ...]]) -> None:
         self._list = DifferenceList(found)
         super().__init__(self._list, keys)

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Static
 
-from workbench.actions import BY_ID, footer
+from workbench.actions import footer
 from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove
 from workbench.authoring.case_parts import parts_for, with_part
 from workbench.authoring.case_rows import CaseRow
@@ -106,10 +106,6 @@ def _hint(row: CaseRow) -> str:
     return _PERSONAS if name == "persona" else ""
 
 
-_OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
-"""Actions on the parts of a case. An evalset draft has none."""
-
-
 class Files(Protocol):
     """The file operations that the editor needs."""
 
@@ -151,8 +147,9 @@ class EditorScreen(FieldScreen[None]):
     ) -> None:
         self.list = RowList()
         parts = isinstance(draft, CaseDraft)
-        shown = [action for action in footer("editor") if parts or action.id not in _OF_PARTS]
-        super().__init__(self.list, keys, [*shown, BY_ID["keys"]])
+        # An evalset's own fields have no parts that could be added or deleted.
+        first = () if parts else ("edit_row", "edit_undo", "edit_redo")
+        super().__init__(self.list, keys, footer("editor", first))
         self.draft = draft
         self._files, self._outside = files, outside
         self._at, self._editing, self._over = at, editing, over
