@@ -36,9 +36,10 @@ from workbench.authoring.triage.judged import answer_of
 from workbench.authoring.triage.triage_file import changed, triage_path
 from workbench.cli.export_command import _write
 from workbench.cli.refusal import Refused
-from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded, TurnFinished
+from workbench.events import MetricResult, MetricStatus, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
+from workbench.exporting.case_table import SCRIPT, SCRIPT_DIGEST
 from workbench.exporting.exporter import Pieces
 from workbench.exporting.html import build_html
 from workbench.exporting.run_context import RunContext
@@ -54,6 +55,8 @@ _TAGS = {
 _ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "open"}
 _DRAWN = {"svg", "rect", "line", "section", "div", "h2"}
 _DRAWN_ATTRIBUTES = {"viewbox", "width", "height", "role", "x", "y", "x1", "x2", "y1", "y2"}
+_SORTED = {"a", "button", "script"}
+_SORTED_ATTRIBUTES = {"id", "href", "type", "disabled", "scope", "tabindex", "title", "data-order", "data-largest"}
 
 
 class _Page(HTMLParser):
@@ -62,13 +65,14 @@ class _Page(HTMLParser):
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
         self.words: list[str] = []
+        self.scripts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes.update(name for name, _ in attrs)
 
     def handle_data(self, data: str) -> None:
-        self.words.append(data)
+        (self.scripts if self.lasttag == "script" and data.strip() else self.words).append(data)
 
 
 def _page(content: bytes) -> _Page:
@@ -103,10 +107,11 @@ def test_hostile_text_stays_text_in_html(text: str) -> None:
     content = build_html(store)
     page = _page(content)
     assert b"Trace: durations of each step" in content
-    assert page.tags <= _TAGS | _DRAWN
-    assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
+    assert page.tags <= _TAGS | _DRAWN | _SORTED
+    assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES | _SORTED_ATTRIBUTES
+    assert page.scripts == [SCRIPT], "the only one, which the policy allows by its digest"
     assert b"\x1b" not in content
-    assert b"default-src 'none'" in content
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_DIGEST}';" in content.decode()
     if "://" not in text:
         assert b"://" not in content
 
@@ -139,7 +144,7 @@ def test_large_html_shows_passed_cases_as_lines(monkeypatch: pytest.MonkeyPatch)
     short = build_html(store).decode()
     assert (whole.count("<details"), short.count("<details")) == (2, 1)
     assert "More than 1 cases" in short
-    (line,) = [line for line in short.splitlines() if line.startswith("<p><b") and PASSED.eval_id in line]
+    (line,) = [line for line in short.splitlines() if line.startswith("<p id=") and PASSED.eval_id in line]
     assert f"{ANSWER_PASSED.name} {ANSWER_PASSED.score:.3g}" in line
     assert FAILED.eval_id in short[short.index("<details open") :]
 
@@ -230,7 +235,7 @@ def test_each_format_can_be_written_from_the_shell(project: Project, here: Here)
     assert json.loads(project.run("export", "last", "--format", "json").stdout) == report
     page = project.run("export", "last", "--format", "html", "-o", "page.html")
     assert (page.returncode, page.stdout) == (0, "")
-    assert _page((project.root / "page.html").read_bytes()).tags <= _TAGS | _DRAWN
+    assert _page((project.root / "page.html").read_bytes()).tags <= _TAGS | _DRAWN | _SORTED
     suites = ElementTree.fromstring(here("export", "last", "--format", "junit").stdout.encode())
     assert suites.get("tests") == "4"
     assert "4 cases" in here("export", "last", "--format", "md").stdout
@@ -312,8 +317,8 @@ def test_charts_and_triage_are_in_html_as_text() -> None:
     trend = Trend(tuple(RunRate(ATTACK, "2026", number, 2) for number in (0, 1, 2)), 2)
     content = build_html(store, RunContext(trend, triage))
     page = _page(content)
-    assert page.tags <= _TAGS | _DRAWN
-    assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
+    assert page.tags <= _TAGS | _DRAWN | _SORTED
+    assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES | _SORTED_ATTRIBUTES
     assert content.count(b"<rect") == 2 + 3 + 2 + 2  # two scores, three runs, two times, two counts of tokens
     words = " ".join(page.words)
     assert "⚑ judge wrong" in words
@@ -355,10 +360,39 @@ class _Counting(http.server.BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def test_browser_shows_html_without_scripts_or_requests(tmp_path: Path) -> None:
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if browser is None:
+@pytest.fixture
+def browser() -> str:
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
         pytest.skip("no Chromium is installed: the page was not seen in a browser")
+    return found
+
+
+def test_titles_of_the_table_sort_it_in_a_browser(browser: str, tmp_path: Path) -> None:
+    scores = {"half": 0.5, "most": 0.9, "none": None, "least": 0.25, "also_half": 0.5}
+    events = []
+    for name, score in scores.items():
+        status: MetricStatus = "not_applicable" if score is None else "failed"
+        result = MetricResult("response_match_score", status, score, 1.0, "")
+        events.append(case_events(replace(FAILED, eval_id=name), "failed", [result]))
+    refs = [replace(FAILED, eval_id=name) for name in scores]
+    content = build_html(feed([started(refs)], *events, [RunFinished(1.0)])).decode()
+    # Without its policy, so that the test's own script may press the title.
+    content = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", content)
+    press = "const press = () => document.querySelectorAll('th button')[1].click();"
+    order = (
+        "document.querySelector('h1').textContent = Array.from(document.querySelectorAll('td a'), a => a.textContent);"
+    )
+    page = tmp_path / "page.html"
+    page.write_text(f"{content}<script>{press} press(); {order} press();</script>", encoding="utf-8")
+    dom = _dom(browser, page)
+    once = re.findall("<h1>([^<]*)", dom)[0].split(",")
+    twice = re.findall(r'<a href="#case-[0-9]+">([^<]*)', dom)
+    assert [name.rpartition("/")[2] for name in once] == ["least", "half", "also_half", "most", "none"]
+    assert [name.rpartition("/")[2] for name in twice] == ["most", "half", "also_half", "least", "none"]
+
+
+def test_browser_shows_html_without_other_scripts_or_requests(browser: str, tmp_path: Path) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Counting) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         dom = _in_browser(browser, server.server_port, tmp_path)
@@ -366,8 +400,9 @@ def test_browser_shows_html_without_scripts_or_requests(tmp_path: Path) -> None:
     seen = _Page()
     seen.feed(dom)
     assert "late_parcel" in dom
-    assert seen.tags <= _TAGS | _DRAWN
+    assert seen.tags <= _TAGS | _DRAWN | _SORTED
     assert "<title>run</title>" not in dom
+    assert " disabled" not in dom, "the page's own script did run"
     assert _Counting.asked == []
 
 
@@ -383,10 +418,18 @@ def _in_browser(browser: str, port: int, folder: Path) -> str:
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)])
     page = folder / "page.html"
     page.write_bytes(build_html(store, RunContext(Trend((RunRate(text, "", 1, 2), RunRate(text, "", 0, 2)), 2))))
+    return _dom(browser, page)
+
+
+def _dom(browser: str, page: Path) -> str:
+    """Return what a browser makes of a page."""
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     command = [browser, *flags.split(), "--disable-component-update", "--disable-sync", "--dump-dom"]
     done = subprocess.run(
-        [*command, f"--user-data-dir={folder / 'user'}", page.as_uri()], capture_output=True, text=True, timeout=120
+        [*command, f"--user-data-dir={page.parent / 'user'}", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0
     return done.stdout

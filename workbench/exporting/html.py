@@ -1,4 +1,4 @@
-"""Export of a run as one self-contained HTML page: no script, no network, foreign text escaped.
+"""Export of a run as one self-contained HTML page: no network, foreign text escaped, one script that sorts a table.
 
 Each case has the lines and styles that the terminal shows. Cases that did not pass are open.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workbench.authoring.triage.agreement import agreements, left_out
+from workbench.exporting.case_table import SCRIPT_DIGEST, case_table
 from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.html_text import class_name, html_body, html_line
@@ -29,7 +30,9 @@ from workbench.scores import cut_score
 from workbench.store import CaseRecord, Store
 
 _WIDTH = 110
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_POLICY = (
+    f"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_DIGEST}'; base-uri 'none'; form-action 'none'"
+)
 _MAX_OPEN = 50
 _MAX_FULL = 300
 """With more cases, those that passed are shortened. A browser needs 10 s for 1,000 full ones."""
@@ -69,17 +72,21 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
     opened = 0
     shortened = len(records) > _MAX_FULL and any(record.state == "passed" for record in records)
+    ordered = sorted(by_cause(records), key=lambda record: order.get(record.state, 0))
+    anchors = {id(record): f"case-{number}" for number, record in enumerate(ordered, 1)}
     if records:
+        yield from case_table(ordered, anchors)
         yield "<h2>Cases</h2>\n"
     if shortened:
         yield f"<p>More than {_MAX_FULL} cases: only scores are shown for passed cases.</p>\n"
-    for record in sorted(by_cause(records), key=lambda record: order.get(record.state, 0)):
+    for record in ordered:
+        anchor = anchors[id(record)]
         is_open = record.state not in ("passed", "cancelled") and opened < _MAX_OPEN
         opened += is_open
         if shortened and record.state == "passed":
-            yield f"<p>{_head(record, context)}</p>\n"
+            yield f'<p id="{anchor}">{_head(record, context)}</p>\n'
         else:
-            yield from _case(record, context, is_open=is_open)
+            yield from _case(record, context, anchor, is_open=is_open)
     entries = list(context.entries())
     yield from agreement_tables(agreements(entries), left_out(entries))
     yield "</main></body></html>\n"
@@ -137,8 +144,8 @@ def _repeats(store: Store) -> Iterator[str]:
     yield "</tbody></table>\n"
 
 
-def _case(record: CaseRecord, context: RunContext, *, is_open: bool) -> Iterator[str]:
-    yield f"<details{' open' if is_open else ''}><summary>{_head(record, context)}</summary><pre>"
+def _case(record: CaseRecord, context: RunContext, anchor: str, *, is_open: bool) -> Iterator[str]:
+    yield f'<details{" open" if is_open else ""} id="{anchor}"><summary>{_head(record, context)}</summary><pre>'
     for line in case_lines(record, _WIDTH):
         yield _line(line) + "\n"
     yield "</pre>"
@@ -188,7 +195,7 @@ def _line(line: Line) -> str:
 
 EXPORTER: Final = Exporter(
     "html",
-    "one self-contained page without scripts",
+    "one self-contained page that loads nothing",
     ".html",
     lambda run: (build_html(run.store, run.besides, run.prices),),
 )

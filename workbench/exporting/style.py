@@ -40,10 +40,20 @@ section table { margin: 0; font-size: .9em; }
 svg { vertical-align: middle; max-width: 100%; } rect { fill: var(--muted); } rect.some { fill: var(--info); }
 rect.good { fill: var(--good); } rect.bad { fill: var(--bad); } svg line { stroke: var(--ink); stroke-dasharray: 3 2; }
 svg.framed { border-bottom: 1px solid var(--muted); }
+.cases { max-height: 36rem; overflow: auto; margin: 0 0 1rem; } .cases table { display: table; margin: 0; }
+.cases thead th { position: sticky; top: 0; background: var(--paper); }
+.cases a { color: inherit; text-decoration: none; }
+.cases a:hover, .cases a:focus-visible { text-decoration: underline; }
+.cases td:first-child { min-width: 12rem; max-width: 26rem; }
+th button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
+th button:disabled { cursor: auto; } th button:focus-visible { outline: 2px solid var(--info); }
+th[aria-sort] button { color: var(--info); } th[aria-sort="ascending"] button::after { content: " ▴"; }
+th[aria-sort="descending"] button::after { content: " ▾"; } :target { outline: 2px solid var(--info); }
 @media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .6rem; } th, td { padding: .2rem .4rem; }
   pre { font-size: 11px; padding: .5rem; } section svg { max-width: 6rem; } svg.framed { max-width: 100%; }
   table { font-size: .85em; } .bars td:first-child { max-width: 11rem; } }
-@media print { details:not([open]), tr, section { break-inside: avoid; } h2, summary { break-after: avoid; }
+@media print { .cases { max-height: none; overflow: visible; }
+  details:not([open]), tr, section { break-inside: avoid; } h2, summary { break-after: avoid; }
   details details:not([open]) { display: none; } body { margin: 0; max-width: none; font-size: 11px; }
   pre { content-visibility: visible; font-size: 8px; overflow: visible; white-space: pre-wrap; }
   rect, b, span { print-color-adjust: exact; } }

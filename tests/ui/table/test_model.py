@@ -161,7 +161,7 @@ def test_cell_is_explained_with_score_threshold_and_reason(tree: Tree, feed: Fee
     assert explain((0, 1), columns["resp"]) == "response_match_score of late_parcel: 0.50 < 0.80, words"
     assert explain((0, 2), columns["resp"]).startswith("response_match_score of unknown_order: error")
     assert explain((0, 3), columns["resp"]) == "response_match_score of two_parcels: not run"
-    assert explain((0, 1), columns["case"]).startswith("order_desk › refunds › late_parcel: fail: response_match_score")
+    assert explain((0, 1), columns["case"]).startswith("order_desk › refunds › late_parcel: fail: answer differs")
     assert explain((0, 1), columns["input"]) == "input of late_parcel: Where is my parcel?"
     assert explain((0, 1), columns["tokens"]).endswith("add [prices] to the settings to see costs")
 

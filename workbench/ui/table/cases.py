@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.causes.cause import UNKNOWN
 from workbench.model.first_message import first_message
 from workbench.rendering.case_table.cells import EMPTY, Cell, Rank
 from workbench.rendering.case_table.columns import Column
-from workbench.rendering.cells import cell_len
+from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.explain import reasons
-from workbench.rendering.faces import FACES, FLAKY, Status
-from workbench.store import CaseRecord
+from workbench.rendering.faces import FACES, FLAKY, HEURISTIC, Status
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.verdicts import Verdicts
@@ -22,6 +22,7 @@ Pair: TypeAlias = tuple[int, int]
 Name: TypeAlias = tuple[str, str]
 """A case as (evalset file, ID), which stays the same when the folder is read again."""
 _ID_MEASURED = 100
+_SHORT_NAME = 28
 _INPUT_KEPT = 300
 """Characters of an input that are kept."""
 
@@ -54,7 +55,11 @@ class Cases:
         """Return the agent, evalset and ID of a case, safe to show."""
         entry = self.entries[pair[0]]
         names = [entry.agent.name if entry.agent else "", entry.document.eval_set_id or entry.file.name]
-        return " › ".join([*map(label, filter(None, names)), self.name(pair)])
+        return " › ".join([*map(label, filter(None, names)), self.short_name(pair)])
+
+    def short_name(self, pair: Pair) -> str:
+        """Return the ID of a case for a sentence, without its middle if it is long."""
+        return cut_name(self.name(pair), _SHORT_NAME)
 
     def input(self, pair: Pair) -> str:
         """Return the first message of a case, on one line and safe to show."""
@@ -85,15 +90,22 @@ class Cases:
     def explain(self, pair: Pair, column: Column) -> str:
         """Return the input, or the verdict with its first reason."""
         if column.kind == "input":
-            return f"input of {self.name(pair)}: {self.input(pair) or 'none'}"
+            return f"input of {self.short_name(pair)}: {self.input(pair) or 'none'}"
+        return f"{self.place(pair)}: {self.outcome(pair)}"
+
+    def outcome(self, pair: Pair) -> str:
+        """Return the verdict of a case and its cause, safe to show."""
         record = self.verdicts.record(*pair)
         if record is None:
-            return f"{self.place(pair)}: not run"
-        why = reasons(record)
-        more = f": {why[0]}" if why else ""
-        return f"{self.place(pair)}: {self._verdict(pair, record)}{more}"
+            return "not run"
+        cause = record.cause
+        if cause is not None and cause != UNKNOWN:
+            why = f"{cause.text} {HEURISTIC.glyph}" if cause.rules else cause.text
+        else:
+            why = next(iter(reasons(record)), "")
+        return ": ".join(filter(None, (self._verdict(pair), why)))
 
-    def _verdict(self, pair: Pair, record: CaseRecord) -> str:
+    def _verdict(self, pair: Pair) -> str:
         verdict = self.verdicts.by_case[pair]
         word = FACES[verdict.state].word
         if len(verdict.refs) == 1:

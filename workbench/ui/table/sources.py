@@ -79,14 +79,14 @@ class CriteriaCells:
         if column.kind in ("case", "input"):
             return self.cases.explain(pair, column)
         if column.kind != "criterion":
-            return f"{self.cases.name(pair)}: {self._used(record)}"
-        head = f"{one_line(column.name, limit=60)} of {self.cases.name(pair)}: "
+            return f"{self.cases.short_name(pair)}: {self._used(record)}"
+        head = f"{one_line(column.name, limit=60)} of {self.cases.short_name(pair)}: "
         result = record.metrics.get(column.name) if record is not None else None
         if result is None:
             cell = self.cell(pair, column)
             if cell.rank is Rank.NOT_APPLICABLE:
                 return f"{head}not one of its criteria"
-            return head + (self.cases.explain(pair, CASE).partition(": ")[2] if record is not None else "not run")
+            return head + self.cases.outcome(pair)
         judge = judge_of(result)
         who = "rules" if is_heuristic(result) else "judge" if judge else ""
         why = ": ".join(filter(None, (who, one_line(result.reason))))
