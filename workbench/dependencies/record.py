@@ -1,6 +1,5 @@
 """Records of an execution's inputs, and the comparison of two records."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -202,7 +201,10 @@ def _criterion(name: str) -> str:
 
 def digest(value: Any) -> str:
     """Return a digest that is the same for equal JSON values, whatever the order of their keys."""
-    return hashlib.blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
+    # Imported late, because the first frame of the screen needs no digest.
+    from hashlib import blake2b
+
+    return blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
 
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=dict).encode

@@ -7,7 +7,7 @@ from pydantic import Field
 from workbench.agents.ownership import OwnerRule
 from workbench.events import CaseStatus, ErrorKind, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
-from workbench.judge.base import JudgedBy
+from workbench.judge.judge_details import JudgedBy
 
 
 class ReportError(Part):

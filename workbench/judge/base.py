@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from workbench.judge.judge_details import JudgedBy
+
 QuestionKind: TypeAlias = Literal[
     "final_response_match",
     "rubrics",
@@ -16,7 +18,6 @@ QuestionKind: TypeAlias = Literal[
     "user_message",
     "simulated_user",
 ]
-JudgedBy: TypeAlias = Literal["rules", "model", "function"]
 FaultKind: TypeAlias = Literal[
     "quota",  # 429, after all retries
     "timeout",

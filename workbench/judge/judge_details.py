@@ -1,10 +1,12 @@
 """The judge named in the details of a metric."""
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from workbench.json_values import mapping, objects
-from workbench.judge.base import JudgedBy
+
+JudgedBy: TypeAlias = Literal["rules", "model", "function"]
+"""The kind of a judge."""
 
 _WORDS: dict[str, JudgedBy] = {by: by for by in get_args(JudgedBy)}
 _KINDS: dict[str, JudgedBy] = {"heuristic": "rules", "python": "function"}

@@ -9,7 +9,7 @@ from workbench.dependencies.change import Change
 from workbench.events import CaseRef, CaseStatus
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
-from workbench.judge.base import JudgedBy
+from workbench.judge.judge_details import JudgedBy
 from workbench.project.staleness import stale_cases
 
 _ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "model", "function")

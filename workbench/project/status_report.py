@@ -14,7 +14,7 @@ from pydantic import Field
 from workbench.dependencies.change import Effect, Input
 from workbench.events import CaseStatus
 from workbench.exporting.report_parts import Part, Words
-from workbench.judge.base import JudgedBy
+from workbench.judge.judge_details import JudgedBy
 from workbench.project.last_verdicts import LastVerdict
 
 SCHEMA = "agent-workbench/status/1"

@@ -68,11 +68,11 @@ def open_screen(
                 watchdog=watchdog,
                 shown=shown,
             )
-            watchdog.cleanup = partial(app.runs.close, timeout=0.5)
+            watchdog.cleanup = partial(app.close_runs, 0.5)
             try:
                 code = app.run(mouse=mouse and settings.mouse)
             finally:
-                app.runs.close(timeout=2.0)
+                app.close_runs(2.0)
             if app.return_code or app.next_path is None:
                 return app.return_code or code or 0
             # The user chose another folder. The settings may have changed meanwhile.

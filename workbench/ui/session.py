@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.events import RunStarted
 from workbench.prices import Prices
-from workbench.project.input_files import Signature, signature_of, workspace_files
 from workbench.remaining import RemainingTime
 from workbench.rendering.changed import ChangedVerdicts
 from workbench.store import CaseRecord, Store
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.events import CaseName
     from workbench.model.evalset import EvalCase
     from workbench.project.equivalent_command import Shell, ShellCommand
+    from workbench.project.input_files import Signature
     from workbench.project.staleness import Changes
     from workbench.project.watching import Watching
     from workbench.ui.history.recall import Recalled
@@ -140,6 +140,9 @@ class Session:
 
     def set_workspace(self, workspace: "Workspace") -> None:
         """Replace the workspace."""
+        # Imported here and below, because the first frame has no workspace.
+        from workbench.project.input_files import signature_of, workspace_files
+
         self.workspace = workspace
         self.findings = Findings()
         self.read_error = ""
@@ -148,6 +151,8 @@ class Session:
 
     def outdated(self) -> bool:
         """Return whether a file of the workspace has changed since it was read."""
+        from workbench.project.input_files import signature_of
+
         return self.workspace is not None and signature_of(self._files) != self._signature
 
     @property

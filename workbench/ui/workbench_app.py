@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
 from textual.binding import BindingType
@@ -20,18 +20,20 @@ from workbench.actions import keymap
 from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.display import Display
-from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.job_control import stop_until_continued
 from workbench.ui.key_order import KeyOrder
 from workbench.ui.keys import textual_keymap
-from workbench.ui.run_thread import RunThread
 from workbench.ui.screens.main import MainScreen
 from workbench.ui.session import Session
 from workbench.ui.textual_private import SparseApp
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.watchdog import Watchdog
 from workbench.ui.widgets.footer import KeyLine
+
+if TYPE_CHECKING:
+    from workbench.ui.engine_run import Engine
+    from workbench.ui.run_thread import RunThread
 
 _SWITCH_SECONDS = 0.005
 """Python's default. `open_screen` lets threads switch more often until the first frame."""
@@ -60,7 +62,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         theme: Theme,
         *,
         faults: Sequence[str] = (),
-        engine: Engine | None = None,
+        engine: "Engine | None" = None,
         watch: bool = False,
         watchdog: Watchdog | None = None,
         shown: Display = Display(),  # noqa: B008 - it is frozen
@@ -69,8 +71,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.session = session
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
-        self._engine = engine or Engine(session, settings)
-        self._engine.screen_files = lambda: [self._settings.file, *themes.files]
+        self._given_engine = engine
         self._keys = keymap(settings.keys)
         self._key_order = KeyOrder(self, super().on_event, self._report_dropped_keys)
         self._kept = theme.name
@@ -232,13 +233,26 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.stylesheet.update(screen)
 
     def _end_on_signal(self, number: int) -> None:
-        self.runs.close(timeout=1.0)
+        self.close_runs(1.0)
         self.exit(128 + number)
 
+    def _engine(self) -> "Engine":
+        """Return the engine, whose modules the first frame does not need."""
+        from workbench.ui.engine_run import Engine
+
+        engine = self._given_engine or Engine(self.session, self._settings)
+        engine.screen_files = lambda: [self._settings.file, *self._themes.files]
+        return engine
+
     @property
-    def runs(self) -> RunThread:
+    def runs(self) -> "RunThread":
         """The thread for runs."""
         return self.main.controllers.thread
+
+    def close_runs(self, timeout: float) -> None:
+        """End all runs and their processes, for at most `timeout` seconds. Before the first frame, there are none."""
+        if self.main.has_controllers:
+            self.runs.close(timeout=timeout)
 
     # For the main screen
 

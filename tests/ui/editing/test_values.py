@@ -27,7 +27,7 @@ from workbench.ui.editing.values import (
     read_json_text,
     read_value,
 )
-from workbench.ui.widgets.plain_input import typed
+from workbench.ui.widgets.plain_text_area import typed
 
 
 def row(value: Any, form: Form) -> CaseRow:

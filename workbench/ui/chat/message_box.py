@@ -6,7 +6,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets.text_area import Edit, EditResult
 
-from workbench.ui.widgets.plain_input import PlainTextArea, typed
+from workbench.ui.widgets.plain_text_area import PlainTextArea, typed
 
 LONGEST = 100_000
 """Maximum length of a message, in characters."""

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from workbench.text import one_line
 from workbench.ui.editing.values import UnreadableError
-from workbench.ui.widgets.plain_input import PlainTextArea
+from workbench.ui.widgets.plain_text_area import PlainTextArea
 
 _WAYS = "A JSON object. ctrl+o accepts, esc cancels."
 

@@ -7,7 +7,7 @@ from textual.message import Message
 
 from workbench.authoring.case_rows import CaseRow
 from workbench.ui.editing.values import as_json, field_text, read_value
-from workbench.ui.widgets.plain_input import PlainTextArea
+from workbench.ui.widgets.plain_text_area import PlainTextArea
 
 
 class ValueField(PlainTextArea):

@@ -1,19 +1,16 @@
 """The main screen: bar, cases, details and footer, with the keys of the action table."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 
 from workbench.actions.main_screen import MAIN_SCREEN
-from workbench.ui.controllers.wiring import Controllers
-from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.items import Item, searching
 from workbench.ui.key_order import BACKGROUND
 from workbench.ui.keys import bindings_of
-from workbench.ui.screens.navigation import Navigation
 from workbench.ui.screens.shell import Shell
 from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
@@ -23,21 +20,45 @@ if TYPE_CHECKING:
 
     from workbench.rendering.changed import Change
     from workbench.store import CaseRecord
+    from workbench.ui.controllers.wiring import Controllers
+    from workbench.ui.engine_run import Engine
     from workbench.ui.overview.showing import Showing
+    from workbench.ui.screens.navigation import Navigation
 
 
 class MainScreen(Shell):
-    """The shell with its controllers. A key calls the method that its row in the action table names."""
+    """The shell with its controllers. A key calls the method that its row in the action table names.
+
+    `engine` makes the engine. It is called when the controllers are made: after the first frame, or at the first key.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
 
-    def __init__(self, session: Session, keys: Mapping[str, tuple[str, ...]], engine: Engine, host: Host) -> None:
+    def __init__(
+        self, session: Session, keys: Mapping[str, tuple[str, ...]], engine: "Callable[[], Engine]", host: Host
+    ) -> None:
         super().__init__(session, keys)
         self._open_next = host.open_next
-        self.controllers = Controllers(self, engine, host)
-        controllers = {**vars(self.controllers), "navigation": Navigation(self)}
-        for action in MAIN_SCREEN:
-            setattr(self, f"action_{action.method}", getattr(controllers[action.by], action.method))
+        self._engine, self._host = engine, host
+
+    @cached_property
+    def controllers(self) -> "Controllers":
+        """The controllers. The first frame does not need their modules."""
+        from workbench.ui.controllers.wiring import Controllers
+
+        return Controllers(self, self._engine(), self._host)
+
+    @cached_property
+    def navigation(self) -> "Navigation":
+        """The actions that move, mark and find."""
+        from workbench.ui.screens.navigation import Navigation
+
+        return Navigation(self)
+
+    @property
+    def has_controllers(self) -> bool:
+        """Whether the controllers have been made."""
+        return "controllers" in vars(self)
 
     def on_row_view_picked(self, event: CaseTree.Picked) -> None:
         """Treat a click on the current row like enter."""
@@ -88,6 +109,8 @@ class MainScreen(Shell):
         placeholder: str = "type to find",
     ) -> Any:
         """Ask for one of several items. Return its value, or None if the user left."""
+        from workbench.ui.dialogs.pick import PickScreen
+
         return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
 
     async def name_for(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> Any:
@@ -160,3 +183,17 @@ class MainScreen(Shell):
     def theme_name(self) -> str:
         """The name of the current theme."""
         return self.app.theme
+
+
+def _calls(controller: str, method: str) -> Callable[..., Any]:
+    """Return an action that calls a method of a controller."""
+
+    def call(self: MainScreen, *arguments: Any) -> Any:
+        by = self.navigation if controller == "navigation" else getattr(self.controllers, controller)
+        return getattr(by, method)(*arguments)
+
+    return call
+
+
+for _action in MAIN_SCREEN:
+    setattr(MainScreen, f"action_{_action.method}", _calls(_action.by, _action.method))

@@ -1,11 +1,8 @@
-"""Text fields that accept no escape codes. They do not blink, so that an idle screen sends nothing."""
+"""A text field of one line that accepts no escape codes. It does not blink, so that an idle screen sends nothing."""
 
-from typing import Any
+from textual.widgets import Input
 
-from textual.widgets import Input, TextArea
-from textual.widgets.text_area import Edit, EditResult
-
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 
 class PlainInput(Input):
@@ -19,22 +16,3 @@ class PlainInput(Input):
         """Return the value as one safe line. A blank at its end stays."""
         safe = one_line(value)
         return safe + " " if value.endswith(" ") and safe else safe
-
-
-class PlainTextArea(TextArea):
-    """A `TextArea` that takes only safe text."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(soft_wrap=True, compact=True, **options)
-        self.cursor_blink = False
-        self.indent_width = 2
-
-    def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit with safe text."""
-        edit.text = typed(edit.text)
-        return super().edit(edit)
-
-
-def typed(text: str) -> str:
-    """Return typed or pasted text without control codes. Tabs and line breaks stay."""
-    return "\t".join(plain(piece, limit=len(piece) + 1) for piece in text.split("\t"))
