@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import workbench
-from workbench.ascii_signs import CELLS, in_cells, in_lines, shows_unicode
+from workbench.ascii_signs import CELLS, in_cells, in_lines
 from workbench.rendering import faces
 from workbench.rendering.faces import Face
+from workbench.terminal_locale import shows_unicode
 
 _ON_SCREENS = ("ui", "rendering", "actions", "cli")
 _OF_OTHERS = set("‰℃")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.cli.streams import can_show, silence, write_line
+from workbench.cli.streams import can_show, prepare_streams, silence, write_line
 
 _SAY = (
     "import sys\n"
@@ -107,3 +107,30 @@ def test_stream_shows_only_characters_of_its_encoding() -> None:
     assert can_show(io.TextIOWrapper(io.BytesIO(), "utf-8"), "✗")
     assert not can_show(io.TextIOWrapper(io.BytesIO(), "ascii"), "✗")
     assert write_line(io.StringIO(), "text")
+
+
+class _Terminal(io.TextIOWrapper):
+    """A UTF-8 stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("kind", "locale", "expected"),
+    [
+        (_Terminal, "C", b"x 0.5 < 0.8 >=0.8 \\u65e5\n"),
+        (_Terminal, "C.UTF-8", "✗ 0.5 < 0.8 ≥ 0.8 日\n".encode()),
+        (io.TextIOWrapper, "C", "✗ 0.5 < 0.8 ≥ 0.8 日\n".encode()),
+    ],
+)
+def test_terminal_without_unicode_gets_ascii_and_a_pipe_gets_all(
+    monkeypatch: pytest.MonkeyPatch, kind: type[io.TextIOWrapper], locale: str, expected: bytes
+) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
+    written = io.BytesIO()
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, kind(written, encoding="utf-8"))
+    prepare_streams()
+    write_line(sys.stdout, "✗ 0.5 < 0.8 ≥ 0.8 日")
+    assert written.getvalue() == expected

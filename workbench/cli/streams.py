@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
-from workbench.ascii_signs import in_lines, shows_unicode
 from workbench.atomic import replace_pieces
+from workbench.terminal_locale import shows_unicode
 from workbench.text import one_line
 
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
@@ -140,7 +140,11 @@ def let_go_of_streams(*, pipes: bool) -> None:
 
 def spelled_for(stream: TextIO, text: str) -> str:
     """Return `text`, with our own signs in ASCII if the stream's encoding lacks one of its characters."""
-    return text if can_show(stream, text) else in_lines(text)
+    if can_show(stream, text):
+        return text
+    from workbench.ascii_signs import in_lines  # Needed by few.
+
+    return in_lines(text)
 
 
 def can_show(stream: TextIO, text: str) -> bool:
