@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.atomic import content_hash, last_written, replace_content, replace_pieces
+from workbench.atomic import DELETED, content_hash, delete, last_written, replace_content, replace_pieces
 
 
 def test_new_content_replaces_the_old_completely(tmp_path: Path) -> None:
@@ -106,3 +106,11 @@ def test_pieces_replace_the_whole_file_or_nothing(tmp_path: Path) -> None:
         replace_pieces(file, broken())
     assert file.read_bytes() == b"one two"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_own_deletion_is_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "notes.json"
+    file.write_text("{}")
+    delete(file)
+    assert not file.exists()
+    assert last_written(file) == DELETED

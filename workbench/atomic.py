@@ -11,12 +11,15 @@ from typing import BinaryIO
 
 _REMEMBERED = 1000
 _written: dict[Path, str] = {}
+DELETED = ""
+"""The hash of a file that this process deleted."""
 
 
 def last_written(file: Path) -> str | None:
     """Return the hash of the content that this process last wrote to `file`, or None if it never did.
 
-    The watch uses it to tell changes by the workbench from changes by others.
+    It is `DELETED` if this process deleted the file. The watch uses it to tell changes by the workbench from changes by
+    others.
     """
     return _written.get(file)
 
@@ -42,6 +45,16 @@ def replace_content(file: Path, content: bytes, *, mode: int | None = None, know
         OSError: the folder is missing or not writable, or the disk is full. The old file is unchanged.
     """
     replace_pieces(file, (content,), mode=mode, known_hash=known_hash)
+
+
+def delete(file: Path) -> None:
+    """Delete a file, and remember that this process did.
+
+    Raises:
+        OSError: the file does not exist, or its folder is not writable.
+    """
+    _remember(file, DELETED)
+    file.unlink()
 
 
 def replace_pieces(file: Path, pieces: Iterable[bytes], *, mode: int | None = None, known_hash: str = "") -> None:

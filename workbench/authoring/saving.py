@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
-from workbench.atomic import replace_content
+from workbench.atomic import delete, replace_content
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
 from workbench.regular_file import read_regular
@@ -183,7 +183,7 @@ def _write(edit: Edit, contents: Contents) -> None:
 
 def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
     if content is None:
-        file.unlink()
+        delete(file)
     else:
         replace_content(file, content, known_hash=known_hash)
 

@@ -169,6 +169,8 @@ def _is_own(path: Path) -> bool:
         return False
     try:
         return atomic.content_hash(read_regular(path)) == written
+    except FileNotFoundError:
+        return written == atomic.DELETED
     except OSError:
         return False
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.cells import cell_len, cut, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.faces import FACES, HEURISTIC, TRIAGED
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, width_of
@@ -66,7 +66,7 @@ def _case_line(subject: Subject, place: Place, width: int) -> Line:
     if place.given:
         ending = (Segment(f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), *ending)
     room = width - width_of(ending) - 2
-    name = cut(title_parts(subject)[-1], room) if width < WIDE and title_parts(subject) else title(subject, room)
+    name = cut_name(title_parts(subject)[-1], room) if width < WIDE and title_parts(subject) else title(subject, room)
     return _ends((Segment(f" {name}", "name"),), ending, width)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.counting import counted
 from workbench.rendering.document import Document
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, pad, wrap
 from workbench.rendering.review.frame import WIDE
@@ -35,14 +34,15 @@ def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
 
 def _row(row: Row, width: int) -> Line:
     wide = width >= WIDE
-    left: Line = (Segment(f"{row.number:>5}  ", "strong"), Segment(row.label))
+    left: Line = (Segment(f"{row.number:>5,}  ", "strong"), Segment(row.label))
     action = row.action if wide else row.short or row.action
     if not action:
         return left
-    return (*pad(left, 30 if wide else 27), Segment(f"{row.key or ' ':<2}", "hint"), Segment(action, "label"))
+    return (*pad(left, 26), Segment(f"{row.key or ' ':<2}", "hint"), Segment(action, "label"))
 
 
 def _unseen(number: int, width: int) -> Iterator[Line]:
-    words = f"{counted(number, 'verdict was', 'verdicts were')} given by cause, unseen. "
-    words += f"{'It is' if number == 1 else 'They are'} not counted in judge agreement."
+    one = number == 1
+    words = f"{number:,} of these verdicts {'was' if one else 'were'} given by cause (*), unseen. "
+    words += f"{'It is' if one else 'They are'} not counted in judge agreement."
     return hang([], wrap([Segment(words, "muted")], max(width - 4, 10)), 2)

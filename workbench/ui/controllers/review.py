@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.rendering.cells import cut_name
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.controllers.accept import Accept
@@ -56,28 +57,28 @@ class Review(Controller):
     # Opening
 
     def review(self) -> None:
-        """Review the failures of the selected cause, of the marked cases, or of the row under the cursor."""
+        """Review the failures of the marked cases, or of the row under the cursor. A selected cause comes first."""
         if self.workspace() is None:
             return
-        pairs, start = self._scope()
+        pairs, first = self._scope()
         failing = [pair for pair in pairs if self.session.verdicts.state(*pair) in ("failed", "error")]
         passed = [pair for pair in pairs if self.session.verdicts.state(*pair) == "passed"]
         if failing:
-            self._open(self._causes(failing), start)
+            self._open(self._causes(failing), first)
         elif passed and self.view.rows.marks:
-            self._open(self._passed(passed), start, passes=True)
+            self._open(self._passed(passed), first, passes=True)
         else:
             self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
 
-    def _scope(self) -> "tuple[list[Pair], Pair | None]":
-        """Return the cases to choose from, and the one to begin with."""
-        if selected := self.view.right.selected_cases():
-            return list(selected), None
+    def _scope(self) -> "tuple[list[Pair], list[Pair]]":
+        """Return the cases to choose from, and those to begin with."""
         rows, row = self.view.rows, self.view.rows.cursor
+        if selected := self.view.right.selected_cases():
+            return sorted({*rows.targets(), *selected}), list(selected)
         if rows.marks or row is None or row.case < 0:
-            return rows.targets(), None
+            return rows.targets(), []
         # One case is no review, so the others of its evalset follow.
-        return rows.outline.cases(rows.row_of(row.evalset)), (row.evalset, row.case)
+        return rows.outline.cases(rows.row_of(row.evalset)), [(row.evalset, row.case)]
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
         from workbench.causes.cause import ONE_OF_A_KIND
@@ -98,14 +99,14 @@ class Review(Controller):
 
         return [Section("passed cases", tuple(map(self._name, pairs)))]
 
-    def _open(self, sections: "list[Section]", start: "Pair | None", *, passes: bool = False) -> None:
+    def _open(self, sections: "list[Section]", first: "Sequence[Pair]", *, passes: bool = False) -> None:
         from workbench.ui.review.model import Review as Model
         from workbench.ui.review.screen import CaseReviewScreen
 
         self._notes.clear()
         self._answers_to_read = _ANSWERS_READ
         self._before, self._changed_files, self._busy = None, False, False
-        begin = None if start is None else self._name(start)
+        begin = [self._name(pair) for pair in first]
         self._model = Model(sections, self._earlier, self._judgeable, begin, passes=passes)
         self._screen = CaseReviewScreen(self._model, self, self.view.keys)
         self.view.say_on_page = self._screen.say
@@ -255,7 +256,7 @@ class Review(Controller):
             self._model.save(step, edit)
             for name in step.names:
                 self._notes.pop(name, None)
-            self._go_on(_said(step, option))
+            self._go_on(_said(step, option, wide=self._screen.is_wide))
         finally:
             self._busy = False
 
@@ -402,6 +403,12 @@ class Review(Controller):
         """Show the case again if its file has changed."""
         self._check("changed on disk")
 
+    def triage_read(self) -> None:
+        """Show verdicts that another program wrote."""
+        if self._model is not None and self._screen is not None and not self._busy:
+            self._model.forget_earlier()
+            self._screen.show()
+
     def after_news(self, ended: bool) -> None:
         """Show the case again if it runs or has a new verdict."""
         self._check("")
@@ -505,6 +512,7 @@ class Review(Controller):
         row = self._row(model.names[min(model.position, len(model.names) - 1)])
         if row is not None:
             self.view.go_to(row.evalset, row.case)
+        self.view.go_left()
         self.view.tree_view.refresh()
         self.view.show_row()
 
@@ -519,6 +527,8 @@ _ANSWERS_READ = 100
 """Answers that are read from disk when a review opens, to compare them with those of earlier runs."""
 _MANY = 100
 """Verdicts that are saved without a message before."""
+_NAME = 40
+"""The width of a case's name in a message, in cells."""
 _SAID = {
     "agent bug": "is an agent bug",
     "expectation wrong": "has a wrong expectation",
@@ -529,9 +539,11 @@ _SAID = {
 }
 
 
-def _said(step: "Step", option: "Option") -> str:
-    """Return `saved: late_parcel is an agent bug`."""
+def _said(step: "Step", option: "Option", *, wide: bool) -> str:
+    """Return `saved: late_parcel is an agent bug`, or `saved: agent bug` on a small screen."""
     if len(step.names) > 1:
         return f"saved for {counted(len(step.names), 'case')}: {option.word}"
+    if not wide:
+        return f"saved: {option.word}"
     said = "is a false pass" if option.word == "false pass" else _SAID[option.value]
-    return f"saved: {one_line(step.at[1], limit=60)} {said}"
+    return f"saved: {cut_name(one_line(step.at[1]), _NAME)} {said}"

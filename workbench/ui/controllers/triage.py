@@ -36,6 +36,8 @@ class Triage(Controller):
         self._files = files
         self._auto_advance = False
         """Whether the dialog asks about the next problem at once, as the user chose last."""
+        self.when_read: Callable[[], None] = lambda: None
+        """Called after triage files were read, because they may have changed."""
 
     def loaded(self) -> None:
         """Read the triage files again, because the folder was read."""
@@ -76,6 +78,7 @@ class Triage(Controller):
             if trouble:
                 self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8)
         self._show_triage()
+        self.when_read()
 
     def _show_triage(self) -> None:
         if self.view.say_on_page is not None:

@@ -54,6 +54,7 @@ class Controllers:
         self.triage = Triage(view, self.files)
         self.files.reread_triage = self.triage.reread
         self.review = Review(view, self.files, self.edit, self.accept, self.run, self.triage, host)
+        self.triage.when_read = self.review.triage_read
         self.other_runs = OtherRuns(view, self.past_results, self.staleness, engine)
         self.other_runs.when_shown = [self.watch.show_flags, lambda: self.review.after_news(False)]
         self.follow = Follow(view, self.folder, self.staleness, engine, self.triage.loaded)

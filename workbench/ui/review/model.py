@@ -67,8 +67,8 @@ class Review:
     """A review of the cases in `sections`, in their order.
 
     `earlier` returns the verdict that the user gave in an earlier review, if it still applies. `judgeable` returns what
-    can be said about a case now. The review starts at `start`, else at the first case that is left. `passes`: its cases
-    had passed.
+    can be said about a case now. The review starts at the first case of `first` that has no verdict, else at the first
+    of all that has none. `passes`: its cases had passed.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Review:
         sections: Sequence[Section],
         earlier: Callable[[CaseName], Given | None],
         judgeable: Callable[[CaseName], Judgeable],
-        start: CaseName | None = None,
+        first: Sequence[CaseName] = (),
         *,
         passes: bool = False,
     ) -> None:
@@ -98,10 +98,10 @@ class Review:
         self.position = 0
         self._painted_at = math.inf
         self._version = 0
-        if start is not None and start in self.names:
-            self.position = self.names.index(start)
-        else:
-            self.position = self._next_left(0)
+        if len(first) > 1:
+            # A cause begins where an earlier review stopped; a single case was asked for.
+            first = [name for name in first if self.given(name) is None]
+        self.position = self.names.index(first[0]) if first and first[0] in self.names else self._next_left(0)
         if self.done:
             self.go_through_again()
         self.changed()

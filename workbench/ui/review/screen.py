@@ -11,8 +11,9 @@ from textual.screen import Screen
 
 from workbench.events import CaseName
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.lines import Line, Segment
+from workbench.rendering.lines import Line, Segment, text_of
 from workbench.rendering.review.evidence import evidence
+from workbench.rendering.review.frame import WIDE
 from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
 from workbench.rendering.review.last_page import Row, last_page
 from workbench.rendering.rows import View
@@ -77,9 +78,6 @@ class Desk(Protocol):
 class CaseReviewScreen(Screen[None]):
     """A review on the whole screen. `review` has its state, and `desk` does the work."""
 
-    follows_disk: ClassVar[bool] = True
-    """Whether changes by others may be shown while this screen is open."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "open", "close"),
         *bindings("pane", "next_turn", "previous_turn", "to_event"),
@@ -124,6 +122,11 @@ class CaseReviewScreen(Screen[None]):
     def on_key(self, event: Key) -> None:
         """Remember when the key was pressed, before its action."""
         self._pressed_at = event.time
+
+    @property
+    def follows_disk(self) -> bool:
+        """Whether changes by others may be shown now. They wait while a note is typed."""
+        return not self._note.display
 
     # Display
 
@@ -259,9 +262,14 @@ class CaseReviewScreen(Screen[None]):
             self._desk.do_next(rows[self._row].kind)
 
     def _set_full(self, full: bool) -> None:
-        if full != self._full:
-            self._full = full
-            self.show()
+        if full == self._full:
+            return
+        before = [text_of(line) for line in self._body.document.lines]
+        self._full = full
+        self.show()
+        if full and [text_of(line) for line in self._body.document.lines] == before:
+            self._full = False
+            self.say("nothing is folded here")
 
     def action_pane(self, number: int) -> None:
         """Show a pane of the case. Esc goes back to the evidence."""
@@ -287,6 +295,11 @@ class CaseReviewScreen(Screen[None]):
         """Go from an item of a pane to its event in the trace, and back."""
         if self._in_pane is None or not self._in_pane.to_event():
             self.say("no event in the trace for this line")
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is room for whole sentences."""
+        return self.app.size.width >= WIDE
 
     @property
     def in_pane(self) -> bool:
