@@ -72,7 +72,9 @@ WAYS = (
     Way("detail/sides.py", "kept", "H\r/", "late"),
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),
     Way("chat/state_screen.py", "agent", "T\x1be", '"a": 1'),
-    Way("triage/dialog.py", "failed", "ntn", "seen by me"),
+    Way("triage/dialog.py", "failed", "ntt", "seen by me"),
+    Way("review/screen.py", "failed", "Vt", "seen by me"),
+    Way("table/screen.py", "failed", "M/", "bad qjk"),
     Way("dialogs/repeat.py", "shop", "X", "37", "37"),
     Way("dialogs/pick.py", "shop", ":", "run failed"),
     Way("detail/sides.py", "shop", "/", "late qjk"),
@@ -284,7 +286,9 @@ def _groups() -> Iterator[str]:
                 yield from (str(group.value) for group in groups if isinstance(group, ast.Constant))
 
 
-AWAITED = frozenset({"ask", "back", "compare", "delete", "edit", "history", "pin", "save", "screenshot", "talk"})
+AWAITED = frozenset(
+    {"ask", "back", "compare", "delete", "edit", "history", "open", "pin", "save", "screenshot", "talk"}
+)
 """Groups of workers that a key starts and that the next key waits for."""
 
 
