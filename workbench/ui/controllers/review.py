@@ -209,9 +209,8 @@ class Review(Controller):
         if row is None or record is None:
             return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
         if record.state in ("error", "cancelled", "not_evaluated"):
-            word = "an error" if record.state == "error" else "no verdict"
-            words = f"{word}: there is nothing to judge before the case runs to its end"
-            return Offered((), words, can_accept=False)
+            word = "an error" if record.state == "error" else "this case"
+            return Offered((), f"{word} has no verdict to judge", can_accept=False)
         if not record.finished:
             return Offered((), "the case is running", can_accept=False)
         passed = record.state == "passed"
@@ -316,8 +315,8 @@ class Review(Controller):
             edit, message = await self._files.taken_back(again=False)
         finally:
             self._busy = False
-        if edit is not None and self._model.undo(edit):
-            self._go_on(message)
+        if edit is not None and (step := self._model.undo(edit)) is not None:
+            self._go_on(_undone(step, wide=self._screen.is_wide))
         else:
             self._draw_again(message)
 
@@ -547,3 +546,13 @@ def _said(step: "Step", option: "Option", *, wide: bool) -> str:
         return f"saved: {option.word}"
     said = "is a false pass" if option.word == "false pass" else _SAID[option.value]
     return f"saved: {cut_name(one_line(step.at[1]), _NAME)} {said}"
+
+
+def _undone(step: "Step", *, wide: bool) -> str:
+    """Return `undone: agent bug for late_parcel`, without the name on a small screen."""
+    from workbench.authoring.triage.entry import choice_label
+
+    word = choice_label(step.choice)
+    if len(step.names) > 1:
+        return f"undone for {counted(len(step.names), 'case')}: {word}"
+    return f"undone: {word} for {cut_name(one_line(step.at[1]), _NAME)}" if wide else f"undone: {word}"

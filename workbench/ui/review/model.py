@@ -231,17 +231,17 @@ class Review:
             self.position = self._next_left(self.position + 1)
         self.changed()
 
-    def undo(self, edit: Any) -> bool:
-        """Take the newest verdicts back if they are those of `edit`, and go back to their case."""
+    def undo(self, edit: Any) -> Step | None:
+        """Take the newest verdicts back if they are those of `edit`, and go back to their case. Return them."""
         if not self.steps or self.steps[-1].edit is not edit:
-            return False
+            return None
         step = self.steps.pop()
         self._given.update(step.before)
         self._left.clear()
         self.position = self.names.index(step.at) if step.at in self.names else 0
         self.drop_question()
         self.changed()
-        return True
+        return step
 
     def forget_earlier(self) -> None:
         """Ask again for verdicts that were not given in this review, and for what can be said about each case."""

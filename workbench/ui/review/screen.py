@@ -346,9 +346,9 @@ class CaseReviewScreen(Screen[None]):
                 why = self._desk.offered(review.name).instead or "no other case of this cause is left"
             self.say(why, warning=True)
         elif review.whole:
-            self._message = (f"the next verdict is for all {len(review.left()):,} cases left in this cause", True)
+            self._message = (f"next verdict: all {len(review.left()):,} cases left in this cause", True)
         else:
-            self._message = ("the next verdict is for this case", False)
+            self._message = ("next verdict: this case only", False)
         self.show()
 
     def action_review_undo(self) -> None:

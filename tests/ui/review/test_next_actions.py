@@ -1,0 +1,37 @@
+"""The rows of the last page."""
+
+from workbench.actions import keymap
+from workbench.rendering.lines import text_of
+from workbench.rendering.review.last_page import last_page
+from workbench.ui.review.model import Outcome
+from workbench.ui.review.next_actions import rows_of
+
+NAMES = [("refunds.json", str(number)) for number in range(30)]
+OUTCOME = Outcome(
+    {"skipped": NAMES[:20], "agent bug": NAMES[:9], "errors": NAMES[:1], "flaky": NAMES[:4], "passed": NAMES[:2]}, 7
+)
+
+
+def test_kinds_are_in_the_order_of_their_number_and_skipped_cases_last() -> None:
+    rows = rows_of(OUTCOME, keymap().keys)
+    assert [(row.number, row.label, row.key) for row in rows] == [
+        (9, "agent bug", "y"),
+        (4, "flaky", "X"),
+        (2, "pass now", ""),
+        (1, "error", "F"),
+        (20, "skipped", "V"),
+    ]
+
+
+def test_keys_of_the_user_are_shown() -> None:
+    rows = rows_of(OUTCOME, keymap({"review_copy": ["Y"]}).keys)
+    assert rows[0].key == "Y"
+
+
+def test_every_row_fits_on_a_small_screen() -> None:
+    document = last_page(rows_of(OUTCOME, keymap().keys), OUTCOME.by_cause, 59)
+    lines = [text_of(line) for line in document.lines]
+    assert len(document.items) == 5
+    assert any("y copy as Markdown" in line for line in lines)
+    assert not any("…" in line for line in lines)
+    assert any("7 of these verdicts were given by cause (*), unseen." in line for line in lines)
