@@ -77,7 +77,7 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     full: list[Part] = [*changed, *why, (f"{facts.watch[0]} ", color)]
     right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
-    forms = _forms(full, [*changed, *why], right, urgent, armed=facts.watching)
+    forms = _forms(full, [*changed, *why], right, urgent, armed=facts.watching, ended=not facts.running)
     for words, meter, judges, tail in (*(_forms_awaiting_key(full, right) if facts.awaits_key else ()), *forms):
         middle = [(f"   {facts.idle_text}", "status-muted")]
         if facts.phase and not facts.running:
@@ -97,13 +97,17 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     return [(f" {cut_name(facts.root, 12)}", "bold"), *middle], []
 
 
-def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
+def _forms(
+    full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool, ended: bool
+) -> Iterator[Form]:
     """Yield forms of the bar, from the longest to the shortest.
 
     `why` has the reason of stale verdicts, without the watch. If the watch is on, its state is kept longer than
     the words of the counts. If it is off, its state is dropped first.
     """
     yield from ((True, 20, 2, full), (True, 0, 2, full))
+    if ended and not armed:
+        yield False, 0, 2, full
     if not armed and why != urgent:
         yield True, 0, 2, why
     yield from ((True, 20, 2, short), (True, 0, 2, short))
