@@ -42,6 +42,8 @@ class SparseApp(App[int]):
         super()._update_mouse_over(screen)
         if screen is not self.screen:
             screen._repaint_required = False
+            # Textual marks only these changes for a repaint of the upper screen, and forgets what else is due there.
+            self.screen.refresh()
 
     def draw_in_full(self) -> None:
         """Send everything again, because the terminal's content is unknown."""
