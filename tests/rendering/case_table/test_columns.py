@@ -53,7 +53,7 @@ def test_case_and_input_stay_while_the_cursor_moves_over_all_columns(terminal: i
         assert numbers[:2] == [0, 1]
         assert cursor in numbers
         assert numbers[2:] == list(range(first, first + len(numbers) - 2)), "without a gap"
-        assert sum(shown.width for shown in layout.shown) + len(numbers) - 1 == room
+        assert sum(shown.width for shown in layout.shown) + len(numbers) - 1 <= room
         assert min(shown.width for shown in layout.shown[:2]) >= 14
         assert (layout.more_left, layout.more_right) == (first > 2, numbers[-1] < len(columns) - 1)
         seen |= set(numbers)
@@ -63,8 +63,7 @@ def test_case_and_input_stay_while_the_cursor_moves_over_all_columns(terminal: i
 def test_wide_terminal_gives_names_their_room_and_inputs_the_rest() -> None:
     layout = lay_out(criteria(2), 195, 200, 30, 0, 0)
     widths = [shown.width for shown in layout.shown]
-    assert widths[0] == 32
-    assert widths[1] > 100
+    assert widths[:2] == [32, 64], "and the scores stay near them"
     assert not layout.more_right
 
 

@@ -8,10 +8,11 @@ from workbench.events import CaseStatus
 from workbench.model.evalset import open_evalset
 from workbench.model.first_message import first_message
 from workbench.rendering.case_table.columns import Column
+from workbench.rendering.charts.costs import Costs
 from workbench.store import Store
 from workbench.ui.table.cases import Cases
 from workbench.ui.table.model import Table, scope_of
-from workbench.ui.table.sources import CriteriaCells, pane_of
+from workbench.ui.table.sources import CaseCosts, CriteriaCells, pane_of
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
@@ -198,3 +199,24 @@ def test_first_message_is_read_from_any_format(make_workspace: MakeWorkspace) ->
         for entry in workspace.evalsets
     ]
     assert found == [["Hi", "", "One\ntwo"], ["Where?"]]
+
+
+def test_cost_belongs_to_one_execution_and_is_empty_until_it_is_known(tree: Tree, feed: Feed) -> None:
+    run(feed, *SOME)
+    costs = CaseCosts("EUR")
+    table = Table(scope_of(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), costs), tree.verdicts)
+    table.load(tree.entries, tree.marks)
+    assert [column.title for column in table.columns][-2:] == ["cost", "time"]
+    assert set(cells(table, "cost")) == {""}
+    records = [record for pair in table.rows if (record := tree.verdicts.record(*pair)) is not None]
+    missing = costs.missing(records)
+    assert len(missing) == 4
+    costs.add(missing, Costs("EUR", {missing[0].ref: 0.25}, 3))
+    assert cells(table, "cost")[:4] == ["0.250", "?", "?", "?"]
+    assert costs.missing(records) == []
+    go_to(table, "cost")
+    table.sort_by_cursor()
+    assert str(table.order) == "most expensive first"
+    assert table.source.explain(table.rows[0], table.current).endswith("0.25 EUR")
+    feed.start(("refunds", "unknown_order"), run_id="run-2")
+    assert cells(table, "cost")[0] == "", "a new execution has its own cost"

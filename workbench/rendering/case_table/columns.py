@@ -17,7 +17,9 @@ _LEAST_WIDTH = 5
 """Cells of a score with its glyph: `✗0.50`."""
 _NARROW = 80
 """Terminals with fewer columns show neither the input nor, if the table is too wide, the cost."""
-_CASE, _INPUT, _MOST_CASE = 22, 16, 40
+_CASE, _INPUT = 22, 16
+_MOST_CASE, _MOST_INPUT = 64, 64
+"""Cells of a name and of an input in wide terminals. With more, the scores would be too far away from them."""
 _CASE_IF_NARROW = 18
 
 
@@ -140,8 +142,10 @@ def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, fir
         shown.append(Shown(number, width))
         left -= width + 1
         end += 1
-    # What is left belongs to the last column that stays.
-    shown[len(frozen) - 1] = shown[len(frozen) - 1]._replace(width=shown[len(frozen) - 1].width + left)
+    # What is left belongs to the last column that stays, as far as it needs it.
+    last = shown[len(frozen) - 1]
+    most = _MOST_INPUT if columns[last.number].kind == "input" else max(names + 2, _CASE)
+    shown[len(frozen) - 1] = last._replace(width=max(last.width, min(last.width + left, most)))
     first = rest[start] if rest else len(columns)
     return Layout(tuple(shown), first, start > 0, end < len(rest))
 

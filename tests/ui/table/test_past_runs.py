@@ -1,0 +1,110 @@
+"""The columns of past runs: their order, their cells, and which runs can be compared."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import Feed
+from workbench.agents.workspace import Workspace
+from workbench.history.summary import Summary
+from workbench.store import Store
+from workbench.ui.history.run_labels import column_time
+from workbench.ui.table import past_runs
+from workbench.ui.table.cases import Cases
+from workbench.ui.table.past_runs import PastRuns, RunCells
+from workbench.ui.tree.verdicts import Verdicts
+
+FILE = "order_desk/refunds.evalset.json"
+
+
+def row(eval_id: str, status: str | None, score: float | None = None, repeat: int = 1, why: str = "") -> dict[str, Any]:
+    metrics = {} if score is None else {"resp": [score, 0.8, "passed" if score >= 0.8 else "failed", why, None, None]}
+    error = ["agent_raised", why] if status == "error" else None
+    return {"ref": ["desk", FILE, "refunds", eval_id, repeat], "status": status, "error": error, "metrics": metrics}
+
+
+def summary(run_id: str, started: str, *rows: dict[str, Any]) -> Summary:
+    return Summary(run_id, started=started, rows={tuple(one["ref"]): one for one in rows})
+
+
+RUNS = [
+    summary(
+        "new",
+        "2026-11-22T09:00:00Z",
+        row("on_time", "passed", 1.0),
+        row("late_parcel", "failed", 0.79999, why="\x1b[31mwords"),
+        row("unknown_order", "error", why="boom"),
+        row("two_parcels", "passed", 0.9),
+        row("two_parcels", "failed", 0.5, repeat=2),
+    ),
+    summary("few", "2026-11-21T09:00:00Z", row("on_time", "failed", 0.1), row("late_parcel", "cancelled")),
+    summary("none", "2026-11-20T09:00:00Z", row("another", "passed", 1.0)),
+]
+
+
+@pytest.fixture
+def cells(store: Store, shop: Workspace, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> RunCells:
+    entries: list[dict[str, Any]] = [{"run_id": run.run_id, "files": [FILE], "counts": {}} for run in RUNS]
+    monkeypatch.setattr(past_runs, "list_runs", lambda state: past_runs_list(entries))
+    monkeypatch.setattr(
+        past_runs, "load_summary", lambda state, run_id: (next(run for run in RUNS if run.run_id == run_id), [])
+    )
+    verdicts = Verdicts(store)
+    verdicts.bind(shop.evalsets)
+    cases = Cases(shop.evalsets, verdicts)
+    runs = PastRuns([cases.key((0, case)) for case in range(4)])
+    for run in runs.reading(Path(), ""):
+        runs.add(run)
+    found = RunCells(cases, runs)
+    found.update([(0, case) for case in range(4)])
+    return found
+
+
+def past_runs_list(entries: list[dict[str, Any]]) -> Any:
+    class Listed:
+        runs = entries
+
+    return Listed()
+
+
+def test_newest_run_is_on_the_left_and_runs_of_other_cases_are_left_out(cells: RunCells) -> None:
+    assert [column.name for column in cells.columns[2:]] == ["new", "few"]
+    assert [column.marks for column in cells.columns[2:]] == ["", "~"], "one of four cases is too few to compare"
+
+
+def test_cell_has_the_worst_verdict_and_its_score(cells: RunCells) -> None:
+    texts = [[cells.cell((0, case), column).text for case in range(4)] for column in cells.columns[2:]]
+    assert texts == [["✓1.00", "✗0.79", "!", "✗0.50"], ["✗0.10", "", "", ""]]
+
+
+def test_cell_is_explained_with_the_reason_of_that_run(cells: RunCells) -> None:
+    new, few = cells.columns[2:]
+    assert "late_parcel in the run of " in cells.explain((0, 1), new)
+    assert cells.explain((0, 1), new).endswith("fail, 0.79 < 0.80, resp: ␛[31mwords")
+    assert cells.explain((0, 2), new).endswith("error, boom")
+    assert "fail, 1 of 2 passed, 0.50 < 0.80" in cells.explain((0, 3), new)
+    assert cells.explain((0, 3), few).endswith("no verdict; ~ not comparable: it decided 1 of these cases")
+
+
+def test_run_that_was_read_or_is_active_is_not_read_again(cells: RunCells) -> None:
+    runs = cells._runs
+    assert [run.run_id for run in runs.reading(Path(), "")] == []
+    fresh = PastRuns([(FILE, "on_time")])
+    assert [run.run_id for run in fresh.reading(Path(), "new")] == ["few"]
+
+
+@pytest.mark.parametrize(
+    ("started", "title"),
+    [
+        ("2026-11-23T14:02:00+00:00", "14:02"),
+        ("2026-01-02T14:02:00+00:00", "2 Jan"),
+        ("2025-01-02", "2025"),
+        ("", "no date"),
+    ],
+)
+def test_time_of_a_run_fits_over_its_column(started: str, title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime(2026, 11, 23, 18, 0, tzinfo=UTC)
+    monkeypatch.setenv("TZ", "UTC")
+    assert column_time(started, now) == title
