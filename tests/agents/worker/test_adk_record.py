@@ -7,62 +7,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.agents.worker.adk_record import Turn
 from workbench.agents.worker.jsonable import dumps
 
-pytest.importorskip("google.adk.telemetry._instrumentation", reason="google-adk 2.13 or later is not installed")
 
-from google.adk.evaluation.evaluation_generator import EvaluationGenerator
-from google.adk.events.event import Event
-from google.adk.events.event_actions import EventActions
-from google.genai import types
-
-from workbench.agents.worker.adk_record import Turn
-
-USER = types.Content(role="user", parts=[types.Part(text="hello")])
-
-_PARTS = st.sampled_from(
-    [
-        types.Part(text=""),
-        types.Part(text="a"),
-        types.Part(text="thinking", thought=True),
-        types.Part(function_call=types.FunctionCall(id="1", name="f", args={"n": None, "list": [1, {"k": 2.5}]})),
-        types.Part(function_call=types.FunctionCall(name="g", args={})),
-        types.Part(function_response=types.FunctionResponse(id="1", name="f", response={"ok": True})),
-        types.Part(inline_data=types.Blob(data=b"\xff\xfe\x00", mime_type="image/png")),
-        types.Part(file_data=types.FileData(file_uri="gs://x", mime_type="image/png")),
-        types.Part(executable_code=types.ExecutableCode(code="1 + 1", language=types.Language.PYTHON)),
-        types.Part(code_execution_result=types.CodeExecutionResult(outcome=types.Outcome.OUTCOME_OK, output="2")),
-    ]
-)
-_CONTENTS = st.none() | st.builds(
-    lambda role, parts: types.Content(role=role, parts=parts),
-    st.sampled_from(["model", "user", None]),
-    st.none() | st.lists(_PARTS, max_size=3),
-)
-_USAGES = st.none() | st.builds(
-    types.GenerateContentResponseUsageMetadata,
-    prompt_token_count=st.none() | st.just(5),
-    candidates_token_count=st.none() | st.just(2),
-)
-_GROUNDINGS = st.none() | st.just(types.GroundingMetadata(web_search_queries=["why"]))
-_EVENTS = st.builds(
-    Event,
-    invocation_id=st.just("i-1"),
-    author=st.sampled_from(["desk", "clerk", "user", "User", ""]),
-    content=_CONTENTS,
-    partial=st.sampled_from([None, False, True]),
-    error_code=st.sampled_from([None, None, "SAFETY"]),
-    long_running_tool_ids=st.sampled_from([None, None, {"1"}]),
-    actions=st.builds(EventActions, skip_summarization=st.sampled_from([None, None, True])),
-    grounding_metadata=_GROUNDINGS,
-    usage_metadata=_USAGES,
-    model_version=st.sampled_from([None, "m-1"]),
-)
+@pytest.fixture(scope="module", autouse=True)
+def _adk() -> None:
+    """Import google-adk when these tests run. If it were imported to collect them, each start would take seconds."""
+    pytest.importorskip("google.adk.telemetry._instrumentation", reason="google-adk 2.13 or later is not installed")
 
 
-@given(st.lists(_EVENTS, min_size=1, max_size=6))
+def _lists_of_events() -> st.SearchStrategy[list[Any]]:
+    from tests.agents.worker.adk_events import EVENTS
+
+    return st.lists(EVENTS, min_size=1, max_size=6)
+
+
+@given(st.deferred(_lists_of_events))
 @settings(max_examples=400, deadline=None)
 def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
+    from google.adk.evaluation.evaluation_generator import EvaluationGenerator
+    from google.adk.events.event import Event
+
+    from tests.agents.worker.adk_events import USER
+
     message = Event(invocation_id="i-1", author="user", content=USER)
     (theirs,) = EvaluationGenerator.convert_events_to_eval_invocations([message, *events])
     turn = Turn(USER.model_dump(exclude_none=True), message.timestamp)
@@ -74,6 +42,8 @@ def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
 
 
 def test_note_names_error_codes_once() -> None:
+    from google.adk.events.event import Event
+
     turn = Turn({}, 0.0)
     for _ in range(2):
         turn.add(Event(invocation_id="i", author="desk", error_code="MAX_TOKENS", error_message="too long"))
@@ -82,6 +52,9 @@ def test_note_names_error_codes_once() -> None:
 
 
 def test_answer_that_was_cut_is_noted_with_its_remedy() -> None:
+    from google.adk.events.event import Event
+    from google.genai import types
+
     turn = Turn({}, 0.0)
     content = types.Content(role="model", parts=[types.Part(text="It is")])
     reason = types.FinishReason.MAX_TOKENS
