@@ -40,6 +40,7 @@ OTHERS: tuple[Part, ...] = (
     ("screen", "claims"),
     ("screen", "table"),
     ("causes",),
+    ("overview",),
     ("idle",),
     ("edit_large",),
     ("edit_typing",),

@@ -1,5 +1,6 @@
 """Texts about the repeats of a case, the same on every surface. All of them are safe for a terminal."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -83,8 +84,9 @@ def interval(case: "CaseRepeats") -> str:
 
 
 def percent(value: float) -> str:
-    """Return `60 %`; never `0 %` or `100 %` for a value that is not exactly that."""
-    number = round(value * 100)
+    """Return `60 %`, cut and not rounded: 0.999 is `99 %`. Only a value of 0 is `0 %`."""
+    # 0.29 * 100 is slightly below 29.
+    number = math.floor(value * 100 + 1e-9)
     if 0 < value < 1:
         number = min(max(number, 1), 99)
     return f"{number} %"

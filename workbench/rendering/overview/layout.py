@@ -16,6 +16,7 @@ from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text,
 from workbench.rendering.overview.facts import Changes, Overview
 from workbench.rendering.overview.side import side_lines
 from workbench.rendering.rows import View
+from workbench.repeats.repeat_texts import percent
 from workbench.scores import cut_score
 from workbench.text import one_line
 
@@ -108,7 +109,7 @@ def _moves(changes: Changes | None) -> Line:
     if changes is None:
         return ()
     if not changes.cases:
-        return (Segment(f"as at {changes.since}", "muted"),)
+        return (Segment(f"same as at {changes.since}", "muted"),)
     parts = [
         Segment(f"↓ {changes.worse:,}  ", "status-failed") if changes.worse else Segment(""),
         Segment(f"↑ {changes.better:,}  ", "status-passed") if changes.better else Segment(""),
@@ -185,7 +186,7 @@ def _criteria(scores: Sequence[Scores], width: int) -> list[Row]:
         # Only a criterion by which every case passed has a full bar.
         full = int(one.passed / one.cases * bar)
         line = [Segment(named + " " * (name - cell_len(named) + 1)), Segment(f"{counted_text:>{count}} ")]
-        line += [Segment("━" * full, style), Segment("╌" * (bar - full) + " ", style)] if bar else []
+        line += [Segment("━" * full, "status-passed"), Segment("╌" * (bar - full) + " ", style)] if bar else []
         mean = cut_score(one.mean + _ROUNDING, 2, 2)
         line += [Segment(f"{mean:>{_MEAN}} ", "" if bar else style), Segment(f"{least:>{limit}}", "muted")]
         rows.append(Row(tuple(line), CRITERION + one.name))
@@ -215,7 +216,7 @@ def _trend(overview: Overview, width: int) -> list[Row]:
     if trend is None or not trend.is_comparable:
         return []
     last = trend.rates[-1].rate
-    title, now = f"Pass rate, {counted(len(trend.rates), 'run')}", f"{int(last * 100 + _ROUNDING)} %"
+    title, now = f"Pass rate, {counted(len(trend.rates), 'run')}", percent(last)
     room = width - cell_len(title) - len(now) - 4
     if room < 2:
         return []
