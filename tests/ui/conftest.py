@@ -328,7 +328,8 @@ class Screen:
 @pytest.fixture
 def messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep messages in the last line. On a busy machine, they would disappear before the test reads them."""
-    monkeypatch.setattr(KeyLine.say, "__defaults__", ("label-strong", 3600.0))
+    set_timer = KeyLine.set_timer
+    monkeypatch.setattr(KeyLine, "set_timer", lambda line, seconds, call: set_timer(line, 3600.0, call))
 
 
 OpenScreen: TypeAlias = Callable[..., Screen]
