@@ -206,7 +206,7 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("table_column(1)", "l right", "column", "Go one column to the right.", TABLE, 1, id="table_right"),
     Action("table_sort", "s", "sort by it", "Sort by the column, the worst first. Press again to reverse.", TABLE, 2),
     Action("table_open", "enter", "open case", "Open the case in the pane of the column. esc returns.", TABLE, 3),
-    Action("table_turn", "M", "criteria ⇄ runs", "Switch between criteria and the newest runs.", TABLE, 4),
+    Action("table_turn", "M", "criteria/runs", "Switch between criteria and the newest runs.", TABLE, 4),
     Action("table_filter", "/", "filter", "Filter as in the tree: text, :fail, response_match_score<0.8 …", TABLE, 5),
     Action(
         "table_problem(1)",
