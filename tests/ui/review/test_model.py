@@ -218,3 +218,24 @@ def test_selected_cause_comes_first_and_the_others_follow() -> None:
 def test_single_case_is_shown_even_if_it_has_a_verdict() -> None:
     review = Review(SECTIONS, {DATE[0]: Given("flaky")}.get, lambda name: "verdict", DATE[:1])
     assert review.name == DATE[0]
+
+
+def test_whole_cause_is_asked_again_if_a_case_changes_or_disappears() -> None:
+    desk = Desk()
+    stamps = dict.fromkeys(REFUND, 0)
+
+    def press() -> tuple[str, ...]:
+        step = desk.review.choose("agent bug", stamps.__contains__, stamps.get)
+        desk.paint()
+        return () if step is None else tuple(eval_id for _, eval_id in step.names)
+
+    desk.review.begin_whole()
+    assert not press()
+    stamps[REFUND[2]] += 1
+    assert not press()
+    assert desk.review.question is not None
+    assert desk.review.question.asked_again
+    del stamps[REFUND[3]]
+    assert not press()
+    assert desk.review.question.cases == 4
+    assert press() == ("refund_0", "refund_1", "refund_2", "refund_4")

@@ -21,6 +21,7 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.authoring.edit import Edit as FileEdit
     from workbench.authoring.triage.entry import Entry
+    from workbench.causes.cause import Cause
     from workbench.events import CaseName
     from workbench.rendering.document import Subject
     from workbench.rendering.review.last_page import Row as LastRow
@@ -195,9 +196,18 @@ class Review(Controller):
 
     def cause(self, name: "CaseName") -> str:
         """Return the cause of a case, or "" if it does not fail."""
-        pair = self.session.verdicts.place(*name)
-        cause = None if pair is None else self.session.verdicts.cause(*pair)
+        cause = self._cause(name)
         return "" if cause is None else cause.text
+
+    def _cause(self, name: "CaseName") -> "Cause | None":
+        pair = self.session.verdicts.place(*name)
+        return None if pair is None else self.session.verdicts.cause(*pair)
+
+    def _stamp(self, name: "CaseName") -> object:
+        """Return a value that changes with a case in its file, and with its verdict."""
+        row, record = self._row(name), self._record(name)
+        text = b"" if row is None else self.session.entry(row.evalset).document.text(row.case)
+        return hash(text), None if record is None else (record.run_id, record.state, record.cause)
 
     def offered(self, name: "CaseName") -> "Offered":
         """Return what can be done with a case."""
@@ -230,13 +240,14 @@ class Review(Controller):
         here = self._record(self._model.name)
 
         def possible(name: "CaseName") -> bool:
-            """Return whether another case has the same status, and takes this verdict."""
+            """Return whether another case still has the same status and cause, and takes this verdict."""
             there = self._record(name)
-            if here is None or there is None or here.state != there.state:
+            if here is None or there is None or here.state != there.state or self._cause(name) != cause:
                 return False
             return any(one.value == option.value for one in first_options(there))
 
-        step = self._model.choose(option.value, possible)
+        cause = self._cause(self._model.name)
+        step = self._model.choose(option.value, possible, self._stamp)
         if step is None:
             self._screen.show()
         else:
@@ -413,7 +424,10 @@ class Review(Controller):
         self._check("")
 
     def _check(self, why: str) -> None:
-        if self._model is None or self._busy or self._drawn == self._state():
+        if self._model is None:
+            return
+        self._model.forget_left()
+        if self._busy or self._drawn == self._state():
             return
         record = None if self._model.done else self._record(self._model.name)
         if not why:

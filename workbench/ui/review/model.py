@@ -48,11 +48,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question before the verdict of a whole cause: press the letter of `choice` again for `cases`."""
+    """A question before the verdict of a whole cause: press the letter of `choice` again for `cases`.
+
+    `stamps` tell what is known about each of the cases. `asked_again`: it was asked before, about other cases or before
+    one of them changed.
+    """
 
     choice: str
     cases: int
     seen: int
+    stamps: dict[CaseName, object] = field(default_factory=dict)
+    asked_again: bool = False
 
 
 Judgeable = Literal["verdict", "passed", "error", "nothing"]
@@ -203,17 +209,25 @@ class Review:
         self.whole, self.question = False, None
         return was_asking
 
-    def choose(self, choice: str, possible: Callable[[CaseName], bool]) -> Step | None:
+    def choose(
+        self,
+        choice: str,
+        possible: Callable[[CaseName], bool],
+        stamp: Callable[[CaseName], object] = lambda name: None,
+    ) -> Step | None:
         """Return the verdicts to save, or None if the same letter has to be pressed again.
 
-        `possible` returns whether the choice makes sense for another case of the cause. Nothing changes before `save`.
+        `possible` returns whether the choice makes sense for another case of the cause. `stamp` returns a value that
+        changes with a case or its verdict: if one did since the question, ask again. Nothing changes before `save`.
         """
         if not self.whole:
             return Step(choice, self.name, (self.name,))
         names = tuple(name for name in self.left() if name == self.name or possible(name))
         unseen = frozenset(names) - self.seen
-        if self.question is None or self.question.choice != choice:
-            self.question = Question(choice, len(names), len(names) - len(unseen))
+        stamps, asked = {name: stamp(name) for name in names}, self.question
+        if asked is None or asked.choice != choice or asked.stamps != stamps:
+            again = asked is not None and asked.choice == choice
+            self.question = Question(choice, len(names), len(names) - len(unseen), stamps, again)
             self.changed()
             return None
         return Step(choice, self.name, names, unseen)
@@ -242,6 +256,10 @@ class Review:
         self.drop_question()
         self.changed()
         return step
+
+    def forget_left(self) -> None:
+        """Look again at which cases are left, because a verdict or a file has changed."""
+        self._left.clear()
 
     def forget_earlier(self) -> None:
         """Ask again for verdicts that were not given in this review, and for what can be said about each case."""

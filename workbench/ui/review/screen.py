@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.events import Key
 from textual.screen import Screen
 
+from workbench.counting import counted
 from workbench.events import CaseName
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Line, Segment, text_of
@@ -204,7 +205,8 @@ class CaseReviewScreen(Screen[None]):
         options = {option.value: option for option in self._desk.offered(self.review.name).options}
         option = options.get(question.choice)
         key = self._lines.choice_key(option) if option is not None else ""
-        return f"{question.cases:,} cases, {question.seen:,} seen: {key} again to confirm"
+        before = "changed meanwhile: " if question.asked_again else ""
+        return f"{before}{counted(question.cases, 'case')}, {question.seen:,} seen: {key} again to confirm"
 
     # Moving
 
