@@ -97,7 +97,7 @@ def _same(group: Sequence[tuple[int, dict[str, Any]]], view: View) -> Line:
         (line,) = under(mark_lead("same", number=place + 1), [brief_call(row["actual"] or row["expected"], view.room)])
         return _folded(line) if text_of(line).endswith("…") else line
     names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for _, row in group))
-    lead = mark_lead("same", f"{len(group)} calls", place + 1)
+    lead = mark_lead("same", counted(len(group), "call"), place + 1)
     (line,) = under(lead, [cut_line((Segment("▸ ", "fold"), Segment(names, "muted")), view.room)])
     return line
 

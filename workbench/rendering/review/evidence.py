@@ -159,7 +159,7 @@ def _calls(turn: Turn, expected: dict[str, Any] | None, actual: dict[str, Any], 
 
 def _matching(group: Sequence[tuple[int, dict[str, Any]]], view: View) -> Line:
     names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for _, row in group))
-    words: Line = (Segment(f"{len(group)} calls match  ", "fold"), Segment(names, "muted"))
+    words: Line = (Segment(f"{counted(len(group), 'call')} match  ", "fold"), Segment(names, "muted"))
     return next(iter(labelled("calls", "same", [cut_line(words, room(view))], view)))
 
 
@@ -300,7 +300,7 @@ def _turns(indexes: Sequence[int]) -> str:
     numbers = [str(index + 1) for index in indexes]
     if len(numbers) == 1:
         return f"turn {numbers[0]}"
-    return f"turns {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) < 4 else f"{len(numbers)} turns"
+    return f"turns {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) < 4 else counted(len(numbers), "turn")
 
 
 def _call_name(number: int) -> str:

@@ -348,7 +348,7 @@ class CaseReviewScreen(Screen[None]):
                 why = self._desk.offered(review.name).instead or "no other case of this cause is left"
             self.say(why, warning=True)
         elif review.whole:
-            self._message = (f"next verdict: all {len(review.left()):,} cases left in this cause", True)
+            self._message = (f"next verdict: all of this cause, {counted(len(review.left()), 'case')}", True)
         else:
             self._message = ("next verdict: this case only", False)
         self.show()

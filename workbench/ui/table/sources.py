@@ -101,7 +101,7 @@ class CriteriaCells:
         used = [f"{record.duration_seconds:.1f} s"]
         used += [counted(usage.model_calls, "model call")] if usage.model_calls else []
         if usage.input_tokens or usage.output_tokens:
-            used.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+            used.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
         used += [counted(usage.judge_calls, "judge call")] if usage.judge_calls else []
         if self._costs is None:
             return ", ".join(used) + "; add [prices] to the settings to see costs"
