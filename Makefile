@@ -74,5 +74,5 @@ $(LOWEST)/.installed: pyproject.toml $(VENV)/bin/python
 	$(LOWEST)/bin/python -m pip install --quiet uv
 	VIRTUAL_ENV=$(abspath $(LOWEST)) $(LOWEST)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[adk]'
 	VIRTUAL_ENV=$(abspath $(LOWEST)) $(LOWEST)/bin/uv pip install --quiet hypothesis jsonschema pytest pytest-asyncio \
-		pytest-xdist tabulate
+		pytest-textual-snapshot pytest-xdist tabulate
 	touch $@
