@@ -34,6 +34,10 @@ class PastResults(Controller):
 
     # Earlier sessions
 
+    def expect_verdicts(self) -> None:
+        """Show from now on that verdicts are loading. Until they are, no case looks as if it had never run."""
+        self.session.loading = "results"
+
     def load_verdicts(self) -> None:
         """Show the newest stored verdicts as soon as they are read, without blocking anything."""
         self.session.loading = "results"

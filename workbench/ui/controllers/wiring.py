@@ -92,6 +92,7 @@ class Controllers:
         """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""
         if not await self.folder.read_again():
             return
+        self.past_results.expect_verdicts()
         await self.restoring.restore_cursor(run_wanted=self.run.is_wanted)
         await self.other_runs.begin()
         self.past_results.load_verdicts()
