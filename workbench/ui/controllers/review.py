@@ -444,7 +444,7 @@ class Review(Controller):
         self._remember_drawn()
         if message:
             self._screen.say(message)
-        self._screen.show()
+        self._screen.show_in_full()
 
     def _remember_drawn(self) -> None:
         self._drawn = self._state()

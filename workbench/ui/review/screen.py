@@ -26,6 +26,7 @@ from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.review.model import Review
+from workbench.ui.textual_private import SparseApp
 from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.question import Option
 
@@ -146,6 +147,16 @@ class CaseReviewScreen(Screen[None]):
             self._show_case(width)
         self._show_message()
         self.call_after_refresh(self._was_painted, self.review.version)
+
+    def show_in_full(self) -> None:
+        """Show the case after a change from outside, and send every line again.
+
+        Such changes come together with those of the screens below. Then an update of single lines sometimes left the
+        old verdict on the terminal.
+        """
+        self.show()
+        if isinstance(self.app, SparseApp):
+            self.app.draw_in_full()
 
     def _was_painted(self, version: int) -> None:
         self.review.painted(version, time.monotonic())
