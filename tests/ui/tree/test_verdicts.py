@@ -98,3 +98,15 @@ def test_marks_do_not_move_to_other_cases_when_the_folder_is_read_again(verdicts
     verdicts.mark_flips({(1, 0): True})
     verdicts.bind(shop.evalsets[1:])
     assert (verdicts.stale, verdicts.flips) == ({}, {})
+
+
+def test_case_with_an_empty_id_counts_as_a_case(make_workspace: MakeWorkspace, store: Store) -> None:
+    workspace = make_workspace({"desk": {"talk": ["", "late"]}})
+    verdicts, feed = Verdicts(store), Feed(store, workspace)
+    verdicts.bind(workspace.evalsets)
+    store.subscribe(verdicts.apply)
+    for ref in feed.start(("talk", ""), ("talk", "late")):
+        feed.begin(ref)
+        feed.end(ref, "failed", 0.5)
+    assert +verdicts.counts[0] == {"failed": 2}
+    assert verdicts.failing() == [(0, 0), (0, 1)]

@@ -288,7 +288,10 @@ class Verdicts:
         evalset = self._files.get(file)
         if evalset is None:
             return
-        number = self.number(evalset, eval_id) if eval_id else WHOLE_FILE
+        number = self.number(evalset, eval_id)
+        if not eval_id and (number is None or self._entries[evalset].document.broken):
+            # A broken file has a verdict as a whole. In others, "" is the ID of a case.
+            number = WHOLE_FILE
         if number is None:
             return
         before = self.by_case.get((evalset, number))
