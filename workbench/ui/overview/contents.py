@@ -72,7 +72,7 @@ class Contents:
     def _time(self, scope: Scope, found: Tally) -> str:
         """Return the duration of the run if it is about these cases, else the sum of theirs."""
         store = self._session.store
-        if found.unfinished or not found.executions:
+        if found.unfinished or not found.executions or store.activity.running:
             return ""
         if scope.row.kind == "all" and scope.pairs is None and found.executions == len(store.current):
             return seconds(store.run.duration_seconds)
