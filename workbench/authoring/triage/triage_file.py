@@ -196,7 +196,7 @@ def _parsed(file: Path, content: bytes) -> Triage:
 def _read(file: Path) -> bytes | None:
     try:
         if not file.is_file() and file.exists():
-            raise BrokenTriageError(f"{file} is not a file")
+            raise BrokenTriageError(f"{file} is not a file: move it away")
         if file.stat().st_size > _MAX_BYTES:
             raise BrokenTriageError(f"{file} is larger than {_MAX_BYTES >> 20} MiB, so it is not a triage file")
         return read_regular(file, _MAX_BYTES)

@@ -36,6 +36,8 @@ class Triage(Controller):
         self._files = files
         self._auto_advance = False
         """Whether the dialog asks about the next problem at once, as the user chose last."""
+        self._trouble: dict[Path, str] = {}
+        """What was wrong with the triage of each evalset when it was last read. The user is told once."""
         self.when_read: Callable[[], None] = lambda: None
         """Called after triage files were read, because they may have changed."""
 
@@ -75,7 +77,8 @@ class Triage(Controller):
 
         for entry, triage, trouble in await asyncio.to_thread(read):
             self.session.verdicts.triage.take(entry.file, triage)
-            if trouble:
+            known, self._trouble[entry.file] = self._trouble.get(entry.file, ""), trouble
+            if trouble and trouble != known:
                 self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8)
         self._show_triage()
         self.when_read()
