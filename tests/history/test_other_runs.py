@@ -8,6 +8,7 @@ from tests.history.other import Other
 from workbench.events import CaseRef, RunFinished
 from workbench.history.journal import Journal
 from workbench.history.other_runs import OtherRun, OtherRuns
+from workbench.history.run_list import list_runs
 
 CASES = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two", "three")]
 
@@ -100,8 +101,9 @@ def test_resumed_run_is_followed_again(tmp_path: Path, runs: OtherRuns) -> None:
     again = Journal.reopen(tmp_path / "runs" / other.run_id / "events.jsonl")
     assert again is not None
     other.journal = again
-    assert [run.state for run in runs.look()] == ["running"]
+    assert runs.look() == []
     other.end_case(1)
+    assert [run.state for run in runs.look()] == ["running"]
     other.finish()
     (ended,) = runs.look()
     assert (ended.state, names(ended)) == ("ended", ["one", "two"])
@@ -116,3 +118,23 @@ def test_deleted_and_unreadable_runs_are_given_up(tmp_path: Path, runs: OtherRun
     folder.rmdir()
     assert runs.look() == []
     assert not runs.active
+
+
+def test_run_that_is_only_opened_to_be_resumed_is_no_news(tmp_path: Path) -> None:
+    earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
+    earlier.start()
+    earlier.end_case(0)
+    earlier.finish()
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    journal = Journal.reopen(tmp_path / "runs" / "2026-11-20T10-30-00-aaaa" / "events.jsonl")
+    assert journal is not None
+    assert runs.look() == []
+    journal.release()
+    assert runs.look() == []
+    assert not runs.active
+    list_runs(tmp_path)
+    assert runs.look() == []
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    assert runs.look() == []

@@ -53,7 +53,7 @@ class OtherRuns:
         self._is_own = is_own
         self._known: set[str] = set()
         self._index: tuple[int, ...] = ()
-        self._ended: dict[str, object] = {}
+        self._ended: dict[str, int | None] = {}
         """Run → size of its journal in the index, or when its end was reported."""
         self._followed: dict[str, _Followed] = {}
 
@@ -65,10 +65,10 @@ class OtherRuns:
     def begin(self) -> None:
         """Take the current runs as known, except those that are still being written."""
         self._known = set(_ids(runs_dir(self._state)))
-        self._ended = {run["run_id"]: run.get("bytes") for run in self._listed()}
+        self._ended = {run["run_id"]: self._bytes(run) for run in self._listed()}
         newest = sorted(self._known, reverse=True)[:_NEWEST]
         for run_id in (one for one in newest if one not in self._ended):
-            if not self._is_own(run_id) and is_being_written(runs_dir(self._state) / run_id / JOURNAL_FILE):
+            if not self._is_own(run_id) and is_being_written(self._journal(run_id)):
                 self._follow(run_id)
 
     def look(self) -> list[OtherRun]:
@@ -80,14 +80,25 @@ class OtherRuns:
                 self._follow(run_id)
         for run in self._listed():
             # An interrupted run that another program resumes is listed without an end, and later with one.
-            run_id, size = run["run_id"], run.get("bytes")
-            if run_id in self._known and not self._is_own(run_id) and self._ended.get(run_id, size) != size:
-                self._follow(run_id)
+            run_id, size = run["run_id"], self._bytes(run)
+            resumed = run.get("bytes") is None and is_being_written(self._journal(run_id))
+            is_changed = resumed or self._ended.get(run_id, size) != size
+            if is_changed and run_id in self._known and not self._is_own(run_id):
+                self._follow(run_id, self._ended.get(run_id) or 0)
             self._ended[run_id] = size
         return [found for run_id in list(self._followed) if (found := self._read(run_id)) is not None]
 
-    def _follow(self, run_id: str) -> None:
-        self._followed.setdefault(run_id, _Followed(runs_dir(self._state) / run_id / JOURNAL_FILE))
+    def _follow(self, run_id: str, known: int = 0) -> None:
+        self._followed.setdefault(run_id, _Followed(self._journal(run_id), known))
+
+    def _journal(self, run_id: str) -> Path:
+        return runs_dir(self._state) / run_id / JOURNAL_FILE
+
+    def _bytes(self, run: IndexEntry) -> int | None:
+        """Return the size of a run's journal in the index, or on disk if the index does not have it."""
+        with contextlib.suppress(OSError):
+            return run.get("bytes") or self._journal(run["run_id"]).stat().st_size
+        return None
 
     def _listed(self) -> Iterator[IndexEntry]:
         """Yield the newest entries of the index if it has changed."""
@@ -112,6 +123,11 @@ class OtherRuns:
                 del self._followed[run_id]
             followed.unreadable = True
             return None
+        if followed.offset <= followed.known:
+            # It was opened to offer that it can be resumed, by this program or another.
+            if not written:
+                del self._followed[run_id]
+            return None
         if grown and (written or followed.summary.seconds is None):
             followed.quiet = 0
             return followed.report("running", followed.decided())
@@ -132,10 +148,10 @@ class OtherRuns:
 
 
 class _Followed:
-    """A journal that is read while another program writes it."""
+    """A journal that is read while another program writes it. Its first `known` bytes are no news."""
 
-    def __init__(self, journal: Path) -> None:
-        self.journal = journal
+    def __init__(self, journal: Path, known: int) -> None:
+        self.journal, self.known = journal, known
         self.unreadable = False
         self._lines = JournalLines(journal)
         self._builder = SummaryBuilder()
