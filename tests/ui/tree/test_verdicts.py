@@ -110,3 +110,10 @@ def test_case_with_an_empty_id_counts_as_a_case(make_workspace: MakeWorkspace, s
         feed.end(ref, "failed", 0.5)
     assert +verdicts.counts[0] == {"failed": 2}
     assert verdicts.failing() == [(0, 0), (0, 1)]
+
+
+def test_marks_of_a_deleted_evalset_are_not_painted_again(verdicts: Verdicts, shop: Workspace) -> None:
+    verdicts.mark_stale({(2, 0): (PROMPT,)})
+    verdicts.mark_flips({(2, 1): True})
+    verdicts.bind(shop.evalsets[:2])
+    assert all(evalset < 2 for evalset, _ in verdicts.changed | verdicts.just_flipped)

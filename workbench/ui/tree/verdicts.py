@@ -93,6 +93,8 @@ class Verdicts:
         self.mark_stale({})
         self.mark_flips({})
         self.by_case.clear()
+        self.changed.clear()
+        self.just_flipped.clear()
         self.counts = [Counter() for _ in entries]
         self._changes += 1
         self.versions = [self._changes] * len(entries)
