@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored
+from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored, PlannedCase, RunStarted
 from workbench.rendering.overview.layout import CAUSE, CRITERION
-from workbench.ui.overview.scope import filter_for, scope_of
+from workbench.store import Store
+from workbench.ui.overview.scope import filter_for, scope_of, scope_pairs
+from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.verdicts import Verdicts
 
 SHAPE = {
     "desk": {"talk": ["good", "late_1", "late_2", "odd"], "talk_more": ["late_3", "no_key_1"]},
@@ -124,9 +127,6 @@ async def test_the_cursor_stays_if_the_user_has_moved_it(
 
 
 def test_a_filter_names_as_much_as_it_needs(make_workspace: MakeWorkspace, tmp_path: Path) -> None:
-    from workbench.store import Store
-    from workbench.ui.tree.verdicts import Verdicts
-
     tree = Tree(Verdicts(Store()))
     tree.load(make_workspace(SHAPE))
     tree.cursor = tree.row_of(0)
@@ -140,3 +140,31 @@ def test_a_filter_names_as_much_as_it_needs(make_workspace: MakeWorkspace, tmp_p
     assert narrowed is not None
     assert (narrowed.cases, narrowed.total, narrowed.query) == (2, 4, "late")
     assert filter_for(narrowed, tree, "none", ()) == "late cause:none"
+
+
+def test_filters_show_exactly_the_cases_of_a_group(make_workspace: MakeWorkspace, store: Store) -> None:
+    causes = ["alpha", "alpha beta", "gamma", "gamma", "delta", "alpha delta"]
+    workspace = make_workspace(
+        {"bot": {"one": ["a", "b"], "two": ["c"]}, "Bot": {"three": ["d"]}, "bot two": {"one": ["e", "f"]}}
+    )
+    verdicts, feed = Verdicts(store), Feed(store, workspace)
+    tree = Tree(verdicts)
+    tree.load(workspace)
+    store.subscribe(verdicts.apply)
+    cases = [(entry.relative, case.eval_id) for entry in workspace.evalsets for case in entry.document.cases]
+    refs = [CaseRef("", file, "", eval_id, 1) for file, eval_id in cases]
+    store.apply(RunStarted("run-1", "/", "2026-11-21T10:30:00Z", tuple(PlannedCase(ref, None, "") for ref in refs)))
+    for ref, cause in zip(refs, causes, strict=True):
+        feed.begin(ref)
+        store.apply(CaseFinished(ref, "error", CaseError("agent_raised", cause), 0.5))
+    for query in ("", "cause:alpha", "cause:a", "in:bot", "in:bot cause:a", "cause:one-of-a-kind"):
+        tree.set_query(parse_query(query))
+        for row in [tree.outline.row(position) for position in range(len(tree.outline))]:
+            tree.cursor = row
+            if (scope := scope_of(tree)) is None:
+                continue
+            for group in verdicts.cause_groups(scope_pairs(scope, tree)):
+                text = filter_for(scope, tree, group.cause.slug, group.cases)
+                orders = arrange(tree.entries, verdicts, parse_query(text)) or {}
+                shown = [(evalset, case) for evalset, found in orders.items() for case in found]
+                assert sorted(shown) == sorted(group.cases), (query, row, text)

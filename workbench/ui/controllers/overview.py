@@ -83,7 +83,10 @@ class Overview(Controller):
     def _show_cause(self, scope: "Scope", cause: str, cases: "Sequence[Pair]") -> None:
         from workbench.ui.overview.scope import filter_for
 
-        self._filter(scope, filter_for(scope, self.view.rows, cause, cases))
+        if text := filter_for(scope, self.view.rows, cause, cases):
+            self._filter(scope, text)
+        else:
+            self.view.say("no filter shows exactly these cases: V reviews them")
 
     def _show_failing(self, scope: "Scope", criterion: str) -> None:
         from workbench.ui.overview.scope import filter_for_criterion

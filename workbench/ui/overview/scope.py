@@ -80,8 +80,17 @@ def title_of(scope: Scope, name: str, what: str = "Overview") -> str:
 
 
 def filter_for(scope: Scope, tree: Tree, cause: str, wanted: Collection[Pair]) -> str:
-    """Return the shortest filter that shows exactly the `wanted` cases of a cause: `order_desk cause:no-refund`."""
-    return _shortest(scope, tree, f"cause:{cause}", set(wanted))
+    """Return the shortest filter that shows exactly the `wanted` cases of a cause: `order_desk cause:no-refund`.
+
+    Return "" if there is none, as for names that differ only in capitals.
+    """
+    cases = set(wanted)
+    if found := _shortest(scope, tree, CAUSE + cause, cases):
+        return found
+    # Which causes are one of a kind depends on the rest of the filter. Their own names do not.
+    causes = (tree.verdicts.cause(*pair) for pair in sorted(cases))
+    slugs = dict.fromkeys(one.slug for one in causes if one is not None)
+    return _shortest(scope, tree, " ".join(CAUSE + slug for slug in slugs), cases)
 
 
 def filter_for_criterion(scope: Scope, tree: Tree, criterion: str, threshold: float | None) -> str:
@@ -101,21 +110,25 @@ def scope_pairs(scope: Scope, tree: Tree) -> Sequence[Pair]:
 
 
 def _shortest(scope: Scope, tree: Tree, test: str, wanted: set[Pair]) -> str:
-    text = test
+    """Return the shortest filter with this test that shows exactly the wanted cases, or "" if there is none."""
     for words in _words(scope, tree):
         text = " ".join([*(word for word in words if word), test])
         if set(_shown(tree, text)) == wanted:
             return text
-    return text
+    return ""
 
 
 def _words(scope: Scope, tree: Tree) -> Iterator[list[str]]:
     """Yield words that select the scope, the shortest first."""
     before = f":{MARKED}" if scope.marked else scope.query
-    # Several causes are alternatives, so those of the filter so far would add their cases.
-    without_causes = " ".join(word for word in before.split() if not word.startswith(CAUSE))
-    for text in dict.fromkeys((without_causes, before)):
+    # Several causes are alternatives, so those of the filter so far would add their cases. So are names after `in:`.
+    without_causes = _without(before, CAUSE)
+    for text in dict.fromkeys((without_causes, before, _without(without_causes, INSIDE))):
         yield from ([*text.split(), *names] for names in _names(scope, tree))
+
+
+def _without(query: str, beginning: str) -> str:
+    return " ".join(word for word in query.split() if not word.startswith(beginning))
 
 
 def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
@@ -129,7 +142,8 @@ def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
         entry = tree.entries[scope.row.evalset]
         yield [entry.document.eval_set_id]
         yield [agent, entry.document.eval_set_id]
-        yield [INSIDE + plain_name(entry.relative)]
+    if scope.row.kind != "all":
+        yield [INSIDE + plain_name(tree.entries[evalset].relative) for evalset in scope.evalsets]
 
 
 def _shown(tree: Tree, text: str) -> Iterator[Pair]:
