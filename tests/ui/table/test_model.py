@@ -1,5 +1,7 @@
 """The table without a screen: scope, order, filter and cursor."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
@@ -11,7 +13,7 @@ from workbench.rendering.case_table.columns import Column
 from workbench.rendering.charts.costs import Costs
 from workbench.store import Store
 from workbench.ui.table.cases import Cases
-from workbench.ui.table.model import Table, scope_of
+from workbench.ui.table.model import Table, scope_again, scope_of
 from workbench.ui.table.sources import CaseCosts, CriteriaCells, pane_of
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
@@ -220,3 +222,16 @@ def test_cost_belongs_to_one_execution_and_is_empty_until_it_is_known(tree: Tree
     assert table.source.explain(table.rows[0], table.current).endswith("0.25 EUR")
     feed.start(("refunds", "unknown_order"), run_id="run-2")
     assert cells(table, "cost")[0] == "", "a new execution has its own cost"
+
+
+def test_scope_stays_when_the_folder_is_read_again(tree: Tree, shop: Workspace) -> None:
+    everything = table_of(tree)
+    tree.marks.add([(0, 1), (1, 0)])
+    marked = table_of(tree)
+    tree.marks.clear()
+    tree.load(replace(shop, evalsets=shop.evalsets[1:]))
+    tree.cursor = tree.row_of(0, 0)
+    found = scope_again(tree, everything.scope, everything.source.cases)
+    assert (found.where, len(found.pairs)) == ("everything", 4)
+    found = scope_again(tree, marked.scope, marked.source.cases)
+    assert (found.where, found.pairs) == ("1 marked", ((0, 0),))

@@ -41,6 +41,9 @@ class Accept(Controller):
         if pairs := self._group():
             self.view.work(self.accept_cases(pairs), "edit")
             return
+        if (above := self.view.rows.cursor) is not None and above.case < 0:
+            self.view.say(self.session.why_nothing_found("no case here failed: nothing to accept"))
+            return
         row = self.current_case()
         if row is None:
             return

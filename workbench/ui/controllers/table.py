@@ -13,7 +13,7 @@ from workbench.ui.way_back import WayBack
 if TYPE_CHECKING:
     from workbench.store import CaseRecord
     from workbench.ui.table.cases import Pair
-    from workbench.ui.table.model import Source, Table
+    from workbench.ui.table.model import Scope, Source, Table
     from workbench.ui.table.past_runs import PastRuns
     from workbench.ui.table.screen import TableScreen
     from workbench.ui.table.sources import CaseCosts
@@ -45,11 +45,12 @@ class CaseTable(Controller):
         before, self._runs = self._table, None
         if before is None or self.session.workspace is None:
             return
+        from workbench.ui.table.model import scope_again
         from workbench.ui.table.sources import CriteriaCells
 
         shows_runs = not isinstance(before.source, CriteriaCells)
         place = before.name and self.session.verdicts.place(*before.name)
-        self._table = self._new_table()
+        self._table = self._new_table(scope_again(self.view.rows, before.scope, before.source.cases))
         self._table.adopt(before)
         self._table.load(self.view.rows.entries, self.view.rows.marks)
         if place:
@@ -80,7 +81,13 @@ class CaseTable(Controller):
 
     async def _open(self) -> None:
         await asyncio.to_thread(_import_screen)
-        self._table = self._new_table()
+        from workbench.ui.table.model import scope_of
+
+        scope = scope_of(self.view.rows)
+        if not scope.pairs:
+            self.view.say("no cases here")
+            return
+        self._table = self._new_table(scope)
         self._table.load(self.view.rows.entries, self.view.rows.marks)
         cursor = self.view.rows.cursor
         self._line = 0
@@ -89,16 +96,16 @@ class CaseTable(Controller):
         self._push()
         self._compute_costs()
 
-    def _new_table(self) -> "Table":
+    def _new_table(self, scope: "Scope") -> "Table":
         from workbench.ui.table.cases import Cases
-        from workbench.ui.table.model import Table, scope_of
+        from workbench.ui.table.model import Table
         from workbench.ui.table.sources import CaseCosts, CriteriaCells
 
         prices = self.session.prices
         if prices and self._costs is None:
             self._costs = CaseCosts(prices.currency)
         cases = Cases(self.view.rows.entries, self.session.verdicts)
-        return Table(scope_of(self.view.rows), CriteriaCells(cases, self._costs), self.session.verdicts)
+        return Table(scope, CriteriaCells(cases, self._costs), self.session.verdicts)
 
     def _push(self) -> None:
         from workbench.ui.table.screen import TableScreen

@@ -15,6 +15,8 @@ from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from workbench.ui.tree.model import Marks, Tree
+    from workbench.ui.tree.outline import Name as RowName
+    from workbench.ui.tree.outline import Row
 
 _ORDERS_KEPT = 4
 
@@ -47,11 +49,15 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The cases of a table, `where` they are (safe text), and the query that the table opens with."""
+    """The cases of a table, `where` they are (safe text), and the query that the table opens with.
+
+    `name` is the name of the row that has them, or None for marked cases.
+    """
 
     pairs: tuple[Pair, ...]
     where: str
     query: Query = field(default_factory=Query)
+    name: "RowName | None" = None
 
 
 def scope_of(tree: "Tree") -> Scope:
@@ -59,12 +65,32 @@ def scope_of(tree: "Tree") -> Scope:
 
     On a case, these are all cases of its evalset. The query of the tree becomes the query of the table.
     """
-    from workbench.ui.tree.labels import label
     from workbench.ui.tree.outline import ALL
 
-    row = tree.cursor or ALL
     if len(tree.marks):
-        return Scope(tuple(sorted(tree.marks)), f"{len(tree.marks):,} marked")
+        return _scope_of_marked(tree.marks)
+    return _scope_of_row(tree, tree.cursor or ALL)
+
+
+def scope_again(tree: "Tree", before: Scope, cases: Cases) -> Scope:
+    """Return a scope after the folder was read again. `cases` has the names of its cases.
+
+    The cursor or the marks of the tree may be others by now.
+    """
+    if before.name is not None:
+        return _scope_of_row(tree, tree.names().row(before.name, tree.outline))
+    places = (tree.verdicts.place(*cases.key(pair)) for pair in before.pairs)
+    return _scope_of_marked(place for place in places if place is not None)
+
+
+def _scope_of_marked(pairs: Iterable[Pair]) -> Scope:
+    found = tuple(sorted(pairs))
+    return Scope(found, f"{len(found):,} marked")
+
+
+def _scope_of_row(tree: "Tree", row: "Row") -> Scope:
+    from workbench.ui.tree.labels import label
+
     pairs = tuple((number, case) for number in tree.members(row) for case in range(tree.outline.sizes[number]))
     if row.kind == "all":
         where = "everything"
@@ -73,7 +99,8 @@ def scope_of(tree: "Tree") -> Scope:
     else:
         entry = tree.entries[row.evalset]
         where = label(entry.document.eval_set_id or entry.file.name)
-    return Scope(pairs, where, tree.query)
+    above = tree.row_of(row.evalset) if row.case >= 0 else row
+    return Scope(pairs, where, tree.query, tree.names().of(above))
 
 
 @dataclass(frozen=True, slots=True)
