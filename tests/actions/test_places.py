@@ -73,6 +73,9 @@ def test_case_with_a_verdict_can_be_triaged_and_accepted_until_it_runs_again() -
     assert why_not("triage", replace(ON_CASE, state="running")) == "the case is still running"
     assert why_not("accept", replace(ON_CASE, state="not_run")) == "the case has not run"
     assert why_not("accept", Situation(verdicts=True)) == "nothing failed"
+    nothing_matches = replace(RAN, row="", cases=0, filtered=True)
+    for action in ("review", "mark", "mark_all"):
+        assert why_not(action, nothing_matches) == "no case matches the filter"
 
 
 def test_help_and_footer_name_the_action_after_its_effect_here() -> None:

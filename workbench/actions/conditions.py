@@ -57,7 +57,11 @@ def _problems(situation: Situation) -> str:
 def _reviewable(situation: Situation) -> str:
     if situation.marked:
         return _verdicts(situation)
-    return _problems(situation)
+    return _problems(situation) or _visible(situation)
+
+
+def _visible(situation: Situation) -> str:
+    return _cases(situation) or ("" if situation.row else "no case matches the filter")
 
 
 def _changed(situation: Situation) -> str:
@@ -113,9 +117,9 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "previous_turn": (_case_shown,),
     "to_event": (_case_shown,),
     "pane": (_case_shown,),
-    "mark": (_cases,),
-    "mark_range": (_cases,),
-    "mark_all": (_cases,),
+    "mark": (_visible,),
+    "mark_range": (_visible,),
+    "mark_all": (_visible,),
     "run": (_targets_when_read, _idle),
     "rerun": (_problems, _idle),
     "repeat": (_targets, _idle),
