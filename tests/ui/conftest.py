@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -245,6 +246,7 @@ class Screen:
     ) -> None:
         self.session = Session(workspace.target)
         self.workspace = workspace
+        self._contents = {one.file: one.file.read_bytes() for one in workspace.evalsets if one.file.is_file()}
         self.reads = 0
         self.session.read = self._read  # type: ignore[method-assign]
         self.started: list[tuple[list[tuple[int, int]], int]] = []
@@ -302,8 +304,15 @@ class Screen:
             self.sent.append(data)
 
     def _read(self, arrived: object = None) -> Workspace:
+        """Return the workspace with the evalsets that were edited since as they are on disk."""
         self.reads += 1
-        return self.workspace
+        entries = tuple(
+            entry
+            if not entry.file.is_file() or entry.file.read_bytes() == self._contents.get(entry.file)
+            else replace(entry, document=open_evalset(entry.file))
+            for entry in self.workspace.evalsets
+        )
+        return replace(self.workspace, evalsets=entries)
 
     def build(self, targets: Any, times: RepeatOptions) -> Any:
         self.started.append((list(targets), times.runs))

@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import gc
 import json
 import threading
 from collections.abc import Callable
@@ -383,3 +384,15 @@ async def test_q_quits(open_screen: OpenScreen) -> None:
         await pilot.press("q")
         await screen.until(pilot, lambda: screen.app.return_value is not None)
         assert screen.app.return_value == 0
+
+
+async def test_work_that_is_cancelled_before_its_first_step_leaves_no_warning(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+
+    async def later() -> None:
+        """Never begin."""
+
+    async with screen.open((80, 24)):
+        screen.main.work(later(), "test", exclusive=False)
+        screen.main.workers.cancel_all()
+    gc.collect()  # A warning would fail the test.

@@ -23,7 +23,7 @@ class SavedNow(JobQueue):
 def test_save_waits_until_the_cases_of_a_started_run_are_known() -> None:
     store = Store()
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None, ignored=set())
-    saved = cast(Any, SimpleNamespace(changed=frozenset(), impact=SimpleNamespace(idle=set())))
+    saved = cast(Any, SimpleNamespace(changed=frozenset(), impact=SimpleNamespace(idle=set(), depths={})))
     watching = Watching(store, cast(Any, watcher), SavedNow(), RunOptions())
     assert watching.announced.is_set()
     watching.started(Job("run", (KEY,)))

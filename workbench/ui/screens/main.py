@@ -1,7 +1,8 @@
 """The main screen: bar, cases, details and footer, with the keys of the action table."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
@@ -40,6 +41,8 @@ class MainScreen(Shell):
         super().__init__(session, keys)
         self._open_next = host.open_next
         self._engine, self._host = engine, host
+        self._unstarted: list[Coroutine[Any, Any, Any]] = []
+        """Work that may not have begun."""
 
     @cached_property
     def controllers(self) -> "Controllers":
@@ -173,7 +176,16 @@ class MainScreen(Shell):
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
         """Run a coroutine in the background. With `exclusive`, first cancel the group's current work."""
+        self._unstarted = [one for one in self._unstarted if getcoroutinestate(one) == CORO_CREATED]
+        if iscoroutine(work):
+            self._unstarted.append(work)
         self.run_worker(work, group=group, exclusive=exclusive)
+
+    def on_unmount(self) -> None:
+        """Close work that was cancelled before its first step, or Python would warn that nobody awaited it."""
+        for work in self._unstarted:
+            if getcoroutinestate(work) == CORO_CREATED:
+                work.close()
 
     def drawn(self) -> str:
         """Return the screen as SVG."""
