@@ -239,3 +239,14 @@ def test_whole_cause_is_asked_again_if_a_case_changes_or_disappears() -> None:
     assert not press()
     assert desk.review.question.cases == 4
     assert press() == ("refund_0", "refund_1", "refund_2", "refund_4")
+
+
+def test_cases_that_pass_meanwhile_are_not_asked_about() -> None:
+    passed: set[tuple[str, str]] = set()
+    review = Review(SECTIONS, lambda name: None, lambda name: "passed" if name in passed else "verdict")
+    passed.update(REFUND[1:])
+    step = review.choose("agent bug", lambda name: True)
+    assert step is not None
+    review.save(step, None)
+    assert review.name == DATE[0]
+    assert review.outcome().counts() == {"agent bug": 1, "passed": 4, "skipped": 4}

@@ -286,13 +286,14 @@ class Review:
         return Outcome(found, by_cause)
 
     def _next_left(self, start: int) -> int:
-        """Return the position of the first case from `start` on that has no verdict."""
+        """Return the position of the first case from `start` on that has no verdict and still needs one."""
         if self._again:
             return start
         return next(self._without_verdict(start), len(self.names))
 
     def _without_verdict(self, start: int) -> Iterator[int]:
-        return (place for place in range(start, len(self.names)) if self.given(self.names[place]) is None)
+        left = (place for place in range(start, len(self.names)) if self.given(self.names[place]) is None)
+        return (place for place in left if self._judgeable(self.names[place]) != "passed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,12 @@ class CaseReviewScreen(Screen[None]):
         cause = review.section.text
         if not review.section.alike and (own := self._desk.cause(name)):
             cause = f"{cause}: {own}"
+        elif review.section.alike and subject is not None and subject.record is not None and not review.passes:
+            own = self._desk.cause(name)
+            if subject.record.state == "passed":
+                cause = f"passes now, failed before: {cause}"
+            elif own and own != cause:
+                cause = f"{own}, before: {cause}"
         place = Place(
             cause,
             review.number,
