@@ -28,7 +28,7 @@ async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(
     async with screen.open((80, 24)) as pilot:
         run(Feed(screen.session.store, screen.workspace), *SOME)
         await pilot.press("M")
-        assert "Table: everything, cases × criteria" in screen.text
+        await screen.until(pilot, lambda: "Table: everything, cases × criteria" in screen.text)
         assert "1 of 8, worst verdict first" in screen.text
         await pilot.press("l", "l", "l", "s", "j")
         assert cell(screen) == ("hello", "resp"), "the first row is the error"
