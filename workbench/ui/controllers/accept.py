@@ -93,32 +93,20 @@ class Accept(Controller):
         """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
         from workbench.authoring.accept import Comparison, NotComparableError
         from workbench.authoring.bulk import Proposal
-        from workbench.model.json_edit import EditError
 
         found: dict[Pair, Proposal] = {}
         left_out: Counter[str] = Counter()
-        for number, cases in self._files.entries_of(pairs).items():
-            entry, chosen = self.session.entry(number), self._files.chosen(number, cases)
+        for pair, chosen, before in self._files.cases_on_disk(pairs, left_out):
             try:
-                opened = self._files.opened(entry)
-                places = chosen.places({entry.file: opened})
-            except (EditError, OSError, ValueError) as error:
-                left_out[one_line(f"{entry.file.name}: {error}", limit=200)] += len(cases)
+                transcript = self._transcript(self.view.rows.row_of(*pair), self.session.verdicts.record(*pair))
+                if transcript is None:
+                    raise NotComparableError("the case has no transcript: run it first")
+                comparison = Comparison(before, transcript.turns)
+            except (OSError, ValueError) as error:
+                left_out[one_line(str(error), limit=200)] += 1
                 continue
-            for case, place in zip(cases, places, strict=True):
-                row = self.view.rows.row_of(number, case)
-                try:
-                    transcript = self._transcript(row, self.session.verdicts.record(number, case))
-                    if transcript is None:
-                        raise NotComparableError("the case has no transcript: run it first")
-                    before = opened.case(place)
-                    comparison = Comparison(before, transcript.turns)
-                except (OSError, ValueError) as error:
-                    left_out[one_line(str(error), limit=200)] += 1
-                    continue
-                if comparison.hunks:
-                    one = self._files.chosen(number, [case])
-                    found[number, case] = Proposal(one, before, comparison.hunks, comparison.accepted)
+            if comparison.hunks:
+                found[pair] = Proposal(chosen, before, comparison.hunks, comparison.accepted)
         return found, left_out
 
     async def accept_row(self, row: Row, record: "CaseRecord | None") -> bool:

@@ -1,7 +1,8 @@
 """Changes of project files: saving, undo, redo, and reading files that changed on disk."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -140,18 +141,27 @@ class Files(Controller):
             self.show_error(error)
             return None
 
-    def opened(self, entry: "EvalsetEntry") -> "EvalsetFile":
-        """Return an evalset in the current schema as it is on disk. Runs in a thread.
+    def cases_on_disk(
+        self, pairs: Iterable[tuple[int, int]], left_out: Counter[str]
+    ) -> "Iterator[tuple[tuple[int, int], CaseSelection, Any]]":
+        """Yield each case with its selection and its JSON on disk. Runs in a thread.
 
-        Raises:
-            EditError: It cannot be edited safely.
-            OSError: It cannot be read.
+        If an evalset cannot be edited safely, count its cases in `left_out` by the reason, which is safe text.
         """
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.regular_file import read_regular
 
-        content = read_regular(entry.file)
-        return EvalsetFile(content, entry.document.index_of(content))
+        for evalset, cases in self.entries_of(pairs).items():
+            entry = self.session.entry(evalset)
+            try:
+                content = read_regular(entry.file)
+                opened = EvalsetFile(content, entry.document.index_of(content))
+                places = self.chosen(evalset, cases).places({entry.file: opened})
+            except (OSError, ValueError) as error:
+                left_out[one_line(f"{entry.file.name}: {error}", limit=200)] += len(cases)
+                continue
+            for case, place in zip(cases, places, strict=True):
+                yield (evalset, case), self.chosen(evalset, [case]), opened.case(place)
 
     async def change_cases(
         self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"

@@ -77,19 +77,9 @@ class Replace(Controller):
 
         found: list[Proposal] = []
         left_out: Counter[str] = Counter()
-        for number, cases in self._files.entries_of(pairs).items():
-            entry, chosen = self.session.entry(number), self._files.chosen(number, cases)
-            try:
-                opened = self._files.opened(entry)
-                places = chosen.places({entry.file: opened})
-            except (OSError, ValueError) as error:
-                left_out[one_line(f"{entry.file.name}: {error}", limit=200)] += len(cases)
-                continue
-            for case, place in zip(cases, places, strict=True):
-                before = opened.case(place)
-                parts = replacements(before, where, old, new)
-                if parts:
-                    found.append(Proposal(self._files.chosen(number, [case]), before, parts, partial(replaced, before)))
+        for _, chosen, before in self._files.cases_on_disk(pairs, left_out):
+            if parts := replacements(before, where, old, new):
+                found.append(Proposal(chosen, before, parts, partial(replaced, before)))
         return found, "; ".join(f"not searched: {why}" for why in left_out)
 
 
