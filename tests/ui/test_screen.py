@@ -230,10 +230,18 @@ async def test_palette_finds_actions_themes_and_cases(open_screen: OpenScreen) -
         await pilot.press("ctrl+p", *"sort", "enter")
         await pilot.pause()
         assert "by status" in screen.text
-        await pilot.press(":", *"zzzzzz")
+        assert "? help" in screen.text.splitlines()[-1]
+        await pilot.press(":")
+        assert not screen.text.splitlines()[-1].strip(), "no key of the screen below acts"
+        assert "enter chooses · esc closes" in screen.text
+        await pilot.press(*"zzzzzz")
         assert "nothing matches" in screen.text
         await pilot.press("enter", "escape")
         assert not isinstance(screen.app.screen, PickScreen)
+        assert "? help" in screen.text.splitlines()[-1]
+        await pilot.press(":", *"watched", "enter")
+        await screen.until(pilot, lambda: "The watch is off. Press esc, then w" in screen.text)
+        assert "type to find" not in screen.text
 
 
 async def test_theme_is_previewed_while_moving_and_saved_only_when_chosen(open_screen: OpenScreen) -> None:

@@ -86,7 +86,8 @@ class Checks(Controller):
             )
             for fault, pair in found.every
         ]
-        pair = await self.view.pick(f"problems found by check: {len(items):,}", items, nothing="no problems found")
+        title = f"problems found by check: {len(items):,}" if items else "problems found by check"
+        pair = await self.view.pick(title, items, nothing="no problems found")
         if pair:
             self.view.go_to(*pair)
             self.view.go_left()

@@ -188,7 +188,7 @@ class General(Controller):
                 return "type the path of a folder, agent or evalset"
             return "" if (base / expanded(name)).exists() else f"{name} does not exist"
 
-        ways = "Absolute, from ~, or relative to this folder. enter opens it, esc cancels"
+        ways = "Absolute, from ~, or relative to this folder. enter opens it · esc cancels"
         name = await self.view.name_for("open which folder?", fault, shortened(base.parent) + "/", ways)
         if name is not None:
             await self._leave(base / expanded(name))

@@ -98,8 +98,8 @@ class Watch(Controller):
                 items.insert(0, Item(f"polling: {one_line(watching.watcher.changes.polling)}", heading=True))
             if watching.jobs.armed is not None:
                 items.insert(0, Item(f"only {cases(len(watching.jobs.armed))} (marked)", heading=True))
-        title = "watched files, and why" if watching else "the watch is off: w turns it on"
-        self.view.work(self.view.pick(title, items, nothing="no files are watched"), "ask", exclusive=False)
+        nothing = "no files are watched" if watching else "The watch is off. Press esc, then w to turn it on."
+        self.view.work(self.view.pick("watched files, and why", items, nothing=nothing), "ask", exclusive=False)
 
     def next_changed(self) -> None:
         """Go to the next case whose verdict changed."""

@@ -34,7 +34,7 @@ class PageScreen(ModalScreen[None]):
         """Lay out the frame with the page in it."""
         with Vertical(classes="dialog -page") as dialog:
             dialog.border_title = Content(self._title)
-            dialog.border_subtitle = Content("esc: back")
+            dialog.border_subtitle = Content("esc closes")
             yield self._body
 
     def on_mount(self) -> None:

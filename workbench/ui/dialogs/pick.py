@@ -112,6 +112,8 @@ class PickScreen(ModalScreen[Any]):
         self._list.can_focus = False
         self._list.when_moved = self._moved
         self._list.show_items(items, cursor=cursor)
+        # There is nothing to find in an empty list.
+        self.query_one(".dialog").set_class(not items, "-empty")
         self.query_one(PlainInput).focus()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
@@ -122,6 +124,8 @@ class PickScreen(ModalScreen[Any]):
         item = self._list.item
         text = item.help if item else self._nothing
         self.query_one(".help", Static).update(Content(text))
+        acts = item is not None and item.value is not None
+        self.query_one(".dialog").border_subtitle = Content("enter chooses · esc closes" if acts else "esc closes")
         if self._on_move is not None:
             self._on_move(item.value if item else None)
 

@@ -1,10 +1,11 @@
 """The footer: keys from the action table, or a short message."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textual.content import Content
 from textual.events import Click
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -23,7 +24,8 @@ _GAPS = (3, 2)
 class KeyLine(Widget):
     """The footer line. It shows as many actions as fit, in their order. A click runs one.
 
-    Actions that lead to all others, such as the help, are always shown. `keys` are those of the user's keymap.
+    Actions that lead to all others, such as the help, are always shown. `keys` are those of the user's keymap. Behind a
+    dialog it shows no keys, because they do not act there.
     """
 
     def __init__(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
@@ -33,6 +35,17 @@ class KeyLine(Widget):
         self._places: list[tuple[int, str]] = []
         self._message: tuple[str, str] | None = None
         self._message_timer: Timer | None = None
+        self._covered = False
+
+    def on_mount(self) -> None:
+        """Follow which screen is on top."""
+        self.app.screen_change_signal.subscribe(self, self._follow, immediate=True)
+
+    def _follow(self, top: Screen[Any]) -> None:
+        covered = top is not self.screen
+        if covered != self._covered:
+            self._covered = covered
+            self.refresh()
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
         """Replace the actions and keys. Paint only if that changes anything."""
@@ -69,7 +82,7 @@ class KeyLine(Widget):
             text, variable = self._message
             return Content.styled(" " + cut(text, self.size.width - 2), f"${variable}")
         parts: list[tuple[str, str]] = [(" ", "")]
-        shown, gap = fitting(self._shown, self.size.width)
+        shown, gap = fitting(() if self._covered else self._shown, self.size.width)
         column = 1
         for action in shown:
             parts += [(action.key, "$footer-key-foreground bold"), (f" {action.label}{' ' * gap}", "$status-muted")]
