@@ -74,6 +74,13 @@ def test_caches_and_git_are_skipped_silently(tree: Tree) -> None:
     assert (found.evalsets, found.ignored) == ((), ())
 
 
+def test_recordings_beside_an_evalset_are_not_searched(tree: Tree) -> None:
+    project = tree({"a.evalset.json": "{}", "a.evalset.frozen/eval_cases.frozen.json": '{"eval_cases": []}'})
+    found = discover(project)
+    assert _evalsets(project, found) == ["a.evalset.json"]
+    assert found.ignored == ()
+
+
 def test_requested_environment_is_searched(tree: Tree) -> None:
     project = tree({"pyvenv.cfg": "", "agent.py": AGENT})
     assert _agents(project, discover(project)) == ["."]

@@ -13,6 +13,8 @@ from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
 
 STATE_FOLDER = ".workbench"
 """The folder in a project's root that holds the workbench's state."""
+FROZEN_SUFFIX = ".frozen"
+"""The end of the name of a folder with the recordings of an evalset's cases. They are opened with the evalset."""
 _HIDDEN = {
     ".adk": "ADK stores its results here",
     STATE_FOLDER: "the workbench stores its runs here",
@@ -127,7 +129,7 @@ class Walk:
         return (*rules, *_read_rules(path / ".gitignore", path, self.skipped))
 
     def _wanted(self, path: Path, name: str, rules: tuple[IgnoreFile, ...], *, is_link: bool) -> bool:
-        if name in _SILENT:
+        if name in _SILENT or name.endswith(FROZEN_SUFFIX):
             return False
         whole = path / name
         reason = _HIDDEN.get(name) or _INSTALLED.get(name)

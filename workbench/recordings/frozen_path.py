@@ -1,0 +1,42 @@
+"""Paths of frozen files: `refunds.evalset.json` → `refunds.evalset.frozen/late_parcel.frozen.json`."""
+
+import hashlib
+import string
+from pathlib import Path
+
+from workbench.agents.walk import FROZEN_SUFFIX
+
+FILE_SUFFIX = ".frozen.json"
+_PLAIN = frozenset((string.ascii_lowercase + string.digits + "_-.").encode())
+_LONGEST = 180
+"""Characters of a name without its suffix. File systems allow 255 bytes."""
+_DEVICES = frozenset(
+    ("con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789"))
+)
+"""Names that Windows reserves, also before a dot."""
+
+
+def frozen_folder(evalset: Path) -> Path:
+    """Return the folder with the recordings of an evalset's cases."""
+    return evalset.with_name(evalset.name.removesuffix(".json") + FROZEN_SUFFIX)
+
+
+def frozen_path(evalset: Path, eval_id: str) -> Path:
+    """Return the path of a case's frozen file. Two cases never share it."""
+    return frozen_folder(evalset) / frozen_name(eval_id)
+
+
+def frozen_name(eval_id: str) -> str:
+    """Return the name of a case's frozen file.
+
+    Everything except lower-case letters, digits, `_`, `-` and `.` is percent-encoded as UTF-8. So are capitals, because
+    some disks do not distinguish them, and the first character of a name that is hidden or reserved. The name of a
+    long ID is cut and ends with `~` and a digest of the ID.
+    """
+    raw = eval_id.encode("utf-8", "surrogatepass")
+    name = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
+    if name.startswith(".") or name.partition(".")[0] in _DEVICES:
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    if len(name) > _LONGEST or not name:
+        name = f"{name[:_LONGEST]}~{hashlib.blake2b(raw, digest_size=10).hexdigest()}"
+    return name + FILE_SUFFIX

@@ -1,0 +1,229 @@
+"""The recorded calls of one case, as frozen dataclasses, and the messages by which the worker gets them.
+
+All values are JSON data. Turns count from 1, as in files and on the screen; the worker's messages count from 0.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from workbench.agents.worker.jsonable import dumps
+
+Mode: TypeAlias = Literal["tools", "all"]
+"""What is replayed: tools, or tools and models."""
+OnMiss: TypeAlias = Literal["error", "live"]
+"""What happens at a call without a recording: the case ends, or the call is made."""
+
+
+def digest(value: Any) -> str:
+    """Return the digest of JSON data (20 hexadecimal digits), as the worker's messages and frozen files use it."""
+    return hashlib.blake2b(dumps(value).encode("ascii"), digest_size=10).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedError:
+    """An exception that a call raised. `types` are its class and base classes as `module.Class`, the nearest first."""
+
+    types: tuple[str, ...]
+    message: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its JSON form."""
+        return {"types": list(self.types), "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """An artifact that a tool saved. `content` is the JSON form of its part; `version` and `mime` may be unknown."""
+
+    name: str
+    content: Any
+    version: int | None = None
+    mime: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its JSON form without unknown fields."""
+        known = {"name": self.name, "version": self.version, "mime": self.mime or None, "content": self.content}
+        return {key: value for key, value in known.items() if value is not None or key == "content"}
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Everything that a tool did through its context: changed state, saved artifacts, and other actions.
+
+    `actions` are the fields of ADK's EventActions that it set, such as `skip_summarization`.
+    """
+
+    state: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: tuple[Artifact, ...] = ()
+    actions: Mapping[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.state or self.artifacts or self.actions)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its JSON form without empty fields."""
+        artifacts = [artifact.as_json() for artifact in self.artifacts]
+        known = {"state": dict(self.state), "artifacts": artifacts, "actions": dict(self.actions)}
+        return {key: value for key, value in known.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool.
+
+    It has an `error`, or was `lost` (why its outcome is not known), or has an `answer`. `turn` counts from 1. `secret`
+    says that the outcome held a secret, which was replaced. `effects` are None if they were not recorded.
+    """
+
+    turn: int
+    agent: str
+    tool: str
+    args: Mapping[str, Any]
+    branch: str = ""
+    answer: Any = None
+    error: RecordedError | None = None
+    lost: str = ""
+    effects: Effects | None = None
+    seconds: float | None = None
+    secret: bool = False
+
+    def outcome(self) -> dict[str, Any]:
+        """Return `{"answer": …}`, `{"error": …}` or `{"lost": why}`."""
+        return _outcome("answer", self.answer, self.error, self.lost)
+
+    def wire(self, order: int) -> dict[str, Any]:
+        """Return the call as the worker gets it. `order` is its position among all calls of the recording."""
+        data = {**_head("tool", self, order), "tool": self.tool, "args": dict(self.args), **self.outcome()}
+        if self.effects:
+            data["effects"] = self.effects.as_json()
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """The request of a model call, in parts, to find the first difference. None: it was not recorded.
+
+    `contents` are the messages. Parts have the form in which spans record them (`docs/trace.md`).
+    """
+
+    model: str
+    system: Any = None
+    tools: Any = None
+    config: Any = None
+    contents: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of a model. `asked` is the digest of its request, `responses` are ADK's LlmResponses.
+
+    The other fields are as in `ToolCall`.
+    """
+
+    turn: int
+    agent: str
+    asked: str
+    branch: str = ""
+    request: ModelRequest | None = None
+    responses: tuple[Any, ...] = ()
+    error: RecordedError | None = None
+    lost: str = ""
+    seconds: float | None = None
+    secret: bool = False
+
+    def outcome(self) -> dict[str, Any]:
+        """Return `{"responses": […]}`, `{"error": …}` or `{"lost": why}`."""
+        return _outcome("responses", list(self.responses), self.error, self.lost)
+
+    def wire(self, order: int) -> dict[str, Any]:
+        """Return the call as the worker gets it. `request` has digests of its parts."""
+        data = {**_head("model", self, order), "asked": self.asked, **self.outcome()}
+        if self.request is not None:
+            parts = {name: getattr(self.request, name) for name in ("system", "tools", "config")}
+            known = {name: digest(part) for name, part in parts.items() if part is not None}
+            contents = [digest(content) for content in self.request.contents]
+            data["request"] = {"model": self.request.model, **known, "contents": contents}
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A tool that an agent had. `declaration` is ADK's FunctionDeclaration as JSON data, or None if there was none.
+
+    `toolset` says that it came from a toolset. `long_running` is ADK's flag.
+    """
+
+    name: str
+    declaration: Any = None
+    toolset: bool = False
+    long_running: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its JSON form, which is also that of the worker's messages."""
+        flags = {"toolset": self.toolset, "long_running": self.long_running}
+        return {"name": self.name, **flags, "declaration": self.declaration}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The execution that was recorded. `at` is UTC in ISO 8601. Fields are "" if they are not known.
+
+    `effects` says whether the effects of tools were recorded. Runs of older versions did not record them.
+    """
+
+    run: str = ""
+    at: str = ""
+    repeat: int = 1
+    framework: str = ""
+    version: str = ""
+    effects: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The recorded calls of one case.
+
+    `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
+    when a call is looked up. `tools` are the declarations by agent.
+    """
+
+    eval_set_id: str
+    eval_id: str
+    agent: str = ""
+    origin: Origin = field(default_factory=Origin)
+    ignore: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tools: Mapping[str, tuple[Declaration, ...]] = field(default_factory=dict)
+    calls: tuple[ToolCall, ...] = ()
+    models: tuple[ModelCall, ...] = ()
+
+    def frames(self, mode: Mode = "all") -> Iterator[dict[str, Any]]:
+        """Yield `{"op": "recorded", "call": {…}}` for each call that is replayed, tools first.
+
+        A tool call has `kind` ("tool"), `turn` (from 0), `agent`, `branch`, `order`, `seconds` (or null), `tool`,
+        `args`, one of `answer`, `error` and `lost`, and perhaps `effects`. A model call has `kind` ("model"), the same
+        head, `asked`, one of `responses`, `error` and `lost`, and perhaps `request` with digests of its parts. A call
+        with `lost` (the reason) has no outcome to replay: asking for it is a miss.
+        """
+        for order, call in enumerate(self.calls):
+            yield {"op": "recorded", "call": call.wire(order)}
+        for order, model in enumerate(self.models if mode == "all" else ()):
+            yield {"op": "recorded", "call": model.wire(order)}
+
+    def settings(self, mode: Mode, on_miss: OnMiss = "error") -> dict[str, Any]:
+        """Return the case's `calls.replay`: `{"mode", "on_miss", "ignore", "tools"}`."""
+        ignore = {tool: list(names) for tool, names in self.ignore.items()}
+        tools = {agent: [tool.as_json() for tool in declared] for agent, declared in self.tools.items()}
+        return {"mode": mode, "on_miss": on_miss, "ignore": ignore, "tools": tools}
+
+
+def _head(kind: str, call: ToolCall | ModelCall, order: int) -> dict[str, Any]:
+    head = {"kind": kind, "turn": call.turn - 1, "agent": call.agent, "branch": call.branch}
+    return {**head, "order": order, "seconds": call.seconds}
+
+
+def _outcome(name: str, value: Any, error: RecordedError | None, lost: str) -> dict[str, Any]:
+    if error is not None:
+        return {"error": error.as_json()}
+    return {"lost": lost} if lost else {name: value}
