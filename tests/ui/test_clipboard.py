@@ -27,6 +27,6 @@ def test_text_too_large_for_the_clipboard_goes_into_a_private_file() -> None:
         assert copied.file.read_text(encoding="utf-8") == text
         assert copied.file.stat().st_mode & 0o077 == 0
         assert str(copied.file) in copied.message
-        assert "too large for the clipboard (148,000 bytes)" in copied.message
+        assert "too large for the clipboard (144 kB)" in copied.message
     finally:
         copied.file.unlink()

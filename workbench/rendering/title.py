@@ -1,6 +1,6 @@
 """The two lines at the top of the detail: the name of the case, and its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.counting import counted
@@ -41,8 +41,8 @@ def title_parts(subject: Subject) -> list[str]:
     return [one_line(name) for name in names if name]
 
 
-def title(subject: Subject, width: int) -> str:
-    """Return `agent › evalset › case` in at most `width` cells. The case is cut last."""
+def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
+    """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`."""
     parts = title_parts(subject)
     if not parts:
         return ""
@@ -52,7 +52,7 @@ def title(subject: Subject, width: int) -> str:
         if share >= 4:
             return _ARROW.join([*(cut_name(part, share) for part in parts[:-1]), parts[-1]])
         parts = parts[1:]
-    return _ARROW.join(parts) if len(parts) > 1 else cut_name(parts[0], width)
+    return _ARROW.join(parts) if len(parts) > 1 else cut_name(parts[0], width, others)
 
 
 def ending(subject: Subject, room: int) -> Line:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.counting import counted
+from workbench.regular_file import size_words
 
 LIMIT = 74_000
 """Maximum number of bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""
@@ -29,12 +29,8 @@ def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= LIMIT:
         send(data.decode())
-        return Copied(f"{what}: sent to the terminal's clipboard ({_size(len(data))})")
+        return Copied(f"{what}: sent to the terminal's clipboard ({size_words(len(data))})")
     handle, name = tempfile.mkstemp(prefix="agent-workbench-", suffix=".txt")
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-    return Copied(f"{what}: too large for the clipboard ({_size(len(data))}); saved as {name}", Path(name))
-
-
-def _size(number: int) -> str:
-    return counted(number, "byte")
+    return Copied(f"{what}: too large for the clipboard ({size_words(len(data))}); saved as {name}", Path(name))

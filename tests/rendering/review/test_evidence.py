@@ -52,7 +52,7 @@ def test_turn_that_differs_is_alone_on_the_page() -> None:
         "  answer =  Your refund of 12.50 € for order A-7 is on its way.",
         "",
         "  ✗ tool_trajectory_avg_score 0.66 < 1.00   ✓ response_match_score 1.00 ≥ 0.80",
-        "  ▸ turns 1 and 3 match (enter)   ▸ tool results (3)   ▸ trace (4)",
+        "  ▸ turns 1 and 3 match (enter)   ▸ tool results (pane 3)   ▸ trace (pane 4)",
     ]
 
 

@@ -250,3 +250,16 @@ def test_cases_that_pass_meanwhile_are_not_asked_about() -> None:
     review.save(step, None)
     assert review.name == DATE[0]
     assert review.outcome().counts() == {"agent bug": 1, "passed": 4, "skipped": 4}
+
+
+def test_change_of_the_case_interrupts_only_a_verdict_on_the_whole_cause() -> None:
+    review = Desk().review
+    review.interrupt()
+    assert not review.interrupted
+    review.begin_whole()
+    review.interrupt()
+    review.interrupt()
+    assert review.interrupted
+    assert not review.whole
+    review.drop_question()
+    assert not review.interrupted

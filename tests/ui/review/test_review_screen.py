@@ -139,7 +139,20 @@ async def test_panes_notes_and_changed_files_keep_the_position(
         assert review_of(screen).review.is_early(float("1e300")) or review_of(screen).review.version > before
         await shows(screen, pilot, "changed on disk")
         assert "3/5" in screen.text
-        await pilot.press("escape")
+
+        # A verdict on the whole cause is not saved for a case that passes meanwhile.
+        given = entries(screen)
+        await pilot.press("N", "N", "r")
+        await screen.until(pilot, lambda: len(screen.runs) == 2)
+        await pilot.press("*")
+        await shows(screen, pilot, "next verdict: all of this cause")
+        end(screen, screen.runs[-1].refs[0], "passed")
+        await shows(screen, pilot, "passes now: nothing saved for its cause")
+        await pilot.press("a")
+        await shows(screen, pilot, "not saved, the case changed: a again for it alone")
+        assert entries(screen) == given
+        screen.runs[-1].end()
+        await pilot.press("n", "n", "escape")
         await screen.until(pilot, lambda: screen.row == "late_3")
 
 

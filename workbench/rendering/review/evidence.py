@@ -279,7 +279,7 @@ def _failing_first(results: Iterable[MetricResult]) -> list[MetricResult]:
 
 
 def _rest(record: CaseRecord, shown: range, view: View) -> Iterator[Line]:
-    """Yield what is not on the page: `▸ turns 1 and 3 match   ▸ tool results 3   ▸ trace 4`."""
+    """Yield what is not on the page: `▸ turns 1 and 3 match (enter)   ▸ tool results (pane 3)`."""
     others = [index for index in range(len(record.turns)) if index not in shown]
     failing = [index for index in failing_turns(record) if index in others]
     words = []
@@ -289,7 +289,7 @@ def _rest(record: CaseRecord, shown: range, view: View) -> Iterator[Line]:
         words.append(f"{_turns(matching)} {'matches' if len(matching) == 1 else 'match'}")
     if others:
         words[-1] += " (enter)"
-    words += ["tool results (3)", "trace (4)"]
+    words += ["tool results (pane 3)", "trace (pane 4)"]
     parts: list[Line] = [(Segment(f"▸ {word}", "fold"),) for word in words]
     for line in flow(parts, view.width - len(indent(view)), "   "):
         yield (Segment(indent(view)), *line)

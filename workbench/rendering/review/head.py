@@ -1,5 +1,6 @@
 """The two lines over a page of a review: the cause with the position, and the case with its verdict."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.rendering.cells import cell_len, cut, cut_name
@@ -16,7 +17,8 @@ class Place:
     """The place of a case in a review.
 
     `number` is that of its cause among `causes` (0: passes are reviewed). `position` is that of the case among `cases`.
-    All count from 1. `cause` is safe text. `given` is the label of the user's verdict, or "".
+    All count from 1. `cause` is safe text. `given` is the label of the user's verdict, or "". `others` are the names of
+    the cases of this cause: a name that is too long is cut where it does not differ from them.
     """
 
     cause: str
@@ -26,6 +28,7 @@ class Place:
     cases: int
     rules: bool = False
     given: str = ""
+    others: Sequence[str] = ()
 
 
 def head_lines(subject: Subject, place: Place, width: int, *, in_pane: bool = False) -> list[Line]:
@@ -66,7 +69,8 @@ def _case_line(subject: Subject, place: Place, width: int) -> Line:
     if place.given:
         ending = (Segment(f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), *ending)
     room = width - width_of(ending) - 2
-    name = cut_name(title_parts(subject)[-1], room) if width < WIDE and title_parts(subject) else title(subject, room)
+    parts = title_parts(subject)
+    name = cut_name(parts[-1], room, place.others) if width < WIDE and parts else title(subject, room, place.others)
     return _ends((Segment(f" {name}", "name"),), ending, width)
 
 

@@ -21,13 +21,12 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.authoring.edit import Edit as FileEdit
     from workbench.authoring.triage.entry import Entry
-    from workbench.causes.cause import Cause
     from workbench.events import CaseName
     from workbench.rendering.document import Subject
     from workbench.rendering.review.last_page import Row as LastRow
-    from workbench.store import CaseRecord
+    from workbench.ui.review.cases import ReviewedCases
     from workbench.ui.review.key_lines import Offered
-    from workbench.ui.review.model import Given, Judgeable, Section, Step
+    from workbench.ui.review.model import Judgeable, Section, Step
     from workbench.ui.review.model import Review as Model
     from workbench.ui.review.screen import CaseReviewScreen
     from workbench.ui.triage.question import Option
@@ -36,7 +35,10 @@ Pair = tuple[int, int]
 
 
 class Review(Controller):
-    """The review. Cases are kept by name, because the folder may be read again meanwhile."""
+    """The review: it opens its screen, saves verdicts, and shows what changes meanwhile."""
+
+    _cases: "ReviewedCases"
+    """The cases of the last review."""
 
     def __init__(
         self, view: View, files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
@@ -47,7 +49,6 @@ class Review(Controller):
         self._model: Model | None = None
         self._screen: CaseReviewScreen | None = None
         self._notes: dict[CaseName, str] = {}
-        self._answers_to_read = 0
         self._before: FileEdit | None = None
         """The newest edit when the review changed its first file."""
         self._changed_files = False
@@ -61,6 +62,9 @@ class Review(Controller):
         """Review the failures of the marked cases, or of the row under the cursor. A selected cause comes first."""
         if self.workspace() is None:
             return
+        from workbench.ui.review.cases import ReviewedCases
+
+        self._cases = ReviewedCases(self.session, self.view.rows)
         pairs, first = self._scope()
         failing = [pair for pair in pairs if self.session.verdicts.state(*pair) in ("failed", "error")]
         passed = [pair for pair in pairs if self.session.verdicts.state(*pair) == "passed"]
@@ -88,7 +92,7 @@ class Review(Controller):
         return [
             Section(
                 group.cause.text,
-                tuple(self._name(pair) for pair in group.cases),
+                tuple(self._cases.name(pair) for pair in group.cases),
                 group.cause.rules,
                 alike=group.cause is not ONE_OF_A_KIND,
             )
@@ -98,116 +102,38 @@ class Review(Controller):
     def _passed(self, pairs: "Sequence[Pair]") -> "list[Section]":
         from workbench.ui.review.model import Section
 
-        return [Section("passed cases", tuple(map(self._name, pairs)))]
+        return [Section("passed cases", tuple(map(self._cases.name, pairs)))]
 
     def _open(self, sections: "list[Section]", first: "Sequence[Pair]", *, passes: bool = False) -> None:
         from workbench.ui.review.model import Review as Model
         from workbench.ui.review.screen import CaseReviewScreen
 
         self._notes.clear()
-        self._answers_to_read = _ANSWERS_READ
         self._before, self._changed_files, self._busy = None, False, False
-        begin = [self._name(pair) for pair in first]
-        self._model = Model(sections, self._earlier, self._judgeable, begin, passes=passes)
+        begin = [self._cases.name(pair) for pair in first]
+        self._model = Model(sections, self._cases.earlier, self._judgeable, begin, passes=passes)
         self._screen = CaseReviewScreen(self._model, self, self.view.keys)
         self.view.say_on_page = self._screen.say
-        self._remember_drawn()
         self.view.push(self._screen)
-
-    # Cases by name
-
-    def _name(self, pair: "Pair") -> "CaseName":
-        entry = self.session.entry(pair[0])
-        return entry.relative, entry.document.cases[pair[1]].eval_id
-
-    def _row(self, name: "CaseName") -> Row | None:
-        pair = self.session.verdicts.place(*name)
-        return None if pair is None else self.view.rows.row_of(*pair)
-
-    def _record(self, name: "CaseName") -> "CaseRecord | None":
-        row = self._row(name)
-        return None if row is None else self.session.record(row)
 
     @property
     def _current(self) -> Row | None:
-        return None if self._model is None or self._model.done else self._row(self._model.name)
+        return None if self._model is None or self._model.done else self._cases.row(self._model.name)
 
     def _judgeable(self, name: "CaseName") -> "Judgeable":
-        pair = self.session.verdicts.place(*name)
-        match None if pair is None else self.session.verdicts.state(*pair):
-            case "failed":
-                return "verdict"
-            case "passed":
-                return "verdict" if self._model is not None and self._model.passes else "passed"
-            case "error":
-                return "error"
-        return "nothing"
-
-    def _earlier(self, name: "CaseName") -> "Given | None":
-        """Return the user's verdict on the current answer of a case, from its triage file.
-
-        Answers are read from disk to compare them with those of earlier runs, but not for thousands of cases: then a
-        verdict on an equal answer in an earlier run does not count.
-        """
-        row = self._row(name)
-        record = None if row is None else self.session.record(row)
-        if row is None or record is None:
-            return None
-        entries = self._said(row)
-        if not entries:
-            return None
-        of_run = [entry for entry in entries if entry.judged.run == record.run_id]
-        of_run = [entry for entry in of_run if entry.judged.says == _status(record, entry.about.criterion)]
-        found = max(of_run, key=lambda entry: entry.at, default=None)
-        if found is None and self._answers_to_read > 0:
-            self._answers_to_read -= 1
-            found = self._entry_about(name)
-        if found is None:
-            return None
-        from workbench.authoring.triage.entry import BY_CAUSE
-        from workbench.ui.review.model import Given
-
-        return Given(found.triage, found.by == BY_CAUSE)
-
-    def _said(self, row: Row) -> "list[Entry]":
-        """Return the entries with a choice about a case."""
-        entry = self.session.entry(row.evalset)
-        said = self.session.verdicts.triage.of(entry.file, entry.document.cases[row.case].eval_id)
-        return [entry for entry in said if entry.triage]
-
-    def _entry_about(self, name: "CaseName") -> "Entry | None":
-        """Return the newest entry with a choice about the current answer and verdict of a case."""
-        row = self._row(name)
-        record = None if row is None else self.session.record(row)
-        if row is None or record is None or not (entries := self._said(row)):
-            return None
-        from workbench.authoring.triage.judged import standing
-
-        answer = self.session.verdicts.triage.answer(record)
-        current = [entry for entry in entries if answer and standing(entry, record, answer) == "now"]
-        return max(current, key=lambda entry: entry.at, default=None)
+        return self._cases.judgeable(name, passes=self._model is not None and self._model.passes)
 
     # For the screen
 
     def subject(self, name: "CaseName") -> "Subject | None":
         """Return what is known of a case, or None if it is gone."""
-        row = self._row(name)
+        row = self._cases.row(name)
         return None if row is None else self.view.subject(row)
 
     def cause(self, name: "CaseName") -> str:
         """Return the cause of a case, or "" if it does not fail."""
-        cause = self._cause(name)
+        cause = self._cases.cause(name)
         return "" if cause is None else cause.text
-
-    def _cause(self, name: "CaseName") -> "Cause | None":
-        pair = self.session.verdicts.place(*name)
-        return None if pair is None else self.session.verdicts.cause(*pair)
-
-    def _stamp(self, name: "CaseName") -> object:
-        """Return a value that changes with a case in its file, and with its verdict."""
-        row, record = self._row(name), self._record(name)
-        text = b"" if row is None else self.session.entry(row.evalset).document.text(row.case)
-        return hash(text), None if record is None else (record.run_id, record.state, record.cause)
 
     def offered(self, name: "CaseName") -> "Offered":
         """Return what can be done with a case."""
@@ -215,7 +141,7 @@ class Review(Controller):
         from workbench.ui.triage.question import first_options
 
         assert self._model is not None
-        record, row = self._record(name), self._row(name)
+        record, row = self._cases.record(name), self._cases.row(name)
         if row is None or record is None:
             return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
         if record.state in ("error", "cancelled", "not_evaluated"):
@@ -237,17 +163,21 @@ class Review(Controller):
 
         assert self._model is not None
         assert self._screen is not None
-        here = self._record(self._model.name)
+        if self._drawn != self._state():
+            # The key was pressed for what is still on the screen.
+            self._check("")
+            return
+        here = self._cases.record(self._model.name)
 
         def possible(name: "CaseName") -> bool:
             """Return whether another case still has the same status and cause, and takes this verdict."""
-            there = self._record(name)
-            if here is None or there is None or here.state != there.state or self._cause(name) != cause:
+            there = self._cases.record(name)
+            if here is None or there is None or here.state != there.state or self._cases.cause(name) != cause:
                 return False
             return any(one.value == option.value for one in first_options(there))
 
-        cause = self._cause(self._model.name)
-        step = self._model.choose(option.value, possible, self._stamp)
+        cause = self._cases.cause(self._model.name)
+        step = self._model.choose(option.value, possible, self._cases.stamp)
         if step is None:
             self._screen.show()
         else:
@@ -266,9 +196,16 @@ class Review(Controller):
             self._model.save(step, edit)
             for name in step.names:
                 self._notes.pop(name, None)
-            self._go_on(_said(step, option, wide=self._screen.is_wide))
+            self._go_on(_said(step, option, self._shown_name(step.at)))
         finally:
             self._busy = False
+
+    def _shown_name(self, name: "CaseName") -> str:
+        """Return a name for the line above the keys, or "" on a small screen."""
+        assert self._model is not None
+        assert self._screen is not None
+        others = (eval_id for _, eval_id in self._model.names)
+        return cut_name(one_line(name[1]), _NAME, others) if self._screen.is_wide else ""
 
     async def _write(self, step: "Step", option: "Option") -> "FileEdit | None":
         """Write the verdicts as one edit."""
@@ -280,7 +217,9 @@ class Review(Controller):
 
         await self._remember_newest()
         known = [
-            (name, row, record) for name in step.names if (row := self._row(name)) and (record := self._record(name))
+            (name, row, record)
+            for name in step.names
+            if (row := self._cases.row(name)) and (record := self._cases.record(name))
         ]
         notes = {name: self.note(name) for name in step.names if name not in step.unseen}
         now = utc_now()
@@ -307,7 +246,7 @@ class Review(Controller):
     def _go_on(self, message: str) -> None:
         """Show the case at the new position of the review."""
         assert self._screen is not None
-        self._remember_drawn()
+        self._drawn = ()
         self._screen.begin_case(message)
 
     def undo(self) -> None:
@@ -327,7 +266,7 @@ class Review(Controller):
         finally:
             self._busy = False
         if edit is not None and (step := self._model.undo(edit)) is not None:
-            self._go_on(_undone(step, wide=self._screen.is_wide))
+            self._go_on(_undone(step, self._shown_name(step.at)))
         else:
             self._draw_again(message)
 
@@ -337,7 +276,7 @@ class Review(Controller):
         """Return the note on a case: the one for its next verdict, else that of its verdict."""
         if name in self._notes:
             return self._notes[name]
-        entry = self._entry_about(name)
+        entry = self._cases.entry_about(name)
         return "" if entry is None else entry.note
 
     def keep_note(self, name: "CaseName", text: str) -> None:
@@ -345,7 +284,7 @@ class Review(Controller):
         assert self._screen is not None
         if text == self.note(name):
             return
-        entry, row = self._entry_about(name), self._row(name)
+        entry, row = self._cases.entry_about(name), self._cases.row(name)
         if entry is None or row is None:
             self._notes[name] = text
             self._screen.say(f"note for the next verdict: {text}" if text else "no note")
@@ -429,9 +368,12 @@ class Review(Controller):
         self._model.forget_left()
         if self._busy or self._drawn == self._state():
             return
-        record = None if self._model.done else self._record(self._model.name)
+        record = None if self._model.done else self._cases.record(self._model.name)
         if not why:
             why = "running again" if record is not None and not record.finished else "drawn again: new verdict"
+        if self._model.whole:
+            why = "passes now" if record is not None and record.state == "passed" else why.partition(":")[0]
+            why += ": nothing saved for its cause"
         self._draw_again(why)
 
     def _draw_again(self, message: str) -> None:
@@ -439,26 +381,24 @@ class Review(Controller):
         if self._model is None or self._screen is None:
             return
         self._model.forget_earlier()
-        self._model.drop_question()
+        self._model.interrupt()
         self._model.changed()
-        self._remember_drawn()
+        self._drawn = self._state()
         if message:
             self._screen.say(message)
         self._screen.show_in_full()
 
-    def _remember_drawn(self) -> None:
-        self._drawn = self._state()
+    def shown(self) -> None:
+        """Note that another case is on the screen."""
+        state = self._state()
+        if self._drawn[:1] != state[:1]:
+            self._drawn = state
 
     def _state(self) -> tuple[object, ...]:
-        """Return a value that changes with the current case and its verdict."""
+        """Return the current case, and a value that changes with it and its verdict."""
         if self._model is None or self._model.done:
             return ()
-        row = self._row(self._model.name)
-        if row is None:
-            return ("gone",)
-        record, case = self.session.record(row), self.session.case(row.evalset, row.case)
-        raw = None if case is None else repr(case.raw)
-        return (raw, None if record is None else (record.run_id, record.state, len(record.metrics)))
+        return self._model.name, self._cases.drawn(self._model.name)
 
     # The last page
 
@@ -491,7 +431,7 @@ class Review(Controller):
     def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
         from workbench.exporting.failures import failures_as_markdown
 
-        found = [(self.cause(name), record, self.note(name)) for name in names if (record := self._record(name))]
+        found = [(self.cause(name), record, self.note(name)) for name in names if (record := self._cases.record(name))]
         copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
         self.view.say(copied.message)
 
@@ -522,7 +462,7 @@ class Review(Controller):
             return
         model, self._model, self._screen = self._model, None, None
         self.view.say_on_page = None
-        row = self._row(model.names[min(model.position, len(model.names) - 1)])
+        row = self._cases.row(model.names[min(model.position, len(model.names) - 1)])
         if row is not None:
             self.view.go_to(row.evalset, row.case)
         self.view.go_left()
@@ -530,14 +470,6 @@ class Review(Controller):
         self.view.show_row()
 
 
-def _status(record: "CaseRecord", criterion: str) -> str:
-    """Return the status of a criterion, or of the case, without reading details from disk."""
-    result = record.scores.get(criterion)
-    return result.status if result is not None else record.state
-
-
-_ANSWERS_READ = 100
-"""Answers that are read from disk when a review opens, to compare them with those of earlier runs."""
 _MANY = 100
 """Verdicts that are saved without a message before."""
 _NAME = 40
@@ -552,21 +484,20 @@ _SAID = {
 }
 
 
-def _said(step: "Step", option: "Option", *, wide: bool) -> str:
-    """Return `saved: late_parcel is an agent bug`, or `saved: agent bug` on a small screen."""
+def _said(step: "Step", option: "Option", name: str) -> str:
+    """Return `saved: late_parcel is an agent bug`, or `saved: agent bug` without a name."""
     if len(step.names) > 1:
         return f"saved for {counted(len(step.names), 'case')}: {option.word}"
-    if not wide:
+    if not name:
         return f"saved: {option.word}"
-    said = "is a false pass" if option.word == "false pass" else _SAID[option.value]
-    return f"saved: {cut_name(one_line(step.at[1]), _NAME)} {said}"
+    return f"saved: {name} {'is a false pass' if option.word == 'false pass' else _SAID[option.value]}"
 
 
-def _undone(step: "Step", *, wide: bool) -> str:
-    """Return `undone: agent bug for late_parcel`, without the name on a small screen."""
+def _undone(step: "Step", name: str) -> str:
+    """Return `undone: agent bug for late_parcel`, or `undone: agent bug` without a name."""
     from workbench.authoring.triage.entry import choice_label
 
     word = choice_label(step.choice)
     if len(step.names) > 1:
         return f"undone for {counted(len(step.names), 'case')}: {word}"
-    return f"undone: {word} for {cut_name(one_line(step.at[1]), _NAME)}" if wide else f"undone: {word}"
+    return f"undone: {word} for {name}" if name else f"undone: {word}"

@@ -75,6 +75,10 @@ class KeyLines:
         row = key_row(parts, width)
         return [row] if height < LOW else [(Segment("─" * width, "rule"),), row]
 
+    def skip_instead(self) -> str:
+        """Return the answer to a verdict where there is none to give. The lines of keys say why."""
+        return f"no verdict possible: {self._key('review_skip')} skips this case"
+
     def undo(self) -> Line:
         """Return `u undo`."""
         return self._of("review_undo", "undo")
@@ -110,7 +114,7 @@ class KeyLines:
         if offered.in_pane:
             return key_row([skip, panes, self._of("back", "back to the evidence"), help_], width)
         if not wide:
-            return key_row([skip, back, panes, help_], width)
+            return key_row([skip, back, panes, self._of("back", "leave"), help_], width)
         scroll: Line = (
             Segment(f"{self._key('move_down')} {self._key('move_up')}", "hint"),
             Segment(" scroll", "label"),

@@ -101,6 +101,8 @@ class Review:
         self.whole = False
         """Whether the next verdict is for the whole cause."""
         self.question: Question | None = None
+        self.interrupted = False
+        """Whether the case changed while a verdict on its whole cause was pending. The next letter saves nothing."""
         self.position = 0
         self._painted_at = math.inf
         self._version = 0
@@ -200,14 +202,20 @@ class Review:
         """Give the next verdict to all cases that are left in this cause. Return False if there is no such cause."""
         if self.done or not self.section.alike or not self.left():
             return False
-        self.whole, self.question = not self.whole, None
+        self.whole, self.question, self.interrupted = not self.whole, None, False
         return True
 
     def drop_question(self) -> bool:
         """Forget the question about the whole cause. Return whether there was one."""
         was_asking = self.whole
-        self.whole, self.question = False, None
+        self.whole, self.question, self.interrupted = False, None, False
         return was_asking
+
+    def interrupt(self) -> None:
+        """Forget the question about the whole cause because the case has changed."""
+        was_asking = self.whole or self.interrupted
+        self.drop_question()
+        self.interrupted = was_asking
 
     def choose(
         self,

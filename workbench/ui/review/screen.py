@@ -73,6 +73,9 @@ class Desk(Protocol):
     def do_next(self, kind: str) -> None:
         """Do what the last page offers for a kind of verdict."""
 
+    def shown(self) -> None:
+        """Note that the current case is on the screen."""
+
     def left(self) -> None:
         """Note that the user left the review."""
 
@@ -145,6 +148,7 @@ class CaseReviewScreen(Screen[None]):
             self._show_last_page(width)
         else:
             self._show_case(width)
+        self._desk.shown()
         self._show_message()
         self.call_after_refresh(self._was_painted, self.review.version)
 
@@ -182,6 +186,7 @@ class CaseReviewScreen(Screen[None]):
             len(review.names),
             review.section.rules,
             given.choice if given else "",
+            [eval_id for _, eval_id in review.section.names],
         )
         self._head.show(head_lines(subject or Subject(), place, width, in_pane=self.in_pane))
         self._foot.show(self._lines.case(offered, width, self.app.size.height))
@@ -288,7 +293,7 @@ class CaseReviewScreen(Screen[None]):
         self.show()
         if full and [text_of(line) for line in self._body.document.lines] == before:
             self._full = False
-            self.say("nothing is folded here")
+            self.say("nothing to unfold: pane 3 has the tool results")
 
     def action_pane(self, number: int) -> None:
         """Show a pane of the case. Esc goes back to the evidence."""
@@ -296,6 +301,7 @@ class CaseReviewScreen(Screen[None]):
         if subject is None or subject.record is None:
             return
         self._drop_question()
+        self._message = ("", False)
         if self._detail is None:
             self._detail = CaseDetail()
             self.mount(self._detail, after=self._body)
@@ -349,7 +355,10 @@ class CaseReviewScreen(Screen[None]):
         option = next((option for option in offered.options if option.key == letter), None)
         if option is None:
             self._drop_question()
-            self.say(offered.instead or _NOT_OFFERED[letter], warning=True)
+            self.say(self._lines.skip_instead() if offered.instead else _NOT_OFFERED[letter], warning=True)
+        elif self.review.interrupted:
+            self._drop_question()
+            self.say(f"not saved, the case changed: {self._lines.choice_key(option)} again for it alone", warning=True)
         else:
             self._desk.verdict(option)
 
@@ -361,8 +370,10 @@ class CaseReviewScreen(Screen[None]):
         if not review.begin_whole():
             if not review.section.alike:
                 why = "each of these cases has a cause of its own"
+            elif self._desk.offered(review.name).instead:
+                why = self._lines.skip_instead()
             else:
-                why = self._desk.offered(review.name).instead or "no other case of this cause is left"
+                why = "no other case of this cause is left"
             self.say(why, warning=True)
         elif review.whole:
             self._message = (f"next verdict: all of this cause, {counted(len(review.left()), 'case')}", True)

@@ -1,0 +1,116 @@
+"""The cases of a review by name: what is known of each, and what the user has said about it."""
+
+from typing import TYPE_CHECKING
+
+from workbench.authoring.triage.entry import BY_CAUSE
+from workbench.authoring.triage.judged import standing
+from workbench.ui.review.model import Given, Judgeable
+
+if TYPE_CHECKING:
+    from workbench.authoring.triage.entry import Entry
+    from workbench.causes.cause import Cause
+    from workbench.events import CaseName
+    from workbench.store import CaseRecord
+    from workbench.ui.session import Session
+    from workbench.ui.tree.model import Tree
+    from workbench.ui.tree.outline import Row
+
+_ANSWERS_READ = 100
+"""Answers that are read from disk when a review opens, to compare them with those of earlier runs."""
+
+
+class ReviewedCases:
+    """Cases in the folder as it is now. They have names, because the folder may be read again meanwhile."""
+
+    def __init__(self, session: "Session", rows: "Tree") -> None:
+        self._session, self._rows = session, rows
+        self._answers_to_read = _ANSWERS_READ
+
+    def name(self, pair: tuple[int, int]) -> "CaseName":
+        """Return the name of the case with these numbers of evalset and case."""
+        entry = self._session.entry(pair[0])
+        return entry.relative, entry.document.cases[pair[1]].eval_id
+
+    def row(self, name: "CaseName") -> "Row | None":
+        """Return the row of a case, or None if it is gone."""
+        pair = self._session.verdicts.place(*name)
+        return None if pair is None else self._rows.row_of(*pair)
+
+    def record(self, name: "CaseName") -> "CaseRecord | None":
+        """Return the last verdict of a case, or None."""
+        row = self.row(name)
+        return None if row is None else self._session.record(row)
+
+    def cause(self, name: "CaseName") -> "Cause | None":
+        """Return why a case fails, or None if it does not."""
+        pair = self._session.verdicts.place(*name)
+        return None if pair is None else self._session.verdicts.cause(*pair)
+
+    def judgeable(self, name: "CaseName", *, passes: bool) -> Judgeable:
+        """Return what can be said about a case. `passes`: passed cases are reviewed."""
+        pair = self._session.verdicts.place(*name)
+        match None if pair is None else self._session.verdicts.state(*pair):
+            case "failed":
+                return "verdict"
+            case "passed":
+                return "verdict" if passes else "passed"
+            case "error":
+                return "error"
+        return "nothing"
+
+    # Whether a case has changed
+
+    def stamp(self, name: "CaseName") -> object:
+        """Return a value that changes with a case in its file, and with its verdict."""
+        row, record = self.row(name), self.record(name)
+        text = b"" if row is None else self._session.entry(row.evalset).document.text(row.case)
+        return hash(text), None if record is None else (record.run_id, record.state, record.cause)
+
+    def drawn(self, name: "CaseName") -> object:
+        """Return a value that changes with what a page shows of a case."""
+        row = self.row(name)
+        if row is None:
+            return "gone"
+        record, case = self._session.record(row), self._session.case(row.evalset, row.case)
+        raw = None if case is None else repr(case.raw)
+        return raw, None if record is None else (record.run_id, record.state, len(record.metrics))
+
+    # What the user has said
+
+    def earlier(self, name: "CaseName") -> Given | None:
+        """Return the user's verdict on the current answer of a case, from its triage file.
+
+        Answers are read from disk to compare them with those of earlier runs, but not for thousands of cases: then a
+        verdict on an equal answer in an earlier run does not count.
+        """
+        row, record = self.row(name), self.record(name)
+        if row is None or record is None or not (entries := self._said(row)):
+            return None
+        of_run = [entry for entry in entries if entry.judged.run == record.run_id]
+        of_run = [entry for entry in of_run if entry.judged.says == _status(record, entry.about.criterion)]
+        found = max(of_run, key=lambda entry: entry.at, default=None)
+        if found is None and self._answers_to_read > 0:
+            self._answers_to_read -= 1
+            found = self.entry_about(name)
+        return None if found is None else Given(found.triage, found.by == BY_CAUSE)
+
+    def entry_about(self, name: "CaseName") -> "Entry | None":
+        """Return the newest entry with a choice about the current answer and verdict of a case."""
+        row, record = self.row(name), self.record(name)
+        if row is None or record is None or not (entries := self._said(row)):
+            return None
+        answer = self._session.verdicts.triage.answer(record)
+        current = [entry for entry in entries if answer and standing(entry, record, answer) == "now"]
+        return max(current, key=lambda entry: entry.at, default=None)
+
+    def _said(self, row: "Row") -> "list[Entry]":
+        """Return the entries with a choice about a case."""
+        entry = self._session.entry(row.evalset)
+        said = self._session.verdicts.triage.of(entry.file, entry.document.cases[row.case].eval_id)
+        return [entry for entry in said if entry.triage]
+
+
+def _status(record: "CaseRecord", criterion: str) -> str:
+    """Return the status of a criterion, or of the case, without reading details from disk."""
+    result = record.scores.get(criterion)
+    return result.status if result is not None else record.state
