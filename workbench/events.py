@@ -27,6 +27,10 @@ ErrorKind: TypeAlias = Literal[
     "broken_file",  # the evalset cannot be read
     "config",  # the criteria cannot be read
     "simulator",
+    "frozen_miss",  # the agent made a call that its recording does not have
+    "frozen_file",  # the recording cannot be read
+    "fork_diverged",  # the part before a fork differs from the recording
+    "off_recording",  # after an injected fault, the agent made a call that its recording does not have
     "judge",
     "quota",
     "metric_crashed",
@@ -230,6 +234,22 @@ class SpansRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsRecorded:
+    """The calls of tools and models in a turn, with everything that is needed to replay them.
+
+    `calls` is JSON text (`docs/worker-protocol.md` has its shape). Arguments, answers and effects are pieces, which are
+    stored as those of `SpansRecorded`, but never cut. A piece that the spans of the case have may be stored only there.
+    """
+
+    case: CaseRef
+    turn: int
+    calls: str
+    pieces: dict[str, str] = field(default_factory=dict)
+    kept: str = ""
+    kept_in: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UserSimulated:
     """The simulated user's move before `turn`: a message, or the end of the conversation.
 
@@ -273,6 +293,25 @@ def ended_as(status: str, kind: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Frozen:
+    """How a case was replayed from its recording, with the numbers of its calls."""
+
+    mode: Literal["tools", "all"]
+    file: str = ""
+    """The recording, relative to the root; "" if the case has none and its calls were live."""
+    recorded: str = ""
+    """When the recording was made: UTC, ISO 8601 with a trailing Z. "" if that is not known."""
+    tools: int = 0
+    """Calls of tools that the recording answered."""
+    models: int = 0
+    """Calls of models that the recording answered."""
+    live: int = 0
+    """Calls that the recording does not have and that were made live instead."""
+    misses: int = 0
+    """Calls that the recording does not have."""
+
+
+@dataclass(frozen=True, slots=True)
 class CaseFinished:
     """The end of a case. `error` says why it has no verdict, or is None."""
 
@@ -284,6 +323,8 @@ class CaseFinished:
     inputs: tuple[int, ...] = ()
     """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
     (`workbench.dependencies.run_inputs`); empty in journals of older versions."""
+    frozen: Frozen | None = None
+    """How the case was replayed, or None if all of its calls were live."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
@@ -367,6 +408,7 @@ Event: TypeAlias = (
     | AgentActed
     | TurnFinished
     | SpansRecorded
+    | CallsRecorded
     | UserSimulated
     | OutputCaptured
     | MetricScored

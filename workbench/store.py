@@ -15,6 +15,7 @@ from workbench.dependencies.run_inputs import RunInputs
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, brief_score
 from workbench.events import (
     AgentActed,
+    CallsRecorded,
     CaseError,
     CaseFinished,
     CaseName,
@@ -23,6 +24,7 @@ from workbench.events import (
     CaseStatus,
     Event,
     FilesRead,
+    Frozen,
     JudgeWaits,
     MetricResult,
     Noticed,
@@ -57,6 +59,8 @@ class Turn:
     metrics: MetricNames = field(default_factory=dict)
     spans: SpansRecorded | None = None
     """The spans of the turn, or None if none were recorded."""
+    calls: CallsRecorded | None = None
+    """The calls of the turn for replay, or None if none were recorded."""
 
     @property
     def so_far(self) -> dict[str, Any]:
@@ -108,6 +112,8 @@ class CaseRecord:
     """The run that this execution belongs to."""
     inputs: tuple[Bundle, ...] = ()
     """Inputs of the verdict besides those in the evalset and the config; empty if they are not known."""
+    frozen: Frozen | None = None
+    """How the case was replayed, or None if it ran live. Always in memory."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
@@ -150,6 +156,7 @@ class CaseRecord:
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
         record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
+        record.frozen = None
         return record
 
     def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
@@ -559,7 +566,7 @@ class Store:
                 record.simulated.clear()
                 record.output.clear()
                 record.metrics.clear()
-                record.error = record.cause = None
+                record.error = record.cause = record.frozen = None
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -573,7 +580,7 @@ class Store:
                 record.attempt = event.attempt
             case TurnStarted():
                 record.turns.append(Turn(event.user))
-            case AgentActed() | TurnFinished() | SpansRecorded():
+            case AgentActed() | TurnFinished() | SpansRecorded() | CallsRecorded():
                 _apply_to_turn(record.turns[event.turn], event)
             case UserSimulated():
                 record.simulated.append(event)
@@ -591,6 +598,7 @@ class Store:
                 record.error = event.error
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
+                record.frozen = event.frozen
                 record.cause = _cause(record)
 
 
@@ -608,7 +616,7 @@ def _cause(record: CaseRecord) -> Cause | None:
     return case_cause(record.state, None if record.error is None else record.error.message, scored)
 
 
-def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded) -> None:
+def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded | CallsRecorded) -> None:
     match event:
         case AgentActed():
             turn.acted.append(event.acted)
@@ -616,6 +624,8 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded)
             turn.actual, turn.note = event.actual, event.note
         case SpansRecorded():
             turn.spans = event
+        case CallsRecorded():
+            turn.calls = event
 
 
 def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:

@@ -1,23 +1,24 @@
 """Recorded requests and answers: stored once, without secrets, and reported if lost."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.run.span_storage import SpanStorage
+from workbench.engine.run.piece_storage import PieceStorage
 from workbench.event_json import from_json, to_json
-from workbench.events import CaseRef, SpansRecorded
+from workbench.events import CallsRecorded, CaseRef, SpansRecorded
 from workbench.history.journal import Journal
-from workbench.trace.pieces import FILE_NAME, PieceLostError, Pieces
+from workbench.trace.pieces import FILE_NAME, PieceLostError, Pieces, Recorded
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 SECRETS = Secrets([{"API_KEY": "abcdefgh-1", "PIN_TOKEN": "12345678"}])
 
 
-def settled(tmp_path: Path, *events: SpansRecorded) -> list[SpansRecorded]:
-    journal, keeping = Journal.open(tmp_path, "run-1"), SpanStorage(SECRETS)
+def settled(tmp_path: Path, *events: Recorded) -> list[Recorded]:
+    journal, keeping = Journal.open(tmp_path, "run-1"), PieceStorage(SECRETS)
     found = [keeping.store(event, journal) for event in events]
     journal.close()
     return found
@@ -35,7 +36,7 @@ def test_piece_is_stored_once_and_read_back(tmp_path: Path) -> None:
     ]
     read_back = [from_json(json.loads(json.dumps(to_json(event)))) for event in found]
     assert read_back == found
-    pieces = Pieces(dict(enumerate(found)), tmp_path / "runs")
+    pieces = Pieces(found, tmp_path / "runs")
     assert [pieces.read(name) for name in ("aa", "bb", "cc")] == ["what", {"x": [1]}, "日本"]
 
 
@@ -43,16 +44,31 @@ def test_secrets_are_not_stored(tmp_path: Path) -> None:
     spans = json.dumps([{"id": 1, "error": "key abcdefgh-1 refused", "tokens": [12345678, 1]}])
     (found,) = settled(tmp_path, SpansRecorded(REF, 0, spans, {"aa": '{"key": "abcdefgh-1", "pin": 12345678}'}))
     kept = (tmp_path / "runs/run-1" / FILE_NAME).read_text()
+    assert isinstance(found, SpansRecorded)
     for text in (kept, found.spans):
         assert "abcdefgh-1" not in text
         assert "12345678" not in text
         assert json.loads(text.splitlines()[0])
 
 
+def test_calls_share_the_pieces_of_spans_unless_those_are_cut(tmp_path: Path) -> None:
+    cut = '{"cut_at":9,"characters":20,"begins":"\\"a long"}'
+    spans = SpansRecorded(REF, 0, "[]", {"aa": '"what"', "bb": cut})
+    calls = CallsRecorded(REF, 0, '[{"answer": "abcdefgh-1"}]', {"aa": '"what"', "bb": '"a long answer"'})
+    other = replace(spans, turn=1)
+    first, second, third = settled(tmp_path, spans, calls, other)
+    assert (tmp_path / "runs/run-1" / FILE_NAME).read_text().splitlines() == [*spans.pieces.values(), '"a long answer"']
+    assert from_json(json.loads(json.dumps(to_json(second)))) == second
+    assert isinstance(second, CallsRecorded)
+    assert second.calls == '[{"answer": "[secret API_KEY]"}]'
+    assert Pieces([second, first], tmp_path / "runs").read("bb") == "a long answer"
+    assert Pieces([third], tmp_path / "runs").read("bb")["begins"] == '"a long'
+
+
 def test_pieces_stay_in_the_event_if_nothing_can_be_written() -> None:
     event = SpansRecorded(REF, 0, "[]", {"aa": '{"key": "abcdefgh-1"}'})
-    found = SpanStorage(SECRETS).store(event, None)
-    assert Pieces({0: found}, None).read("aa") == {"key": "[secret API_KEY]"}
+    found = PieceStorage(SECRETS).store(event, None)
+    assert Pieces([found], None).read("aa") == {"key": "[secret API_KEY]"}
     assert found.kept_in == ""
 
 
@@ -68,7 +84,7 @@ def test_lost_piece_is_reported(tmp_path: Path, damage: object, why: str) -> Non
     (found,) = settled(tmp_path, SpansRecorded(REF, 0, "[]", {"aa": '"what"'}))
     assert callable(damage)
     damage(tmp_path / "runs/run-1" / FILE_NAME)
-    pieces = Pieces({0: found}, tmp_path / "runs")
+    pieces = Pieces([found], tmp_path / "runs")
     with pytest.raises(PieceLostError, match=why):
         pieces.read("aa")
     with pytest.raises(PieceLostError, match="not recorded"):
@@ -80,4 +96,4 @@ def test_malformed_places_are_reported_as_lost(tmp_path: Path, kept: str) -> Non
     settled(tmp_path, SpansRecorded(REF, 0, "[]", {"aa": '"what"'}))
     event = SpansRecorded(REF, 0, "[]", {}, kept, "../runs/run-1")
     with pytest.raises(PieceLostError):
-        Pieces({0: event}, tmp_path / "runs").read("aa")
+        Pieces([event], tmp_path / "runs").read("aa")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from workbench.events import (
     AgentActed,
+    CallsRecorded,
     CaseRef,
     CaseStarted,
     Event,
@@ -20,7 +21,7 @@ def add_lost_turn_starts(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         if isinstance(event, CaseStarted):
             turns[event.case] = 0
-        elif isinstance(event, TurnStarted | AgentActed | SpansRecorded | TurnFinished):
+        elif isinstance(event, TurnStarted | AgentActed | SpansRecorded | CallsRecorded | TurnFinished):
             lost = range(turns[event.case], event.turn + (not isinstance(event, TurnStarted)))
             yield from (TurnStarted(event.case, turn, {}) for turn in lost)
             turns[event.case] = max(turns[event.case], event.turn + 1)

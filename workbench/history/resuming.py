@@ -32,6 +32,8 @@ _MAX_RUNS = 20
 """Number of newest runs searched for one with the same cases."""
 _OPTIONS_OF_CASES = frozenset({"runs", "timeout", "isolation"})
 """Options that are compared case by case. The others are compared for the run as a whole."""
+_USUAL = RunOptions()
+"""The values of options that the run did not record, because its version did not have them."""
 _LAST_LINE = 1024 * 1024
 """Bytes at the end of a journal that are read for its last line."""
 _MAX_REASONS = 3
@@ -170,7 +172,7 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
     changed = [
         Change("options", RESULT_OPTIONS[name], None, "run")
         for name, value in options.items()
-        if found.inputs.options.get(name) != value
+        if found.inputs.options.get(name, getattr(_USUAL, name)) != value
     ]
     reasons = dict.fromkeys(map(describe, changed))
     for entry in plan.entries:

@@ -50,10 +50,12 @@ def _events(record: CaseRecord) -> Iterator[Event]:
         yield TurnStarted(ref, number, turn.user)
         if turn.spans is not None:
             yield turn.spans
+        if turn.calls is not None:
+            yield turn.calls
         if turn.actual is None:
             yield from (AgentActed(ref, number, acted) for acted in turn.acted)
         else:
             yield TurnFinished(ref, number, turn.actual, turn.note)
     yield from (step for step in record.simulated if step.turn >= len(record.turns))
     if record.state != "queued" and record.state != "running":
-        yield CaseFinished(ref, record.state, record.error, record.duration_seconds)
+        yield CaseFinished(ref, record.state, record.error, record.duration_seconds, frozen=record.frozen)

@@ -1,17 +1,17 @@
 """Requests to models and tools and their answers, stored as pieces of JSON.
 
 `STATE/runs/RUN_ID/pieces.jsonl` has one JSON text per line. Each piece is stored once per run, and read only when it is
-shown. A span names its pieces by digest; its event has the place of each: `[offset, bytes, crc32]`.
+needed. A span or a recorded call names its pieces by digest; its event has the place of each: `[offset, bytes, crc32]`.
 """
 
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.events import SpansRecorded
+from workbench.events import CallsRecorded, SpansRecorded
 
 FILE_NAME = "pieces.jsonl"
 Place: TypeAlias = list[int]
@@ -63,11 +63,24 @@ class PieceLostError(Exception):
     """The piece cannot be shown. The message tells the user why."""
 
 
-class Pieces:
-    """The pieces of one case. `runs` is the folder that contains the runs' folders, or None."""
+Recorded: TypeAlias = SpansRecorded | CallsRecorded
+"""An event whose texts name pieces."""
 
-    def __init__(self, events: Mapping[int, SpansRecorded], runs: Path | None) -> None:
-        self._events, self.runs = events, runs
+
+def is_cut(text: str) -> bool:
+    """Return whether the JSON text of a piece is only the beginning of a long one (`docs/trace.md`)."""
+    return text.startswith('{"cut_at":')
+
+
+class Pieces:
+    """The pieces of one case.
+
+    The first of `events` that has a piece counts. Pieces of spans may be cut, so give calls before spans to read whole
+    pieces. `runs` is the folder that contains the runs' folders, or None.
+    """
+
+    def __init__(self, events: Iterable[Recorded], runs: Path | None) -> None:
+        self._events, self.runs = tuple(events), runs
         self._places: dict[int, dict[str, Any]] = {}
 
     def read(self, digest: str) -> Any:
@@ -76,22 +89,22 @@ class Pieces:
         Raises:
             PieceLostError: the piece was not stored, is missing or is damaged.
         """
-        for turn, event in self._events.items():
+        for index, event in enumerate(self._events):
             if digest in event.pieces:
                 return _parsed(event.pieces[digest])
-            place = self._kept(turn).get(digest)
+            place = self._kept(index).get(digest)
             if place is not None:
                 return self._from_file(event.kept_in, place)
         raise PieceLostError("not recorded: the conversation was too large, or the agent did not report it")
 
-    def _kept(self, turn: int) -> dict[str, Any]:
-        if turn not in self._places:
+    def _kept(self, index: int) -> dict[str, Any]:
+        if index not in self._places:
             try:
-                read = json.loads(self._events[turn].kept or "{}")
+                read = json.loads(self._events[index].kept or "{}")
             except (ValueError, RecursionError):
                 read = {}
-            self._places[turn] = read if isinstance(read, dict) else {}
-        return self._places[turn]
+            self._places[index] = read if isinstance(read, dict) else {}
+        return self._places[index]
 
     def _from_file(self, run_id: str, place: Any) -> Any:
         if self.runs is None:

@@ -145,7 +145,9 @@ class CaseFlow:
             verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in source.case.turns], kept)
             if verdicts.error is None:
                 verdicts.error = unsuited_error(source, verdicts.scored)
-        await self._finish(verdicts.status, verdicts.error, Transcript(usage=with_judges(source.spent, verdicts.usage)))
+        frozen = None if source.case.finished is None else source.case.finished.frozen
+        transcript = Transcript(usage=with_judges(source.spent, verdicts.usage), frozen=frozen)
+        await self._finish(verdicts.status, verdicts.error, transcript)
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
         if case.scenario is None:
@@ -280,7 +282,7 @@ class CaseFlow:
 
     async def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
         duration = self._context.at() - self._started
-        finished = CaseFinished(self.ref, status, error, duration, transcript.usage)
+        finished = CaseFinished(self.ref, status, error, duration, transcript.usage, frozen=transcript.frozen)
         self._context.emit(await self._context.with_inputs(finished, transcript.reads, self.is_simulated))
 
     def _release_once(self) -> None:

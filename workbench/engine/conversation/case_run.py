@@ -7,7 +7,7 @@ from typing import Any
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.transcript import CallCounts, Transcript
 from workbench.engine.places.agent_clock import AgentClock
 from workbench.engine.places.place import Stream
 from workbench.engine.plan.answers import Answer
@@ -15,6 +15,7 @@ from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
     AgentActed,
+    CallsRecorded,
     CaseError,
     CaseRef,
     CaseStatus,
@@ -205,7 +206,9 @@ class CaseRun:
             case "TurnFinished":
                 self._turn_finished(*_turn_finished(frame))
             case "Spans":
-                self._record_spans(_spans(self._ref, frame))
+                self._record(_spans(self._ref, frame))
+            case "Calls":
+                self._record_calls(frame)
             case "Printed":
                 self._capture_output(frame["stream"], str(frame["text"]))
             case "Failed":
@@ -245,9 +248,15 @@ class CaseRun:
         elif self._stop_reason is None:
             self._next_move()
 
-    def _record_spans(self, spans: SpansRecorded) -> None:
-        if spans.turn == len(self._transcript.turns):
-            self._event(spans)
+    def _record_calls(self, frame: Frame) -> None:
+        counts = frame.get("frozen")
+        if counts is not None and not self._settled.done():
+            self._transcript.calls = CallCounts(*(_int(_dict(counts)[name]) for name in CallCounts._fields))
+        self._record(_calls(self._ref, frame))
+
+    def _record(self, event: SpansRecorded | CallsRecorded) -> None:
+        if event.turn == len(self._transcript.turns):
+            self._event(event)
 
     def _event(self, event: Event) -> None:
         if not self._settled.done():
@@ -310,8 +319,15 @@ def _turn_finished(frame: Frame) -> tuple[int, dict[str, Any], str]:
 
 
 def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:
-    pieces = {str(name): str(text) for name, text in _dict(frame["pieces"]).items()}
-    return SpansRecorded(ref, _int(frame["turn"]), str(frame["spans"]), pieces)
+    return SpansRecorded(ref, _int(frame["turn"]), str(frame["spans"]), _pieces(frame))
+
+
+def _calls(ref: CaseRef, frame: Frame) -> CallsRecorded:
+    return CallsRecorded(ref, _int(frame["turn"]), str(frame["calls"]), _pieces(frame))
+
+
+def _pieces(frame: Frame) -> dict[str, str]:
+    return {str(name): str(text) for name, text in _dict(frame["pieces"]).items()}
 
 
 def _usage(spent: Any) -> Usage:

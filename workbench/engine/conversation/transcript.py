@@ -1,10 +1,19 @@
 """The transcript of a running case. Stored transcripts are in `workbench.engine.plan.transcripts`."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.engine.processes.agent_process import Reads
-from workbench.events import CaseError, CaseStatus, Usage
+from workbench.events import CaseError, CaseStatus, Frozen, Usage
+
+
+class CallCounts(NamedTuple):
+    """The calls of a replayed case so far: answered from the recording, made live, and missing in it."""
+
+    tools: int = 0
+    models: int = 0
+    live: int = 0
+    misses: int = 0
 
 
 @dataclass
@@ -24,3 +33,6 @@ class Transcript:
     stalled: bool = False
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
+    calls: CallCounts = field(default_factory=CallCounts)
+    frozen: Frozen | None = None
+    """How the case was replayed, or None if all of its calls were live."""

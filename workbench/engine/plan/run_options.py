@@ -14,9 +14,15 @@ RESULT_OPTIONS = {
     "all_votes": "--all-votes",
     "max_judge_calls": "--max-judge-calls",
     "until_sure": "--until-sure",
+    "frozen": "--frozen",
+    "on_miss": "--on-miss",
 }
 """Options that affect the results of a run: field → name on the command line."""
 
+FrozenMode: TypeAlias = Literal["", "tools", "all"]
+"""What is answered from recordings: nothing, the calls of tools, or those of tools and models."""
+OnMiss: TypeAlias = Literal["error", "live"]
+"""What happens to a call that the recording does not have: the case ends with an error, or the call is made."""
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
 MOST_UNTIL_SURE = 50
@@ -75,6 +81,10 @@ class RunOptions:
     """Limit of calls to judges, the evaluation service and simulated users in this run, without retries."""
     in_flight: int = 100
     """Number of such calls at the same time."""
+    frozen: FrozenMode = ""
+    """The calls that are answered from the recordings of the cases, "" for none."""
+    on_miss: OnMiss = "error"
+    """The treatment of calls that a recording does not have."""
 
     def __post_init__(self) -> None:
         if self.runs < 1:

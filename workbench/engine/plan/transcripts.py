@@ -8,6 +8,7 @@ from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.events import (
     AgentActed,
+    CallsRecorded,
     CaseError,
     CaseFinished,
     CaseRef,
@@ -124,7 +125,7 @@ class StoredCase:
                 # The invocation has all steps of its turn.
                 self.steps = [step for step in self.steps if not isinstance(step, AgentActed)]
                 self.steps.append(event)
-            case AgentActed() | OutputCaptured() | UserSimulated() | SpansRecorded():
+            case AgentActed() | OutputCaptured() | UserSimulated() | SpansRecorded() | CallsRecorded():
                 self.steps.append(event)
             case CaseFinished():
                 self.finished = event

@@ -12,8 +12,9 @@ from workbench.dependencies.digests import Digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line, as_line
-from workbench.engine.run.span_storage import PieceWriter, SpanStorage
+from workbench.engine.run.piece_storage import PieceStorage, PieceWriter
 from workbench.events import (
+    CallsRecorded,
     CaseError,
     CaseFinished,
     Event,
@@ -114,7 +115,7 @@ class Recorder:
         """The error after which nothing is written any more."""
         self._failure_reported = False
         self._secrets = secrets
-        self._spans = SpanStorage(secrets)
+        self._pieces = PieceStorage(secrets)
         self._on_failure = on_failure
         self._pending: list[Event | _AlreadyWritten] = []
         self._idle = asyncio.Event()
@@ -275,8 +276,8 @@ class Recorder:
 
     def _encode(self, event: Event) -> Line:
         """Return the line of the event without secrets."""
-        if isinstance(event, SpansRecorded):
-            event = self._spans.store(event, self._writer)
+        if isinstance(event, SpansRecorded | CallsRecorded):
+            event = self._pieces.store(event, self._writer)
         line = as_line(event)
         return as_line(self._secrets.clean(line.event)) if self._secrets.may_contain(line.text) else line
 

@@ -1,11 +1,13 @@
-"""Storage of spans: their pieces are cleaned of secrets and written to the run's file, each once."""
+"""Storage of spans and calls: their pieces are cleaned of secrets and written to the run's file, each once."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from workbench.engine.plan.secrets import Secrets
 from workbench.events import SpansRecorded
+from workbench.trace.pieces import Recorded, is_cut
 
 
 class PieceWriter(Protocol):
@@ -25,32 +27,44 @@ class PieceWriter(Protocol):
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class SpanStorage:
-    """The stored spans of one run. Use it in the thread that writes the events."""
+class PieceStorage:
+    """The stored spans and calls of one run. Use it in the thread that writes the events."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
         self._stored_at: dict[str, list[int]] = {}
-        """Digest of each stored piece → its place."""
+        """Name of each stored piece (`_name`) → its place."""
 
-    def store(self, event: SpansRecorded, keeper: PieceWriter | None) -> SpansRecorded:
+    def store(self, event: Recorded, keeper: PieceWriter | None) -> Recorded:
         """Return the event without secrets, with its pieces on disk, or in the event if the disk fails."""
-        spans = self._cleaned(event.spans)
-        fresh = {digest: self._cleaned(text) for digest, text in event.pieces.items() if digest not in self._stored_at}
-        kept = self._stored(fresh, keeper) if event.pieces else None
+        event = self._cleaned_event(event)
+        if not event.pieces:
+            return event
+        names = {digest: _name(digest, text) for digest, text in event.pieces.items()}
+        fresh = {
+            names[digest]: self._cleaned(text)
+            for digest, text in event.pieces.items()
+            if names[digest] not in self._stored_at
+        }
+        kept = self._stored(fresh, keeper)
         if kept is None:
-            pieces = {digest: fresh.get(digest, text) for digest, text in event.pieces.items()}
-            return SpansRecorded(event.case, event.turn, spans, pieces)
+            pieces = {digest: fresh.get(names[digest]) or self._cleaned(text) for digest, text in event.pieces.items()}
+            return replace(event, pieces=pieces)
         run_id, places = kept
         self._stored_at.update(places)
-        where = {digest: self._stored_at[digest] for digest in event.pieces}
-        return SpansRecorded(event.case, event.turn, spans, {}, _encode(where), run_id)
+        where = {digest: self._stored_at[name] for digest, name in names.items()}
+        return replace(event, pieces={}, kept=_encode(where), kept_in=run_id)
 
     def _stored(self, fresh: Mapping[str, str], keeper: PieceWriter | None) -> tuple[str, dict[str, list[int]]] | None:
         try:
             return keeper.keep_pieces(fresh) if keeper is not None else None
         except OSError:
             return None  # The journal reports what is wrong with the disk.
+
+    def _cleaned_event(self, event: Recorded) -> Recorded:
+        if isinstance(event, SpansRecorded):
+            return replace(event, spans=self._cleaned(event.spans))
+        return replace(event, calls=self._cleaned(event.calls))
 
     def _cleaned(self, text: str) -> str:
         """Return JSON text without secrets. It is cleaned as data, because a number may be a secret."""
@@ -60,3 +74,8 @@ class SpanStorage:
             return json.dumps(self._secrets.clean_data(json.loads(text)))
         except (ValueError, RecursionError):
             return json.dumps("[not stored: it is not valid JSON and may hold a secret]")
+
+
+def _name(digest: str, text: str) -> str:
+    """Return the name under which a piece is stored once. A cut piece has the digest of the whole one."""
+    return f"{digest} cut" if is_cut(text) else digest
