@@ -22,10 +22,11 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from workbench.fast_dataclass import dataclass
 from workbench.home import settings_folder
 from workbench.prices import Prices, read_prices
 from workbench.regular_file import read_regular_text
@@ -39,7 +40,7 @@ _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of the stored runs: their number, total megabytes and age in days. 0 means no limit."""
 
@@ -48,7 +49,7 @@ class Limits:
     days: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The user's settings.
 

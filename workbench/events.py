@@ -5,8 +5,10 @@ The engine publishes these objects, the journal stores them, and tests replay th
 depends on how a run is made or shown.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
+
+from workbench.fast_dataclass import dataclass
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]

@@ -9,10 +9,11 @@ No price is built in, because prices change. The table is in the settings (`work
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from workbench.events import MetricResult, UserSimulated
+from workbench.fast_dataclass import dataclass
 from workbench.json_values import mapping, objects
 
 CURRENCY = "USD"

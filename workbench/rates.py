@@ -1,11 +1,11 @@
 """Statistics over repeats: pass rate, its certainty, and pass^k."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from workbench.events import CaseError, ErrorKind
+from workbench.fast_dataclass import dataclass
 
 _Z = 1.959963984540054
 """Two-sided 95 % point of the normal distribution."""

@@ -4,9 +4,10 @@ The store is a plain object without threads, clocks or widgets. The screen, the 
 read the same store, so they cannot disagree.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from workbench.causes.cause import Cause
@@ -41,6 +42,7 @@ from workbench.events import (
     UserSimulated,
 )
 from workbench.events import MetricScored as Scored
+from workbench.fast_dataclass import dataclass
 
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
 MetricNames: TypeAlias = dict[str, MetricResult]
@@ -48,7 +50,7 @@ _OUTPUT_KEPT = 200_000
 """Characters of printed output kept in memory for each case and stream. The journal has all captured output."""
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Turn:
     """One turn: the user's message, the agent's steps as they happen, and the finished invocation."""
 
@@ -78,7 +80,7 @@ _DETAILS = (
 """Fields that a record of a finished case may drop from memory, because its journal has them."""
 
 
-@dataclass(slots=True, weakref_slot=True)
+@dataclasses.dataclass(slots=True, weakref_slot=True)
 class CaseRecord:
     """All that is known about one execution of one case.
 

@@ -1,8 +1,9 @@
 """An action of the screen, the places where keys work, and the groups of the help."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from workbench.fast_dataclass import dataclass
 
 Where: TypeAlias = Literal[
     "main",

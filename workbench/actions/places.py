@@ -1,13 +1,14 @@
 """The places of the main screen, each with the actions that are most useful there."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workbench.actions.action import Action
 from workbench.actions.conditions import why_not
 from workbench.actions.situation import Situation
 from workbench.actions.table import BY_ID, FOOTER_ACTIONS
 from workbench.counting import counted
+from workbench.fast_dataclass import dataclass
 
 _ALWAYS = ("palette", "keys")
 

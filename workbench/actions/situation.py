@@ -1,7 +1,8 @@
 """What the main screen shows, as far as it decides which actions can work. Pure, so that tests can name any place."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from workbench.fast_dataclass import dataclass
 
 _DECIDED = ("passed", "failed", "error", "not_evaluated")
 

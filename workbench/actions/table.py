@@ -3,12 +3,12 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from workbench.actions.action import Action, Where
 from workbench.actions.elsewhere import ELSEWHERE
 from workbench.actions.key_names import key_label, key_name
 from workbench.actions.main_screen import MAIN_SCREEN
+from workbench.fast_dataclass import dataclass
 
 ACTIONS: tuple[Action, ...] = (*MAIN_SCREEN, *ELSEWHERE)
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}

@@ -1,10 +1,10 @@
 """The cause of a failing case, folded by shape so that cases with the same fault have the same cause."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
+from workbench.fast_dataclass import dataclass
 from workbench.text import one_line
 
 Layer: TypeAlias = Literal["error", "calls", "answer", "judged", "other"]

@@ -6,11 +6,11 @@ views (stale marks, `status`, resume, watch, score, compare) work on changes and
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 from workbench.counting import few
+from workbench.fast_dataclass import dataclass
 
 Input: TypeAlias = Literal[
     "agent_file",

@@ -1,12 +1,12 @@
 """Changed verdicts, and the files behind the old and the new verdict of each case."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.events import CaseRef, Event, RunStarted
+from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import FACES
 from workbench.repeats.outcome_change import differs, outcome, rate_of
 from workbench.store import CaseRecord, Store
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.engine.watch.contents import Moment
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """A file between two verdicts: its name, and its text before and after.
 
@@ -28,7 +28,7 @@ class FileChange:
     after: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """The state of a case before its newest verdict.
 

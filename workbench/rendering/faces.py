@@ -4,10 +4,10 @@ All panes, the bar and the notices use this table. The words are those of the co
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from workbench.events import MetricStatus
+from workbench.fast_dataclass import dataclass
 from workbench.store import CaseState
 
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]

@@ -1,8 +1,8 @@
 """Outcome of a case over its repeats, and whether it differs from an earlier one by more than chance."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from workbench.fast_dataclass import dataclass
 from workbench.rates import PassRate, counts, pass_rate
 from workbench.store import CaseRecord
 

@@ -3,8 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from workbench.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -19,7 +21,7 @@ MOST_CASES = 3_000
 _CASE = re.compile(r"(?:eval_cases|evalCases)?\[(\d+)\]")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Findings:
     """Problems by row.
 

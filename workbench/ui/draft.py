@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.counting import exact
+from workbench.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from workbench.agents.criteria_choice import CriteriaChoice

@@ -1,11 +1,12 @@
 """Functions of the app that the main screen needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.fast_dataclass import dataclass
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """Functions of the app.
 

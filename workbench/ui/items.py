@@ -1,9 +1,9 @@
 """Items of a pick list, and the search over them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from workbench.fast_dataclass import dataclass
 from workbench.ui import fuzzy
 
 

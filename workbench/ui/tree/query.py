@@ -7,8 +7,8 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import Status
 from workbench.store import CaseRecord
 

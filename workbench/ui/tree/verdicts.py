@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from workbench.causes.cause import UNKNOWN, Cause
@@ -16,6 +15,7 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
+from workbench.fast_dataclass import dataclass
 from workbench.rates import PassRate
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.staleness import stale_count

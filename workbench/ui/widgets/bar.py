@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from textual.content import Content
 from textual.widget import Widget
 
+from workbench.fast_dataclass import dataclass
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA, STALE
 from workbench.store import CaseState
