@@ -6,6 +6,7 @@ import pytest
 
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
+from workbench.history.ages import started_at
 from workbench.history.comparable import last_comparable
 from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.latest import latest_runs
@@ -164,3 +165,21 @@ def test_ended_run_with_cancelled_cases_can_be_resumed(tmp_path: Path) -> None:
     announced = newest_interrupted(tmp_path)
     assert announced is not None
     assert announced.run_id.startswith("2026-11-21")
+
+
+def test_previous_verdicts_are_those_of_older_runs(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="f")
+    keep(tmp_path, "2026-11-21", a1="f", a2="x")
+    newest = keep(tmp_path, "2026-11-22", a1="p", a2="p").parent.name
+    found = list(latest_runs(tmp_path, {"a.evalset.json": {"a1", "a2"}}, before=newest))
+    assert [(run.summary.run_id[8:10], [ref.eval_id for ref in run.refs]) for run in found] == [
+        ("21", ["a1"]),
+        ("20", ["a2"]),
+    ]
+    assert len(list(latest_runs(tmp_path, {"a.evalset.json": {"a1", "a2"}}, before=newest, most=1))) == 1
+    assert not list(latest_runs(tmp_path, {"a.evalset.json": {"a1"}}, before="unknown"))
+
+
+def test_an_id_tells_when_the_run_started() -> None:
+    assert started_at("2026-11-21T10-30-00-3f2a") == "2026-11-21T10:30:00Z"
+    assert started_at("run-1") == ""

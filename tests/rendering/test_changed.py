@@ -174,3 +174,22 @@ def test_changes_of_a_superseded_run_stay_listed_against_the_older_verdict() -> 
     # A verdict that changed back in the meantime has not changed.
     runs.run(continues=True, a="error")
     assert runs.changed.refs() == [B]
+
+
+def test_verdicts_from_before_this_session_are_compared_until_a_run_begins() -> None:
+    old, runs = Runs(), Runs()
+    old.run(a="passed", b="passed", c="failed")
+    runs.store.apply(RunStarted("run-9", "/p", "", tuple(PlannedCase(ref, None, "") for ref in (A, B, C))))
+    ended: tuple[tuple[CaseRef, CaseStatus], ...] = ((A, "failed"), (B, "passed"), (C, "error"))
+    for ref, state in ended:
+        runs.store.apply(CaseFinished(ref, state, None, 0.1))
+    runs.changed.recall(old.store.records.values())
+    assert runs.changed.runs == {"run-1"}
+    assert runs.changed.refs() == [A, C]
+    assert runs.changed.statuses(A) == (["passed"], ["failed"])
+    before = runs.changed.before(runs.store.records[A])
+    assert before is not None
+    assert before.state == "passed"
+    runs.run(b="failed")
+    runs.changed.recall(old.store.records.values())
+    assert runs.changed.refs() == [B]

@@ -36,19 +36,24 @@ class LatestRun:
         return tuple(CaseRef(*row["ref"]) for row in self.rows)
 
 
-def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[LatestRun]:
-    """Yield the runs with the newest verdicts of `cases`, newest first.
+def latest_runs(
+    state: Path, cases: Mapping[str, Collection[str]], before: str = "", most: int = _MAX_RUNS
+) -> Iterator[LatestRun]:
+    """Yield the runs with the newest verdicts of `cases`, newest first, but only `most` runs are searched.
 
-    `cases` maps evalset paths relative to the root to case IDs. Runs are read one by one, until every case has a
-    verdict. Unreadable runs are skipped. A case without a verdict in a run is searched in older runs, unless its
-    verdict may have been lost.
+    `cases` maps evalset paths relative to the root to case IDs. With `before`, only runs older than the run with this
+    ID count. Runs are read one by one, until every case has a verdict. Unreadable runs are skipped. A case without a
+    verdict in a run is searched in older runs, unless its verdict may have been lost.
     """
     wanted = {file: set(ids) or {""} for file, ids in cases.items()}
     missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
     seen: set[tuple[str, str]] = set()
     runs = runs_dir(state)
     others = {run["run_id"] for run in read_newest(runs) if not wanted.keys() & (run.get("files") or ())}
-    for run_id in [run_id for run_id in _newest(runs) if run_id not in others][:_MAX_RUNS]:
+    newest = _newest(runs)
+    if before:
+        newest = newest[newest.index(before) + 1 :] if before in newest else []
+    for run_id in [run_id for run_id in newest if run_id not in others][:most]:
         if not missing:
             return
         if not _may_have(runs_dir(state) / run_id, missing):

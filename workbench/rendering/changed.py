@@ -9,7 +9,7 @@ from workbench.events import CaseRef, Event, RunStarted
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import FACES
 from workbench.repeats.outcome_change import differs, outcome, rate_of
-from workbench.store import CaseRecord, Store
+from workbench.store import CaseRecord, CaseState, Store
 
 if TYPE_CHECKING:
     # Imported late, because the session imports this module before the first frame.
@@ -57,6 +57,8 @@ class ChangedVerdicts:
         self._flaky: dict[CaseRef, str] = {}
         """The cases that are known to be flaky, and the outcome when they were repeated last."""
         self._moments: dict[CaseRef, Moment | None] = {}
+        self.runs: set[str] = set()
+        """The runs that made the previous verdicts."""
         self.moment_of: dict[CaseRef, Moment] = {}
         """The state of the files when the newest verdict of a case was made, if a watch was running."""
 
@@ -73,6 +75,7 @@ class ChangedVerdicts:
         """Remember the verdicts of these cases, which are about to get new ones. See `before_event`."""
         if not continues:
             self._before.clear()
+            self.runs.clear()
         for case in dict.fromkeys(map(_first, cases)):
             earlier = self._finished(case)
             if not earlier:
@@ -80,7 +83,26 @@ class ChangedVerdicts:
             self._update_flaky(case, earlier)
             if case not in self._before:
                 self._before[case] = earlier
+                self.runs |= {record.run_id for record in earlier}
                 self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
+
+    def recall(self, earlier: Iterable[CaseRecord]) -> None:
+        """Remember verdicts that cases had before the newest run, which ended before this session.
+
+        A case with the same outcome as before is not kept, because there may be thousands. After a run of this session,
+        nothing is added.
+        """
+        if self.runs:
+            return
+        found: dict[CaseRef, list[CaseRecord]] = {}
+        for record in earlier:
+            self.runs.add(record.run_id)
+            found.setdefault(_first(record.ref), []).append(record)
+        for case, records in found.items():
+            self._update_flaky(case, records)
+            now = self._finished(case)
+            if now and differs(outcome(records), outcome(now)):
+                self._before[case] = records
 
     def _update_flaky(self, case: CaseRef, records: list[CaseRecord]) -> None:
         came = outcome(records)
@@ -115,6 +137,13 @@ class ChangedVerdicts:
         case = _first(record.ref)
         then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
         return (then.words(), now.words()) if max(then.times, now.times) > 1 else ("", "")
+
+    def statuses(self, ref: CaseRef) -> tuple[list[CaseState], list[CaseState]]:
+        """Return the verdicts of a case's executions, before and now."""
+        case = _first(ref)
+        return [record.state for record in self._before.get(case, [])], [
+            record.state for record in self._finished(case)
+        ]
 
     def moments(self, ref: CaseRef) -> "tuple[Moment | None, Moment | None]":
         """Return the state of the files for the previous verdict and for the newest one."""

@@ -15,7 +15,7 @@ from workbench.rendering.document import Document
 from workbench.rendering.faces import Status
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
-from workbench.rendering.overview.layout import case_of, overview_document
+from workbench.rendering.overview.layout import CHANGED, case_of, overview_document
 from workbench.rendering.overview.tally import Tally, added, tally
 from workbench.store import CaseRecord
 
@@ -27,6 +27,8 @@ CHANGES = Changes(
     "13:40",
     [ChangedVerdict((0, number), f"late_parcel_{number}", "pass", "fail", worse=True) for number in range(4)]
     + [ChangedVerdict((1, 7), "good_night", "fail", "pass", worse=False)],
+    4,
+    1,
 )
 TREND = Trend(tuple(RunRate(str(run), "", run * 2, 24) for run in range(12)), 24)
 
@@ -132,6 +134,12 @@ def test_changed_cases_can_be_selected_and_the_rest_is_counted() -> None:
     assert any(f"… {5 - len(changed)} more" in line for line in lines) == (len(changed) < 5)
 
 
+def test_changed_cases_that_are_not_listed_can_be_opened() -> None:
+    document = overview_document(overview(), 49, 14)
+    (item,) = (item for item in document.items if item.key == CHANGED)
+    assert shown(document)[item.start].strip() == "… 2 more"
+
+
 def test_nothing_about_changes_is_shown_before_they_are_read() -> None:
     lines = shown(overview_document(replace(overview(), changes=None, trend=None), 49, 40))
     assert not any(word in line for line in lines for word in ("since", "Pass rate"))
@@ -166,7 +174,7 @@ def test_no_line_is_too_wide_or_hostile(width: int, text: str) -> None:
         99_999,
         group_by_cause(((0, number), make_cause("answer", text)) for number in range(3)),
         Spent("12:03:59", "0.0123 EUR + 99 unknown"),
-        Changes("21 Nov 13:40", [ChangedVerdict((0, 0), name, "not evaluated", "not evaluated", worse=True)] * 20),
+        Changes("21 Nov 13:40", [ChangedVerdict((0, 0), name, "not evaluated", "not evaluated", worse=True)] * 20, 20),
         TREND,
     )
     for height in (6, 20, 60):

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from tests.ui.history.test_history_screen import keep
 from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored, PlannedCase, RunStarted
-from workbench.rendering.overview.layout import CAUSE, CRITERION
+from workbench.rendering.overview.layout import CAUSE, CHANGED, CRITERION
 from workbench.store import Store
 from workbench.ui.overview.scope import filter_for, scope_of, scope_pairs
 from workbench.ui.tree.arrange import arrange
@@ -168,3 +169,26 @@ def test_filters_show_exactly_the_cases_of_a_group(make_workspace: MakeWorkspace
                 orders = arrange(tree.entries, verdicts, parse_query(text)) or {}
                 shown = [(evalset, case) for evalset, found in orders.items() for case in found]
                 assert sorted(shown) == sorted(group.cases), (query, row, text)
+
+
+async def test_changes_of_an_earlier_session_are_those_of_the_filter(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    names = [f"late_{number}" for number in range(9)]
+    workspace = make_workspace({"order_desk": {"refunds": ["good", *names]}})
+    keep(workspace, "2026-01-02T10-00-00-aaaa", dict.fromkeys(["good", *names], "failed"))
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"good": "failed", **dict.fromkeys(names, "passed")})
+    screen = open_screen(workspace)
+    async with screen.open((80, 24)) as pilot:
+        await screen.until(pilot, lambda: "9 better" in screen.text)
+        assert "fail → pass" in screen.text
+        assert set(screen.session.verdicts.flips.values()) == {False}
+        await pilot.press("tab", "G")
+        await screen.until(pilot, lambda: screen.main.right.overview.stand_on(CHANGED))
+        await pilot.press("enter")
+        assert screen.main.rows.query.text == ":changed"
+        assert shown(screen) == names
+        await pilot.press("escape")
+        assert screen.main.rows.query.empty
+        await pilot.press("shift+tab", "right_square_bracket")
+        await screen.until(pilot, lambda: "late_0 ─" in screen.text and "0 Change" in screen.text)

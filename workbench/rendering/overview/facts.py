@@ -12,6 +12,8 @@ from workbench.rendering.charts.figures import Share
 from workbench.rendering.overview.tally import Tally
 from workbench.store import CaseRecord
 
+LISTED_CHANGES = 8
+"""The most lines about changed cases that are shown."""
 Case: TypeAlias = tuple[int, int]
 """A case as (evalset, case)."""
 
@@ -32,20 +34,20 @@ class ChangedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The verdicts that changed since an earlier run, which began at `since` (such as `13:40`), the worse first."""
+    """The number of verdicts that changed since an earlier run, which began at `since` (such as `13:40`).
+
+    `cases` are the first of them, the worse before the better, at least `LISTED_CHANGES` if there are so many.
+    """
 
     since: str
     cases: Sequence[ChangedVerdict] = ()
+    worse: int = 0
+    better: int = 0
 
     @property
-    def worse(self) -> int:
-        """The number of cases that got worse."""
-        return sum(case.worse for case in self.cases)
-
-    @property
-    def better(self) -> int:
-        """The number of cases that got better."""
-        return len(self.cases) - self.worse
+    def total(self) -> int:
+        """The number of changed verdicts."""
+        return self.worse + self.better
 
 
 @dataclass(frozen=True, slots=True)

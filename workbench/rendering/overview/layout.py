@@ -13,7 +13,7 @@ from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES, HEURISTIC
 from workbench.rendering.file_view import fault_lines, file_faults, file_lines
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of
-from workbench.rendering.overview.facts import Changes, Overview
+from workbench.rendering.overview.facts import LISTED_CHANGES, Changes, Overview
 from workbench.rendering.overview.side import side_lines
 from workbench.rendering.rows import View
 from workbench.repeats.repeat_texts import percent
@@ -22,7 +22,8 @@ from workbench.text import one_line
 
 CAUSE, CRITERION, CASE = "cause/", "criterion/", "case/"
 """Beginnings of the keys of items."""
-_MOST_CHANGES = 8
+CHANGED = "changed"
+"""The key of the item that stands for the changed cases that are not listed."""
 _LEAST_CHANGES = 3
 """Lines about changed cases, with their heading, that must fit below the criteria. Else they come before them."""
 _FEW_CHANGES = 4
@@ -71,9 +72,9 @@ def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     trend, foot = _trend(overview, width), [_foot(overview.foot, width), _file(overview, width)]
     above = [totals, problems, causes, criteria]
     room = height - sum(len(section) + 1 for section in above if section) - len(trend)
-    changed = len(overview.changes.cases) if overview.changes is not None else 0
+    changed = overview.changes.total if overview.changes is not None else 0
     if room >= min(changed and changed + 1, _LEAST_CHANGES):
-        most = min(max(room, _LEAST_CHANGES) - 1, _MOST_CHANGES)
+        most = min(max(room, _LEAST_CHANGES) - 1, LISTED_CHANGES)
         return [*above, [*_changes(overview.changes, width, most), *trend], *foot]
     few = _changes(overview.changes, width, _FEW_CHANGES)
     if height < _LOW:
@@ -108,7 +109,7 @@ def _totals(overview: Overview, width: int) -> list[Row]:
 def _moves(changes: Changes | None) -> Line:
     if changes is None:
         return ()
-    if not changes.cases:
+    if not changes.total:
         return (Segment(f"same as at {changes.since}", "muted"),)
     parts = [
         Segment(f"↓ {changes.worse:,}  ", "status-failed") if changes.worse else Segment(""),
@@ -194,20 +195,20 @@ def _criteria(scores: Sequence[Scores], width: int) -> list[Row]:
 
 
 def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:
-    if changes is None or not changes.cases:
+    if changes is None or not changes.total:
         return []
     words = [f"{changes.worse:,} worse"] if changes.worse else []
     words += [f"{changes.better:,} better"] if changes.better else []
     rows = [Row(_headed(f"Changed since {changes.since}", ", ".join(words), width))]
-    listed = changes.cases if len(changes.cases) <= most else changes.cases[: most - 1]
+    listed = changes.cases[:most] if changes.total <= most else changes.cases[: most - 1]
     for changed in listed:
         mark = Segment("↓ ", "status-failed") if changed.worse else Segment("↑ ", "status-passed")
         how = f"{changed.before} → {changed.after}"
         name = cut_name(changed.name, max(width - 2 - cell_len(how) - 2, 8), [other.name for other in listed])
         line = (*pad((mark, Segment(name)), width - cell_len(how)), Segment(how, "muted"))
         rows.append(Row(line, case_key(changed.case)))
-    if more := len(changes.cases) - len(listed):
-        rows.append(Row((Segment(f"… {more:,} more", "muted"),)))
+    if more := changes.total - len(listed):
+        rows.append(Row((Segment(f"… {more:,} more", "muted"),), CHANGED))
     return rows
 
 

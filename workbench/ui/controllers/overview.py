@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from workbench.history.last_changes import LastChanges
     from workbench.history.pass_rates import Trend
     from workbench.history.votes import Case
     from workbench.ui.overview.scope import Pair, Scope
@@ -42,7 +41,7 @@ class Overview(Controller):
         self._steps: list[_Step] = []
         self._due: Stoppable | None = None
         self._read_run = ""
-        """The run whose changes were read."""
+        """The newest run when stored runs were read."""
         self._votes: dict[str, dict[Case, float]] = {}
         self._place_at_start: tuple[object, ...] | None = None
         """Where the cursor was when the run started, or None if no run has started."""
@@ -51,8 +50,8 @@ class Overview(Controller):
     # Keys
 
     def enter(self) -> None:
-        """Show the cases of a cause or the failing ones of a criterion, or go to a case."""
-        from workbench.rendering.overview.layout import CRITERION, case_of
+        """Show the cases of a cause, the failing ones of a criterion or all changed ones, or go to a case."""
+        from workbench.rendering.overview.layout import CHANGED, CRITERION, case_of
 
         overview = self.view.right.overview
         key, scope = overview.item_key, self.view.overviews.scope
@@ -63,6 +62,8 @@ class Overview(Controller):
             self._show_cause(scope, overview.cause, overview.cases_of(overview.cause))
         elif key.startswith(CRITERION):
             self._show_failing(scope, key.removeprefix(CRITERION))
+        elif key == CHANGED:
+            self._show_changed(scope)
         elif case is not None:
             self._go_to(case)
 
@@ -100,6 +101,14 @@ class Overview(Controller):
         else:
             self.view.say("thresholds differ: no filter selects the failing cases")
 
+    def _show_changed(self, scope: "Scope") -> None:
+        from workbench.ui.overview.scope import filter_for_changed
+
+        if text := filter_for_changed(scope, self.view.rows):
+            self._filter(scope, text)
+        else:
+            self.view.say("no filter shows exactly these cases: ] goes through them")
+
     def _filter(self, scope: "Scope", text: str) -> None:
         before, item = self.view.rows.query.text, self.view.right.overview.item_key
         self._steps.append(_Step(text, before, scope.row, item))
@@ -123,7 +132,6 @@ class Overview(Controller):
         """Go to the first cause after a run `ended`, if the user has not moved the cursor since it started."""
         if not ended:
             return
-        self._read_run = ""
         if self._steps and self._steps[-1].text != self.view.rows.query.text:
             self._steps.clear()
         moved, self._place_at_start = self._place_at_start != self._place(), None
@@ -157,14 +165,12 @@ class Overview(Controller):
             self.view.work(self._read_stored(scope), "overview")
 
     async def _read_stored(self, scope: "Scope") -> None:
-        """Show changes, trend and costs as they are read. Another scope or run cancels this."""
+        """Show trend and costs as they are read. Another scope or run cancels this."""
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
-        if run_id and self._read_run != run_id:
+        if self._read_run != run_id:
             contents.forget_runs()
-            contents.changes = await asyncio.to_thread(_changes, state, run_id)
             self._read_run = run_id
-            self._show(scope)
         if not contents.has_trend(scope):
             contents.add_trend(scope, await asyncio.to_thread(self._trend, scope, state))
             self._show(scope)
@@ -200,12 +206,3 @@ class Overview(Controller):
                 self._votes.clear()
             self._votes[run_id] = votes
         return self._votes[run_id]
-
-
-def _changes(state: "Path", run_id: str) -> "LastChanges | None":
-    from workbench.history.last_changes import changes_since_comparable
-
-    try:
-        return changes_since_comparable(state, run_id)
-    except (OSError, ValueError):
-        return None

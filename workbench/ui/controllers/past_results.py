@@ -9,10 +9,12 @@ from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
     from workbench.history.case_rows import PastRun, PastRuns
+    from workbench.store import CaseRecord
     from workbench.ui.history.recall import Recalled
 
 _MAX_RUNS = 20
@@ -29,6 +31,8 @@ class PastResults(Controller):
         self._staleness = staleness
         self.verdicts_shown = asyncio.Event()
         """Set once the verdicts of earlier sessions are on the screen. Less urgent work waits for this."""
+        self.when_recalled: Callable[[], None] = lambda: None
+        """Called once it is known which verdicts changed in the newest run of an earlier session."""
         self._due: Stoppable | None = None
         self._runs: PastRuns | None = None
 
@@ -78,8 +82,25 @@ class PastResults(Controller):
         self._show_verdicts()
         self.verdicts_shown.set()
         await asyncio.to_thread(_import_panes)
+        if parts:
+            await self._read_previous(workspace, parts[0])
         await self._staleness.begin(part.latest for part in parts)
         self._show_verdicts()
+
+    async def _read_previous(self, workspace: "Workspace", newest: "Recalled") -> None:
+        """Find out which verdicts changed in the newest run, unless a run of this session is newer."""
+        from workbench.ui.history.recall import recall_previous
+
+        session = self.session
+
+        def read() -> "list[CaseRecord]":
+            return list(recall_previous(session.state_dir, workspace, newest, session.store.detail_cache))
+
+        with collector_paused():
+            earlier = await asyncio.to_thread(read)
+        if session.store.run.run_id == newest.run.run_id and not session.store.activity.busy:
+            session.changed.recall(earlier)
+            self.when_recalled()
 
     def _show_verdicts(self) -> None:
         self.view.tree_view.arrange_again()

@@ -68,6 +68,7 @@ class Controllers:
         self.table = CaseTable(view, self.run, host)
         view.tree_view.when_changed, view.tree_view.when_arranged = self.table.changed, self.table.arranged
         self.general = General(view, self.run, self.news, host)
+        self.past_results.when_recalled = self.watch.show_flags
         self.folder.when_loaded = [
             self.watch.show_flags,
             self.staleness.loaded,

@@ -15,6 +15,9 @@ from workbench.stored_records import brief_records
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
 
+_MAX_PREVIOUS = 20
+"""Number of runs before the newest one that are searched for the previous verdicts of its cases."""
+
 
 @dataclass(frozen=True)
 class Recalled:
@@ -31,6 +34,19 @@ def recall(state: Path, workspace: "Workspace", detail_cache: DetailCache) -> It
         recalled = recall_run(latest, workspace, detail_cache)
         if recalled is not None:
             yield recalled
+
+
+def recall_previous(
+    state: Path, workspace: "Workspace", newest: Recalled, detail_cache: DetailCache
+) -> Iterator[CaseRecord]:
+    """Yield the verdicts that the cases of the newest run had before. Reads files, so call it in a thread."""
+    cases: dict[str, set[str]] = {}
+    for ref in newest.records:
+        cases.setdefault(ref.evalset_file, set()).add(ref.eval_id)
+    for latest in latest_runs(state, cases, before=newest.run.run_id, most=_MAX_PREVIOUS):
+        recalled = recall_run(latest, workspace, detail_cache)
+        if recalled is not None:
+            yield from recalled.records.values()
 
 
 def recall_run(latest: LatestRun, workspace: "Workspace", detail_cache: DetailCache) -> Recalled | None:

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.history.last_changes import CaseChange, LastChanges
+from workbench.history.ages import started_at
 from workbench.history.pass_rates import Trend
 from workbench.rendering.faces import FACES, Status
-from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview
+from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
 from workbench.rendering.overview.tally import Tally
 from workbench.store import CaseRecord
 from workbench.ui import relative_times
 from workbench.ui.history.run_labels import clock_time, seconds
 from workbench.ui.overview.figures import Figures
-from workbench.ui.overview.scope import Scope
+from workbench.ui.overview.scope import Pair, Scope, changed_pairs
 from workbench.ui.overview.spending import Spending
 from workbench.ui.overview_pages import agent_page, workspace_facts
 from workbench.ui.tree.labels import label
@@ -25,18 +25,16 @@ _TRENDS_KEPT = 16
 
 
 class Contents:
-    """Makes overviews. `changes` and the trends are None until they were read."""
+    """Makes overviews. The trends are None until they were read."""
 
     def __init__(self, session: "Session", tree: "Tree") -> None:
         self._session, self._tree = session, tree
         self.figures = Figures(session.verdicts)
         self.spending = Spending(session.prices)
-        self.changes: LastChanges | None = None
         self._trends: dict[Scope, Trend] = {}
 
     def forget_runs(self) -> None:
         """Forget what was read of stored runs, because there is a newer one."""
-        self.changes = None
         self._trends.clear()
 
     def add_trend(self, scope: Scope, trend: Trend) -> None:
@@ -79,16 +77,23 @@ class Contents:
         return f"{seconds(found.seconds)} in total"
 
     def _changes(self, scope: Scope) -> Changes | None:
-        if self.changes is None:
+        """Return the changes that the tree marks too, or None if nothing was compared yet."""
+        session = self._session
+        runs = session.changed.runs
+        found = changed_pairs(scope, session.verdicts.flips)
+        if not runs or (session.store.activity.running and not found):
             return None
-        inside = scope.pairs if scope.pairs is None else set(scope.pairs)
-        found = [
-            _changed_verdict(place, change)
-            for change in self.changes.cases
-            if (place := self._session.verdicts.place(*change.case)) is not None
-            and (place[0] in scope.evalsets if inside is None else place in inside)
-        ]
-        return Changes(clock_time(self.changes.started, relative_times.now()), found)
+        listed = [self._changed_verdict(pair) for pair in found[:LISTED_CHANGES]]
+        worse = sum(map(session.verdicts.flips.__getitem__, found))
+        since = clock_time(started_at(max(runs)), relative_times.now())
+        return Changes(since if len(runs) == 1 else f"{since} or earlier", listed, worse, len(found) - worse)
+
+    def _changed_verdict(self, pair: Pair) -> ChangedVerdict:
+        session, (evalset, case) = self._session, pair
+        record = session.verdicts.record(evalset, case)
+        before, now = session.changed.statuses(record.ref) if record is not None else ([], [])
+        name = label(session.entry(evalset).document.cases[case].eval_id)
+        return ChangedVerdict(pair, name, _words(before), _words(now), session.verdicts.flips[pair])
 
     def _foot(self, scope: Scope) -> list[tuple[str, str]]:
         workspace = self._session.workspace
@@ -104,13 +109,8 @@ class Contents:
         return [("Agent", ""), *agent_page(workspace, agent, entries, self._session.verdicts.imports)]
 
 
-def _changed_verdict(place: tuple[int, int], change: CaseChange) -> ChangedVerdict:
-    return ChangedVerdict(place, label(change.case[1]), _words(change.before), _words(change.after), change.is_worse)
-
-
-def _words(statuses: Sequence[str]) -> str:
+def _words(statuses: Sequence[Status]) -> str:
     """Return `pass`, or `3/5 pass` for several executions."""
     if len(statuses) == 1:
-        status: Status = "error" if statuses[0] not in FACES else statuses[0]
-        return FACES[status].word
+        return FACES[statuses[0]].word
     return f"{statuses.count('passed')}/{len(statuses)} {FACES['passed'].word}"

@@ -23,8 +23,9 @@ class Figures:
         self._causes: dict[int, tuple[int, Sequence[tuple[Pair, Cause]]]] = {}
 
     def version(self, scope: Scope) -> tuple[object, ...]:
-        """Return a value that changes with each verdict of the scope's evalsets."""
-        return tuple(self._verdicts.versions[evalset] for evalset in scope.evalsets)
+        """Return a value that changes with each verdict of the scope's evalsets, and with each changed verdict."""
+        versions = (self._verdicts.versions[evalset] for evalset in scope.evalsets)
+        return self._verdicts.flips_version, *versions
 
     def tally(self, scope: Scope) -> Tally:
         """Return the sums over the cases of a scope."""

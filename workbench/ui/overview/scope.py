@@ -1,6 +1,6 @@
 """The cases that an overview is about, and the filter that selects one of their causes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.counting import counted, exact
@@ -9,7 +9,7 @@ from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
-from workbench.ui.tree.query import CAUSE, INSIDE, MARKED, parse_query, plain_name
+from workbench.ui.tree.query import CAUSE, CHANGED, INSIDE, MARKED, parse_query, plain_name
 
 Pair = tuple[int, int]
 """A case as (evalset, case)."""
@@ -100,6 +100,18 @@ def filter_for_criterion(scope: Scope, tree: Tree, criterion: str, threshold: fl
         return ""
     wanted = set(scope_pairs(scope, tree)) & set(_shown(tree, test))
     return _shortest(scope, tree, test, wanted)
+
+
+def changed_pairs(scope: Scope, flips: Mapping[Pair, bool]) -> list[Pair]:
+    """Return the cases of a scope whose verdict changed, the worse first. `flips` says of each whether it got worse."""
+    inside: Collection[object] = scope.evalsets if scope.pairs is None else set(scope.pairs)
+    found = [pair for pair in flips if (pair[0] if scope.pairs is None else pair) in inside]
+    return sorted(found, key=lambda pair: not flips[pair])
+
+
+def filter_for_changed(scope: Scope, tree: Tree) -> str:
+    """Return a filter for the cases of a scope whose verdict changed, or "" if there is none."""
+    return _shortest(scope, tree, f":{CHANGED}", set(changed_pairs(scope, tree.verdicts.flips)))
 
 
 def scope_pairs(scope: Scope, tree: Tree) -> Sequence[Pair]:

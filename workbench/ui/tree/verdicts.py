@@ -69,6 +69,8 @@ class Verdicts:
         """Number of stale cases and the reason, in full and in short."""
         self.flips: dict[tuple[int, int], bool] = {}
         """Cases whose verdict changed, and whether it got worse."""
+        self.flips_version = 0
+        """A number that differs after each change of `flips`."""
         self.just_flipped: set[tuple[int, int]] = set()
         """Cases whose changed verdict was not painted yet."""
         self.check_results: dict[tuple[int, int], Literal["error", "warning"]] = {}
@@ -133,6 +135,7 @@ class Verdicts:
         self.changed |= _differing(self.flips, turned)
         self.just_flipped |= {pair for pair in turned if self.flips.get(pair) != turned[pair]}
         self.flips = turned
+        self.flips_version += 1
 
     def set_check_results(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
         """Set what `check` found."""
