@@ -1,0 +1,134 @@
+"""The worker's decision about each tool call: whether it gets a fault, and which one."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.agents.worker.injection import Fault, Injection, damaged, is_within
+
+
+def due(rule: dict[str, Any], calls: int, seed: int = 1) -> list[int]:
+    injection = Injection([{"tool": "search", "answer": 1, **rule}], seed)
+    return [nth for nth in range(1, calls + 1) if injection.decide("agent", "search", {}) is not None]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({}, [1, 2, 3, 4, 5, 6]),
+        ({"only": 2}, [2]),
+        ({"every": 3}, [3, 6]),
+        ({"since": 5}, [5, 6]),
+        ({"probability": 0}, []),
+        ({"probability": 1}, [1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_rule_selects_calls_by_number_and_chance(rule: dict[str, Any], expected: list[int]) -> None:
+    assert due(rule, 6) == expected
+
+
+def test_chance_depends_on_the_seed_only() -> None:
+    first = due({"probability": 0.5}, 200)
+    assert first == due({"probability": 0.5}, 200)
+    assert first != due({"probability": 0.5}, 200, seed=2)
+    assert 70 < len(first) < 130
+
+
+def test_rule_is_for_its_agent_tool_and_arguments() -> None:
+    injection = Injection([{"tool": "search", "agent": "desk", "args": {"filter": {"id": 7}}, "answer": 0}], 1)
+    args = {"filter": {"id": 7.0, "open": True}, "page": 2}
+    assert injection.decide("desk", "search", args) == Fault("answer", 0, 1, answer=0)
+    assert injection.decide("other", "search", args) is None
+    assert injection.decide("desk", "find", args) is None
+    assert injection.decide("desk", "search", {"filter": {"id": True}}) is None
+
+
+def test_rule_counts_calls_that_an_earlier_rule_answers() -> None:
+    rules = [{"tool": "*", "only": 1, "answer": "first"}, {"tool": "search", "only": 2, "dropped": "no_answer"}]
+    injection = Injection(rules, 1)
+    found = [injection.decide("a", "search", {}) for _ in range(3)]
+    assert found == [Fault("answer", 0, 1, answer="first"), Fault("no_answer", 1, 2), None]
+
+
+def test_calls_of_other_tools_do_not_change_what_chance_selects() -> None:
+    rules = [{"tool": "search", "probability": 0.5, "answer": 1}, {"tool": "*", "probability": 0.5, "answer": 2}]
+    plain, mixed = Injection(rules[:1], 3), Injection(rules, 3)
+    alone, together = [], []
+    for _ in range(50):
+        mixed.decide("a", "other", {})
+        fault = mixed.decide("a", "search", {})
+        together.append(fault is not None and fault.rule == 0)
+        alone.append(plain.decide("a", "search", {}) is not None)
+    assert alone == together
+
+
+def test_each_kind_of_fault_says_what_the_gate_does() -> None:
+    error = {"types": ["builtins.KeyError"], "message": "no"}
+    rules = [
+        {"tool": "t", "only": 1, "latency_seconds": 2},
+        {"tool": "t", "only": 2, "error": error, "latency_seconds": 0.5},
+        {"tool": "t", "only": 3, "dropped": "never"},
+        {"tool": "t", "only": 4, "malformed": "cut_json"},
+    ]
+    injection = Injection(rules, 1)
+    assert [injection.decide("a", "t", {}) for _ in range(5)] == [
+        Fault("", 0, 1, 2.0),
+        Fault("error", 1, 2, 0.5, error=error),
+        Fault("never", 2, 3),
+        Fault("malformed", 3, 4, how="cut_json"),
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        None,
+        {},
+        [5],
+        [{}],
+        [{"tool": 1}],
+        [{"tool": "t", "every": 0}],
+        [{"tool": "t", "error": "x"}],
+        [{"tool": "t", "latency_seconds": 1e9}],
+        [{"tool": "t", "dropped": "gone"}],
+        [{"tool": "t", "only": "1"}],
+    ],
+)
+def test_invalid_rules_are_refused_before_the_first_call(rules: Any) -> None:
+    with pytest.raises(ValueError, match="injected faults"):
+        Injection(rules, 1)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(json_values)
+def test_cut_answer_is_text_that_is_not_the_whole(answer: Any) -> None:
+    cut = damaged(answer, "cut_json")
+    assert isinstance(cut, str)
+    assert len(cut) < len(json.dumps(answer))
+
+
+@given(json_values)
+def test_every_value_with_wrong_types_differs_in_type(answer: Any) -> None:
+    def differs(before: Any, after: Any) -> bool:
+        if isinstance(before, dict):
+            return before.keys() == after.keys() and all(differs(before[key], after[key]) for key in before)
+        if isinstance(before, list):
+            return len(before) == len(after) and all(map(differs, before, after))
+        return type(before) is not type(after)
+
+    assert differs(answer, damaged(answer, "wrong_types"))
+
+
+@given(json_values)
+def test_value_is_within_itself(value: Any) -> None:
+    assert is_within(value, json.loads(json.dumps(value)))
