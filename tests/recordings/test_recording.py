@@ -69,7 +69,7 @@ def test_model_calls_are_sent_only_if_models_are_replayed() -> None:
 
 
 def test_settings_name_mode_ignored_arguments_and_declared_tools() -> None:
-    tools = {"desk": (Declaration("find", {"name": "find"}, toolset=True),)}
+    tools = {"desk": (Declaration("find", {"name": "find"}, toolset=2),)}
     settings = Recording("set", "case", ignore={"find": ("at",)}, tools=tools).settings("tools", "live")
-    declared = {"name": "find", "toolset": True, "long_running": False, "declaration": {"name": "find"}}
+    declared = {"name": "find", "toolset": 2, "long_running": False, "declaration": {"name": "find"}}
     assert settings == {"mode": "tools", "on_miss": "live", "ignore": {"find": ["at"]}, "tools": {"desk": [declared]}}

@@ -152,17 +152,18 @@ class ModelCall:
 class Declaration:
     """A tool that an agent had. `declaration` is ADK's FunctionDeclaration as JSON data, or None if there was none.
 
-    `toolset` says that it came from a toolset. `long_running` is ADK's flag.
+    `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it came from none.
+    `long_running` is ADK's flag.
     """
 
     name: str
     declaration: Any = None
-    toolset: bool = False
+    toolset: int = 0
     long_running: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form, which is also that of the worker's messages."""
-        flags = {"toolset": self.toolset, "long_running": self.long_running}
+        flags: dict[str, Any] = {"toolset": self.toolset, "long_running": self.long_running}
         return {"name": self.name, **flags, "declaration": self.declaration}
 
 
