@@ -32,6 +32,7 @@ from workbench.ui.textual_private import ShownFrame, set_border_title
 
 SIZE = Size(12, 3)
 CUTS = [[0, 5, 8, 12], [0, 12], [0, 2, 4, 12], [0, 6, 12]]
+SEGMENT = re.compile(r"[^ ]+ *| +")
 Frame = tuple[list[list[int]], list[str], list[tuple[int, int, int]] | None]
 """Where each line is cut, its text, and the parts of it that are updated (None: all of the screen)."""
 
@@ -55,7 +56,7 @@ class Terminal:
 def update(frame: Frame) -> _compositor.CompositorUpdate:
     cuts, lines, spans = frame
     chops = [
-        {start: Strip([Segment(line[start:end])]) for start, end in itertools.pairwise(cut)}
+        {start: Strip(list(map(Segment, SEGMENT.findall(line[start:end])))) for start, end in itertools.pairwise(cut)}
         for cut, line in zip(cuts, lines, strict=True)
     ]
     if spans is None:
@@ -69,7 +70,7 @@ def sent(shown: ShownFrame, frame: Frame, size: Size = SIZE) -> str:
     return new.render_segments(Console())
 
 
-LINES = st.lists(st.text("ab ", min_size=12, max_size=12), min_size=3, max_size=3)
+LINES = st.lists(st.text("ab✓é ", min_size=12, max_size=12), min_size=3, max_size=3)
 SPANS = st.none() | st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 11), st.integers(1, 12)).filter(lambda span: span[1] < span[2]),
     min_size=1,
@@ -97,8 +98,22 @@ def test_piece_already_on_the_terminal_is_not_sent_again() -> None:
     assert len(sent(shown, first)) > 36
     assert sent(shown, first) == ""
     assert sent(shown, frame("aaaaabbbbbbb", "cccccDDDDDDD", "eeeeefffffff")) == "\x1b[2;6HDDDDDDD"
-    # The rest of the line goes with what is new: a character may be wider there than here.
-    assert sent(shown, frame("AAAAAbbbbbbb", "cccccDDDDDDD", "eeeeefffffff")) == "\x1b[1;1HAAAAA\x1b[1;6Hbbbbbbb"
+
+
+def test_only_changed_segments_of_a_piece_are_sent() -> None:
+    shown = ShownFrame()
+    sent(shown, frame("✓ …  aa bb c", "cccccddddddd", "eeeeefffffff"))
+    assert sent(shown, frame("✗ …  aa bb c", "cccccddddddd", "eeeeefffffff")) == "\x1b[1;1H✗ "
+    assert sent(shown, frame("✗ …  ab bb d", "cccccddddddd", "eeeeefffffff")) == "\x1b[1;6Hab \x1b[1;12Hd"
+    assert sent(shown, frame("✗ …  ab bbb ", "cccccddddddd", "eeeeefffffff")) == "\x1b[1;9Hbbb "
+
+
+@pytest.mark.parametrize(("before", "after"), [("é a  ", "é b  "), ("é a  ", "e a  "), ("e a  ", "é a  ")])
+def test_rest_of_a_line_is_sent_if_a_foreign_character_may_be_wider(before: str, after: str) -> None:
+    shown = ShownFrame()
+    sent(shown, frame(f"{before}bbbbbbb", "cccccddddddd", "eeeeefffffff"))
+    changed = frame(f"{after}bbbbbbb", "cccccddddddd", "eeeeefffffff")
+    assert sent(shown, changed) == f"\x1b[1;1H{after}\x1b[1;6Hbbbbbbb"
 
 
 def test_everything_is_sent_again_after_a_resize_or_another_program() -> None:

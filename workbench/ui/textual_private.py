@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from rich.console import Console
@@ -65,11 +65,15 @@ class SparseApp(App[int]):
 
 
 class ShownFrame:
-    """The pieces that the terminal shows: line → column → where the piece ends, and its text."""
+    """The pieces that the terminal shows: line → column → the piece.
+
+    A piece that changed is sent whole, with the rest of its line, because the terminal may draw a foreign character
+    wider than expected. If it has only ASCII and our own signs, only its changed segments are sent.
+    """
 
     def __init__(self) -> None:
         self._size = Size()
-        self._lines: dict[int, dict[int, tuple[int, str]]] = {}
+        self._lines: dict[int, dict[int, Strip]] = {}
 
     def forget(self) -> None:
         """Forget what the terminal shows."""
@@ -95,26 +99,65 @@ class ShownFrame:
             return str(render_in_full(console))
 
     def _new_pieces(self, update: Any, console: Console) -> Iterator[str]:
-        new_in = -1
+        overlapped_in = -1
         for y, x, strip in _of_layout(update) if _is_layout(update) else _of_chops(update):
-            text = strip.render(console)
-            if self._is_new(y, x, x + strip.cell_length, text, after_new=new_in == y):
-                yield Control.move_to(x, y).segment.text + text
-                new_in = y
+            shown = self._replace(y, x, strip)
+            if overlapped_in != y and shown is not None:
+                if shown.render(console) == strip.render(console):
+                    continue
+                if _has_sure_width(shown) and _has_sure_width(strip):
+                    for start, text in _changed_parts(shown, strip, console):
+                        yield Control.move_to(x + start, y).segment.text + text
+                    continue
+            if strip.cell_length:
+                yield Control.move_to(x, y).segment.text + strip.render(console)
+            if not _has_sure_width(strip) or (shown is not None and not _has_sure_width(shown)):
+                overlapped_in = y
 
-    def _is_new(self, y: int, x: int, end: int, text: str, *, after_new: bool) -> bool:
-        """Return whether a piece must be sent, and record it as shown.
+    def _replace(self, y: int, x: int, strip: Strip) -> Strip | None:
+        """Record a piece as shown. Return the piece that it replaces, if that had the same place and width."""
+        line, end = self._lines.setdefault(y, {}), x + strip.cell_length
+        before = line.get(x)
+        if before is None or before.cell_length != strip.cell_length:
+            before = None
+            for start in [start for start, one in line.items() if start < end and start + one.cell_length > x]:
+                del line[start]
+        line[x] = strip
+        return before
 
-        `after_new` says that the piece on its left is sent too. If the terminal draws a character of that piece wider
-        than expected, it overlaps this piece.
-        """
-        line = self._lines.setdefault(y, {})
-        if line.get(x) == (end, text):
-            return after_new
-        for start in [start for start, (stop, _) in line.items() if start < end and stop > x]:
-            del line[start]
-        line[x] = (end, text)
-        return True
+
+def _has_sure_width(strip: Strip) -> bool:
+    """Whether every terminal draws a piece as wide as expected."""
+    return strip.text.isascii() or _our_characters().issuperset(strip.text)
+
+
+@cache
+def _our_characters() -> frozenset[str]:
+    """Return ASCII, our own signs, lines of boxes and blocks."""
+    from workbench.ascii_signs import CELLS
+
+    return frozenset([*map(chr, range(0x20, 0x7F)), *map(chr, range(0x2500, 0x25A0)), *CELLS])
+
+
+def _changed_parts(before: Strip, after: Strip, console: Console) -> Iterator[tuple[int, str]]:
+    """Yield the rendered segments that changed, adjacent ones together, each after its distance from the start."""
+    known = dict(_rendered(before, console))
+    first, changed = 0, ""
+    for start, text in _rendered(after, console):
+        if known.get(start) != text:
+            first, changed = (first if changed else start), changed + text
+        elif changed:
+            yield first, changed
+            changed = ""
+    if changed:
+        yield first, changed
+
+
+def _rendered(strip: Strip, console: Console) -> Iterator[tuple[int, str]]:
+    start = 0
+    for segment in strip:
+        yield start, Strip([segment]).render(console)
+        start += segment.cell_length
 
 
 def set_border_title(widget: Widget, title: Content | None) -> None:
