@@ -54,10 +54,14 @@ def breaches_of(schema: Any, value: Any) -> list[Breach]:
     return []
 
 
-def explain(schema: type, error: ValidationError) -> list[Breach]:
-    """Return one breach for each mistake that `error` reports in a value of type `schema`."""
+def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[Breach]:
+    """Return one breach for each mistake that `error` reports in a value of type `schema`.
+
+    `reader` is the program that rejects the file, or "" for ours.
+    """
     if error.error_count() > _MOST_ERRORS:
-        return [Breach((), f"{counted(error.error_count(), 'value')} in it do not match ADK's schema")]
+        whose = f"{reader}'s" if reader else "the"
+        return [Breach((), f"{counted(error.error_count(), 'value')} in it do not match {whose} schema")]
     details = error.errors(include_url=False)
     unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
     breaches = []
@@ -67,7 +71,7 @@ def explain(schema: type, error: ValidationError) -> list[Breach]:
             if (*item["loc"][:-1], meant_by) not in unknown:
                 breaches.append(_missing(item, meant_by))
         else:
-            breaches.append(_breach(schema, item))
+            breaches.append(_breach(schema, item, reader))
     return breaches
 
 
@@ -164,10 +168,10 @@ def _missing(item: ErrorDetails, meant_by: str | None) -> Breach:
     return Breach(tuple(parent), f"`{field}` is missing")
 
 
-def _breach(schema: type, item: ErrorDetails) -> Breach:
+def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
     location, kind = item["loc"], item["type"]
     if kind == "extra_forbidden":
-        return _unknown_key(schema, location)
+        return _unknown_key(schema, location, f": {reader} rejects the file" if reader else "")
     name = f"`{location[-1]}`" if location and isinstance(location[-1], str) else "this"
     found = describe(item["input"])
     if kind == "bytes_invalid_encoding":
@@ -191,14 +195,14 @@ def _expected(kind: str) -> str | None:
     return _EXPECTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
 
 
-def _unknown_key(schema: type, location: Location) -> Breach:
+def _unknown_key(schema: type, location: Location, effect: str) -> Breach:
     key = str(location[-1])
     known = known_keys(type_at(schema, location[:-1]))
     if key in known or (snake(key) in known and key == to_camel(snake(key))):
         return Breach(location, f"`{key}` is here in both snake_case and camelCase", "Keep one", on_key=True)
     meant = _today(key, known) or nearest(key, known)
     hint = f"Did you mean `{meant}`?" if meant else f"Known keys: {', '.join(sorted(known))}"
-    return Breach(location, f"unknown key `{key}`: ADK rejects the file", hint, on_key=True)
+    return Breach(location, f"unknown key `{key}`{effect}", hint, on_key=True)
 
 
 def _today(key: str, known: frozenset[str]) -> str | None:

@@ -38,14 +38,14 @@ class Artifact:
     """An artifact that a tool saved. `content` is the JSON form of its part; `version` and `mime` may be unknown."""
 
     name: str
-    content: Any
+    content: Mapping[str, Any]
     version: int | None = None
     mime: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form without unknown fields."""
-        known = {"name": self.name, "version": self.version, "mime": self.mime or None, "content": self.content}
-        return {key: value for key, value in known.items() if value is not None or key == "content"}
+        known = {"name": self.name, "version": self.version, "mime": self.mime or None}
+        return {**{key: value for key, value in known.items() if value is not None}, "content": dict(self.content)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,19 @@ class ToolCall:
     """A call of a tool.
 
     It has an `error`, or was `lost` (why its outcome is not known), or has an `answer`. `turn` counts from 1. `secret`
-    says that the outcome held a secret, which was replaced. `effects` are None if they were not recorded.
+    says that the outcome held a secret, which was replaced. `branch` is ADK's branch, or None if it was not recorded;
+    then any will do.
     """
 
     turn: int
     agent: str
     tool: str
     args: Mapping[str, Any]
-    branch: str = ""
+    branch: str | None = ""
     answer: Any = None
     error: RecordedError | None = None
     lost: str = ""
-    effects: Effects | None = None
+    effects: Effects = field(default_factory=Effects)
     seconds: float | None = None
     secret: bool = False
 
@@ -101,6 +102,9 @@ class ToolCall:
         return data
 
 
+_PARTS = ("system", "tools", "config")
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """The request of a model call, in parts, to find the first difference. None: it was not recorded.
@@ -114,6 +118,16 @@ class ModelRequest:
     config: Any = None
     contents: tuple[Any, ...] = ()
 
+    def digests(self) -> dict[str, Any]:
+        """Return `{"model", "system", "tools", "config", "contents"}` with digests of the parts that are known."""
+        known = {name: digest(part) for name in _PARTS if (part := getattr(self, name)) is not None}
+        return {"model": self.model, **known, "contents": [digest(content) for content in self.contents]}
+
+    def parts(self) -> dict[str, Any]:
+        """Return its parts by digest."""
+        known = (part for name in _PARTS if (part := getattr(self, name)) is not None)
+        return {digest(part): part for part in (*known, *self.contents)}
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
@@ -125,7 +139,7 @@ class ModelCall:
     turn: int
     agent: str
     asked: str
-    branch: str = ""
+    branch: str | None = ""
     request: ModelRequest | None = None
     responses: tuple[Any, ...] = ()
     error: RecordedError | None = None
@@ -139,13 +153,8 @@ class ModelCall:
 
     def wire(self, order: int) -> dict[str, Any]:
         """Return the call as the worker gets it. `request` has digests of its parts."""
-        data = {**_head("model", self, order), "asked": self.asked, **self.outcome()}
-        if self.request is not None:
-            parts = {name: getattr(self.request, name) for name in ("system", "tools", "config")}
-            known = {name: digest(part) for name, part in parts.items() if part is not None}
-            contents = [digest(content) for content in self.request.contents]
-            data["request"] = {"model": self.request.model, **known, "contents": contents}
-        return data
+        request = {} if self.request is None else {"request": self.request.digests()}
+        return {**_head("model", self, order), "asked": self.asked, **self.outcome(), **request}
 
 
 @dataclass(frozen=True, slots=True)

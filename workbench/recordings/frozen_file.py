@@ -1,0 +1,187 @@
+"""Reading of frozen files. `frozen_schema` has their shape.
+
+Values over 16 KiB lie beside the file, each named by its digest.
+Nothing in a file is executed or imported, and no file outside of its folder is read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.model.breaches import Breach
+from workbench.model.own_file import OwnFile, OwnFileError
+from workbench.model.places import Location
+from workbench.model.text_file import unreadable
+from workbench.recordings.frozen_rules import AGAIN, WHAT, contradictions, foreign
+from workbench.recordings.frozen_schema import IN, FrozenFile
+from workbench.recordings.recording import (
+    Artifact,
+    Declaration,
+    Effects,
+    ModelCall,
+    ModelRequest,
+    Origin,
+    RecordedError,
+    Recording,
+    ToolCall,
+    digest,
+)
+from workbench.regular_file import read_regular
+
+LARGEST = 64 << 20
+"""Bytes of the largest frozen file, and of the values that one file names, all together."""
+
+
+def read_frozen(path: Path) -> Recording:
+    """Read a frozen file with the values beside it. May block, so call it in a thread.
+
+    Raises:
+        OwnFileError: it is missing, damaged, of a later version, or not a frozen file. Its faults say where.
+    """
+    try:
+        content = read_regular(path, LARGEST)
+    except OSError as error:
+        raise OwnFileError([unreadable(path, error)]) from None
+    return parse_frozen(path, content)
+
+
+def parse_frozen(path: Path, content: bytes) -> Recording:
+    """Return the recording in the content of a frozen file. Values beside it are read from the disk.
+
+    Raises:
+        OwnFileError: as in `read_frozen`.
+    """
+    file = OwnFile(path, content, WHAT)
+    file.refuse(foreign(file.value))
+    file.check(FrozenFile)
+    file.refuse(contradictions(path, file.value))
+    beside = _Beside(path.parent)
+    recording = _recording(file.value, beside)
+    file.refuse(beside.breaches)
+    return recording
+
+
+@dataclass
+class _Beside:
+    """The values beside a frozen file, each read once. `breaches` collects what is wrong with them."""
+
+    folder: Path
+    breaches: list[Breach] = field(default_factory=list)
+    _known: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    _size: int = 0
+
+    def get(self, item: Mapping[str, Any], key: str, location: Location, default: Any = None) -> Any:
+        """Return the value of `key`, from the file that `key_in` names if it is there."""
+        if key in item:
+            return item[key]
+        if key + IN not in item:
+            return default
+        name = item[key + IN]
+        try:
+            value, size = self._known[name] if name in self._known else self._read(name)
+            self._known[name] = value, size
+            self._size += size  # Each use counts, because each is sent to the agent.
+            if self._size > LARGEST:
+                raise ValueError(f"the values of this case are larger than {LARGEST >> 20} MiB together")
+            if isinstance(default, dict | list) and not isinstance(value, type(default)):
+                raise ValueError(f"{name} must hold {'an object' if isinstance(default, dict) else 'a list'}")
+        except ValueError as error:
+            self.breaches.append(Breach((*location, key + IN), str(error), AGAIN))
+            return default
+        return value
+
+    def _read(self, name: str) -> tuple[Any, int]:
+        path = self.folder / name
+        try:
+            if path.is_symlink():
+                raise ValueError(f"{name} is a link, which is not followed")
+            content = read_regular(path, LARGEST)
+        except OSError as error:
+            raise ValueError(f"{name}: {unreadable(path, error).message}") from None
+        try:
+            # A wrapping object, because a file of ours holds one.
+            value = OwnFile(path, b'{"value":' + content + b"}", "a recorded value").value["value"]
+        except (OwnFileError, KeyError):
+            raise ValueError(f"{name} is damaged: it is not JSON") from None
+        if digest(value) != name.removesuffix(".json"):
+            raise ValueError(f"{name} was changed: its content does not match its name")
+        return value, len(content)
+
+
+def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
+    origin = value["recorded"]
+    requests = {
+        part["part"]: beside.get(part, "value", ("requests", number))
+        for number, part in enumerate(value.get("requests", ()))
+    }
+    return Recording(
+        value["eval_set_id"],
+        value["eval_id"],
+        value["agent"],
+        Origin(**origin),
+        {tool: tuple(names) for tool, names in value.get("ignore", {}).items()},
+        {agent: tuple(Declaration(**tool) for tool in tools) for agent, tools in value.get("tools", {}).items()},
+        tuple(_call(call, ("calls", number), beside) for number, call in enumerate(value["calls"])),
+        tuple(
+            _model(model, ("models", number), beside, requests) for number, model in enumerate(value.get("models", ()))
+        ),
+    )
+
+
+def _call(call: Mapping[str, Any], location: Location, beside: _Beside) -> ToolCall:
+    return ToolCall(
+        call["turn"],
+        call["agent"],
+        call["tool"],
+        beside.get(call, "args", location, {}),
+        call.get("branch", ""),
+        beside.get(call, "answer", location),
+        _error(call),
+        call.get("lost", ""),
+        _effects(call.get("effects", {}), (*location, "effects"), beside),
+        call.get("seconds"),
+        call.get("secret", False),
+    )
+
+
+def _effects(effects: Mapping[str, Any], location: Location, beside: _Beside) -> Effects:
+    artifacts = tuple(
+        Artifact(
+            artifact["name"],
+            beside.get(artifact, "content", (*location, "artifacts", number), {}),
+            artifact.get("version"),
+            artifact.get("mime", ""),
+        )
+        for number, artifact in enumerate(effects.get("artifacts", ()))
+    )
+    state = beside.get(effects, "state", location, {})
+    return Effects(state, artifacts, beside.get(effects, "actions", location, {}))
+
+
+def _model(model: Mapping[str, Any], location: Location, beside: _Beside, requests: Mapping[str, Any]) -> ModelCall:
+    asked = model.get("request")
+    request = None
+    if asked is not None:
+        system, tools, config = (
+            requests[asked[key]] if key in asked else None for key in ("system", "tools", "config")
+        )
+        contents = tuple(requests[name] for name in asked["contents"])
+        request = ModelRequest(asked["model"], system, tools, config, contents)
+    return ModelCall(
+        model["turn"],
+        model["agent"],
+        model["asked"],
+        model.get("branch", ""),
+        request,
+        tuple(beside.get(model, "responses", location, [])),
+        _error(model),
+        model.get("lost", ""),
+        model.get("seconds"),
+        model.get("secret", False),
+    )
+
+
+def _error(call: Mapping[str, Any]) -> RecordedError | None:
+    error = call.get("error")
+    return None if error is None else RecordedError(tuple(error["types"]), error["message"])

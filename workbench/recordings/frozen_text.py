@@ -1,0 +1,119 @@
+"""Writing of frozen files: readable, in a stable order, with one call per paragraph.
+
+A frozen file is reviewed, committed and merged like its evalset, so a changed answer changes only its own lines.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from workbench.recordings.frozen_schema import IN, SCHEMA
+from workbench.recordings.readable_json import block, member, readable
+from workbench.recordings.recording import Declaration, Effects, ModelCall, Recording, ToolCall, digest
+
+_INLINE = 16 << 10
+"""Characters of the largest value that is written into the frozen file itself."""
+
+
+def frozen_contents(path: Path, recording: Recording) -> dict[Path, bytes]:
+    """Return the content of a frozen file, and of the files beside it with its large values.
+
+    Raises:
+        RecursionError: a value is nested deeper than Python's stack.
+    """
+    beside: dict[str, bytes] = {}
+    text = _written(recording, beside) + "\n"
+    return {path: text.encode()} | {path.with_name(name): data for name, data in beside.items()}
+
+
+def _written(recording: Recording, beside: dict[str, bytes]) -> str:
+    parts: dict[str, Any] = {}
+    models = [_model_json(model, beside, parts) for model in recording.models]
+    origin = recording.origin
+    known = {name: getattr(origin, name) for name in ("run", "at", "repeat", "framework", "version")}
+    head: dict[str, Any] = {
+        "schema": SCHEMA,
+        "eval_set_id": recording.eval_set_id,
+        "eval_id": recording.eval_id,
+        "agent": recording.agent,
+        "recorded": {**{name: value for name, value in known.items() if value}, "effects": origin.effects},
+        "ignore": {tool: list(names) for tool, names in recording.ignore.items() if names},
+    }
+    tools = {agent: [_tool_json(tool) for tool in declared] for agent, declared in recording.tools.items()}
+    members = [member(name, value, "  ") for name, value in head.items()]
+    if tools:
+        members.append(f'"tools": {block("{", "}", [_paragraphs(*item, "    ") for item in tools.items()], "  ")}')
+    members.append(_paragraphs("calls", [_call_json(call, beside) for call in recording.calls], "  "))
+    if models:
+        members.append(_paragraphs("models", models, "  "))
+    if parts:
+        requests = [{"part": name, **_value("value", part, beside)} for name, part in parts.items()]
+        members.append(_paragraphs("requests", requests, "  "))
+    return block("{", "}", members, "")
+
+
+def _paragraphs(name: str, items: list[dict[str, Any]], indent: str) -> str:
+    """Return a member that is a list of objects, one paragraph each, with a line for each short value."""
+    inner = indent + "  "
+    written = [block("{", "}", [member(*pair, inner + "  ") for pair in item.items()], inner) for item in items]
+    opening = readable(name)
+    return f"{opening}: {block('[', ']', written, indent, gap=chr(10))}" if written else f"{opening}: []"
+
+
+def _value(name: str, value: Any, beside: dict[str, bytes]) -> dict[str, Any]:
+    """Return `{name: value}`, or `{name_in: file}` for a large value, which is added to the files beside."""
+    text = readable(value)
+    if len(text) <= _INLINE:
+        return {name: value}
+    file = f"{digest(value)}.json"
+    beside[file] = f"{text}\n".encode()
+    return {name + IN: file}
+
+
+def _tool_json(tool: Declaration) -> dict[str, Any]:
+    flags = {"toolset": tool.toolset, "long_running": tool.long_running}
+    return {
+        "name": tool.name,
+        **{name: True for name, is_set in flags.items() if is_set},
+        "declaration": tool.declaration,
+    }
+
+
+def _call_json(call: ToolCall, beside: dict[str, bytes]) -> dict[str, Any]:
+    data: dict[str, Any] = {**_head_json(call), "tool": call.tool, **_value("args", dict(call.args), beside)}
+    outcome = call.outcome()
+    data |= _value("answer", outcome["answer"], beside) if "answer" in outcome else outcome
+    if effects := _effects_json(call.effects, beside):
+        data["effects"] = effects
+    return {**data, **_tail_json(call)}
+
+
+def _effects_json(effects: Effects, beside: dict[str, bytes]) -> dict[str, Any]:
+    data = effects.as_json()
+    written = _value("state", data["state"], beside) if "state" in data else {}
+    if "artifacts" in data:
+        written["artifacts"] = [
+            {key: value for key, value in artifact.items() if key != "content"}
+            | _value("content", artifact["content"], beside)
+            for artifact in data["artifacts"]
+        ]
+    return written | (_value("actions", data["actions"], beside) if "actions" in data else {})
+
+
+def _model_json(model: ModelCall, beside: dict[str, bytes], parts: dict[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = {**_head_json(model), "asked": model.asked}
+    if model.request is not None:
+        data["request"] = model.request.digests()
+        parts |= {name: part for name, part in model.request.parts().items() if name not in parts}
+    outcome = model.outcome()
+    data |= _value("responses", outcome["responses"], beside) if "responses" in outcome else outcome
+    return {**data, **_tail_json(model)}
+
+
+def _head_json(call: ToolCall | ModelCall) -> dict[str, Any]:
+    branch = {} if call.branch == "" else {"branch": call.branch}
+    return {"turn": call.turn, "agent": call.agent, **branch}
+
+
+def _tail_json(call: ToolCall | ModelCall) -> dict[str, Any]:
+    seconds = {} if call.seconds is None else {"seconds": call.seconds}
+    return {**seconds, **({"secret": True} if call.secret else {})}
