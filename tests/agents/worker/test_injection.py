@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.agents.worker.gate import Gate, Inject, Live, Miss, Replay
 from workbench.agents.worker.injection import Fault, Injection, damaged, is_within
+from workbench.agents.worker.matching import BrokenRecordingError, ToolCall
 
 
 def due(rule: dict[str, Any], calls: int, seed: int = 1) -> list[int]:
@@ -132,3 +134,62 @@ def test_every_value_with_wrong_types_differs_in_type(answer: Any) -> None:
 @given(json_values)
 def test_value_is_within_itself(value: Any) -> None:
     assert is_within(value, json.loads(json.dumps(value)))
+
+
+def gate(*rules: dict[str, Any], recorded: int | None = None) -> Gate:
+    """Return a gate with rules, and with so many recorded calls of `search`, or without replay."""
+    replay = None if recorded is None else {"mode": "tools", "on_miss": "error"}
+    made = Gate({"record": True, "replay": replay, "inject": list(rules), "seed": 1})
+    for number in range(recorded or 0):
+        call = {"kind": "tool", "turn": 0, "agent": "desk", "branch": "", "tool": "search", "args": {}}
+        made.load({**call, "answer": {"number": number}})
+    return made
+
+
+SEARCH = ToolCall("desk", "", "search", {})
+
+
+def test_injected_fault_consumes_no_recording() -> None:
+    opened = gate({"tool": "search", "only": 1, "dropped": "no_answer"}, recorded=1)
+    assert opened.tool(SEARCH) == Inject(Fault("no_answer", 0, 1))
+    again = opened.tool(SEARCH)
+    assert isinstance(again, Replay)
+    assert again.recorded.value == {"number": 0}
+
+
+def test_malformed_answer_is_that_of_the_next_recording_which_stays_unused() -> None:
+    opened = gate({"tool": "search", "only": 1, "malformed": "cut_json"}, recorded=1)
+    first, second = opened.tool(SEARCH), opened.tool(SEARCH)
+    assert isinstance(first, Inject)
+    assert isinstance(first.then, Replay)
+    assert isinstance(second, Replay)
+    assert first.then.recorded is second.recorded
+
+
+def test_delayed_call_uses_its_recording() -> None:
+    opened = gate({"tool": "search", "latency_seconds": 1}, recorded=1)
+    delayed, missing = opened.tool(SEARCH), opened.tool(SEARCH)
+    assert isinstance(delayed, Inject)
+    assert isinstance(delayed.then, Replay)
+    assert isinstance(missing, Inject)
+    assert isinstance(missing.then, Miss)
+    assert missing.then.fault["kind"] == "frozen_miss"
+
+
+def test_call_without_recording_after_a_fault_has_left_the_recording() -> None:
+    opened = gate({"tool": "search", "only": 1, "answer": "busy"}, recorded=1)
+    opened.tool(SEARCH)
+    decision = opened.tool(SEARCH._replace(tool="other"))
+    assert isinstance(decision, Miss)
+    assert decision.fault["kind"] == "off_recording"
+
+
+def test_live_calls_get_faults_too() -> None:
+    opened = gate({"tool": "search", "only": 2, "malformed": "wrong_types"})
+    assert opened.tool(SEARCH) == Live()
+    assert opened.tool(SEARCH) == Inject(Fault("malformed", 0, 2, how="wrong_types"), Live())
+
+
+def test_wrong_rules_end_the_case_like_a_wrong_recording() -> None:
+    with pytest.raises(BrokenRecordingError, match="rule 1 for injected faults"):
+        gate({"tool": 5})

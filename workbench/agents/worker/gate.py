@@ -1,7 +1,7 @@
 """The gate through which each call of a tool or model passes in a case's process.
 
-It answers calls from a recording, ends the case at a call without one, and keeps what live calls do. It knows no
-framework: `adk_gate` and `python_runner` bring the calls to it.
+It injects faults, answers calls from a recording, ends the case at a call without one, and keeps what live calls do. It
+knows no framework: `adk_gate` and `python_runner` bring the calls to it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
 from . import faults
+from .injection import Fault, Injection
 from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
 
 Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
 """Ends the case with a fault, from any thread. It may end the process."""
 _WAYS_OUT = "freeze the case again after a live run, or use --on-miss live"
+_AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
 
 
 class Live(NamedTuple):
@@ -36,7 +38,18 @@ class Miss(NamedTuple):
     fault: faults.Fault
 
 
-Decision = Union[Live, Replay, Miss]
+class Inject(NamedTuple):
+    """The call gets a fault (`injection.Fault` says what to do).
+
+    `then` is what happens after a delay that is the only fault, or how to get the answer that is to be damaged. It is
+    None for all other faults: nothing is called or replayed.
+    """
+
+    fault: Fault
+    then: Union[Live, Replay, Miss, None] = None
+
+
+Decision = Union[Live, Replay, Miss, Inject]
 
 
 class Gate:
@@ -73,6 +86,9 @@ class Gate:
             self.freezes_models = replay.get("mode") == "all"
             self.calls_on_miss = replay.get("on_miss") == "live"
         self._tools = Recordings(ignore)
+        self._injection = _injection(given)
+        self._injected = False
+        """Whether a fault was injected, which may lead the agent away from its recording."""
 
     def load(self, call: Any) -> None:
         """Add a recorded call.
@@ -92,11 +108,24 @@ class Gate:
             return dict(self._counts) if self.is_frozen else None
 
     def tool(self, call: ToolCall) -> Decision:
-        """Decide about a call of a tool."""
+        """Decide about a call of a tool.
+
+        An injected fault consumes no recording. A call that is only delayed does.
+        """
+        fault = self._injection.decide(call.agent, call.tool, call.args) if self._injection is not None else None
+        if fault is None:
+            return self._decide(call)
+        self._injected = self._injected or bool(fault.kind)
+        if fault.kind in ("", "malformed"):
+            return Inject(fault, self._decide(call, use=not fault.kind))
+        return Inject(fault)
+
+    def _decide(self, call: ToolCall, *, use: bool = True) -> Union[Live, Replay, Miss]:
+        """Decide about a call without a fault. Without `use`, its recording can be replayed again."""
         if not self.is_frozen:
             return Live()
         with self._lock:
-            found = self._tools.take(call)
+            found = self._tools.take(call, use=use)
             if found is not None and found.outcome != "lost":
                 self._counts["tools"] += 1
                 return Replay(found)
@@ -109,11 +138,13 @@ class Gate:
         with self._lock:
             return self._no_recording(f"the tools of {toolset} of the agent {agent} are not in the recording")
 
-    def _no_recording(self, message: str) -> Decision:
+    def _no_recording(self, message: str) -> Union[Live, Miss]:
         if self.calls_on_miss:
             self._counts["live"] += 1
             return Live(missed=True)
         self._counts["misses"] += 1
+        if self._injected:
+            return Miss(faults.fault("off_recording", message, _AFTER_FAULT))
         return Miss(faults.fault("frozen_miss", message, _WAYS_OUT))
 
     def end(self, miss: Miss) -> None:
@@ -122,6 +153,20 @@ class Gate:
             first, self._missed = not self._missed, True
         if first and self._on_miss is not None:
             self._on_miss(miss.fault)
+
+
+def _injection(settings: Json) -> Optional[Injection]:
+    """Return the rules for injected faults, or None without any.
+
+    Raises:
+        BrokenRecordingError: they have a wrong form.
+    """
+    if settings.get("inject") is None:
+        return None
+    try:
+        return Injection(settings["inject"], settings.get("seed") or 0)
+    except ValueError as error:
+        raise BrokenRecordingError(str(error)) from None
 
 
 def broken_recording(error: BrokenRecordingError) -> faults.Fault:

@@ -90,13 +90,13 @@ class Recordings:
         self._calls.append(call)
         self._by_key.setdefault((call.agent, call.tool, self._canonical(call.tool, call.args)), []).append(call)
 
-    def take(self, call: ToolCall) -> Optional[Recorded]:
-        """Return the recording that answers a call, and mark it as used, or None."""
+    def take(self, call: ToolCall, *, use: bool = True) -> Optional[Recorded]:
+        """Return the recording that answers a call, or None. With `use`, mark it as used."""
         equal = [known for known in self._equal(call) if not known.used and known.branch in (None, call.branch)]
         if not equal:
             return None
         found = equal[min(call.ahead, len(equal) - 1)]
-        found.used = True
+        found.used = found.used or use
         return found
 
     def why_missing(self, call: ToolCall) -> str:
