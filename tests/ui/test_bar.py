@@ -127,6 +127,14 @@ def test_finished_run_says_when_it_was_made() -> None:
     assert text(judged, 60) == " shop  ✓258 ✗48 !6 of 312  2 min ago  ≈ heuristic|3 stale  "
 
 
+def test_counts_of_a_run_of_other_cases_than_the_tree_shows_are_named() -> None:
+    facts = Facts("shop", "", Counter({"passed": 1}), 1, when=("ran 14:02, 2 min ago", "ran 14:02"), of_last_run=True)
+    assert text(facts, 85) == " shop   last run   ✓ 1 pass   of 1   0:00   ran 14:02, 2 min ago|watch off "
+    assert "last run  ✓1 of 1" in text(facts, 40)
+    stopped = dataclasses.replace(facts, total=3, interrupted=True)
+    assert "last run   ■ 1/3" in text(stopped, 90)
+
+
 def test_run_is_never_a_dead_zero() -> None:
     requested = Facts("shop", "", Counter(), 0, phase="starting agents")
     assert text(requested, 60).startswith(" shop   ▶ starting agents|")

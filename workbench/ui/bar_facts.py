@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
+from workbench.rendering.faces import COUNTED
 from workbench.text import one_line
 from workbench.ui.session import Session
 from workbench.ui.widgets.bar import Facts
@@ -28,6 +29,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         counts=store.counts(),
         total=len(store.current),
         running=activity.running,
+        of_last_run=not activity.busy and _differs_from_tree(session),
         phase=_phase(session),
         left=left_words(session.remaining.seconds()) if activity.running else ("", ""),
         interrupted=store.run.interrupted,
@@ -46,6 +48,12 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         watch=("watch off", "watch off") if watching is None else _watch_words(session, watching),
         awaits_key=awaits_key,
     )
+
+
+def _differs_from_tree(session: Session) -> bool:
+    """Return whether the tree counts other verdicts than those of the last run."""
+    run, tree = session.store.counts(), session.verdicts.counts
+    return any(run[state] != sum(counts[state] for counts in tree) for state in COUNTED)
 
 
 def _phase(session: Session) -> str:

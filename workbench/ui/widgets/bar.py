@@ -28,6 +28,8 @@ class Facts:
     counts: Counter[CaseState] | None = None
     total: int = 0
     running: bool = False
+    of_last_run: bool = False
+    """Whether the counts differ from those of the tree, because the last run was not of each case once."""
     interrupted: bool = False
     rescored: bool = False
     """Whether transcripts were scored again, without the agent."""
@@ -160,7 +162,10 @@ def _result(facts: Facts, *, words: bool, full: bool) -> tuple[list[Part], list[
     after += _rescored(facts, gap, words=words)
     if facts.interrupted:
         after.append((gap + ("interrupted" if words else "✂"), "status-not-evaluated"))
-    return ([] if complete else [(f"{gap}■ {done}/{facts.total}", "status-muted")]), after
+    before = [(f"{gap}last run", "status-muted")] if facts.of_last_run else []
+    if not complete:
+        before.append((f"{gap}■ {done}/{facts.total}", "status-muted"))
+    return before, after
 
 
 def _rescored(facts: Facts, gap: str, *, words: bool) -> list[Part]:
