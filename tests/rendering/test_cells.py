@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from workbench.rendering.cells import cell_len, cut_name, fit_name
 
 LATE = [f"late_order_where_the_customer_{what}_and_wants_to_know_the_day" for what in ("calls_again", "moved_house")]
+TWICE = [*LATE, *(name.replace("customer", "neighbour") for name in LATE)]
 NAMES = st.text("abc_ -返金é\u0301😀", max_size=40)
 
 
@@ -22,6 +23,9 @@ NAMES = st.text("abc_ -返金é\u0301😀", max_size=40)
         (LATE[0], 20, LATE, "late_…calls_again_a…"),
         (LATE[1], 20, LATE, "late_…moved_house_a…"),
         (LATE[1], 11, LATE, "la…moved_h…"),
+        (LATE[1], 27, TWICE, "late_o…customer_moved_hous…"),
+        (LATE[1], 45, TWICE, "late_order_…customer_moved_house_and_wants_t…"),
+        (TWICE[3], 27, TWICE, "late_o…neighbour_moved_hou…"),
         ("返金のお願いがあります長い名前", 15, ["返金のお願いがあります短い名前"], "返金の…長い名前"),
     ],
 )

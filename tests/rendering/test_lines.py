@@ -42,6 +42,12 @@ def test_word_longer_than_a_line_is_broken_anywhere() -> None:
     assert texts(list(wrap([Segment("abcdefghij")], 4))) == ["abcd", "efgh", "ij"]
 
 
+def test_path_longer_than_a_line_is_broken_after_a_slash() -> None:
+    assert texts(list(wrap([Segment("/tmp/shops/one/shop")], 16))) == ["/tmp/shops/one/", "shop"]
+    assert texts(list(wrap([Segment("/tmp/shops/été/shop")], 16))) == ["/tmp/shops/été/", "shop"]
+    assert texts(list(wrap([Segment("a/very_long_name_without")], 12))) == ["a/very_long_", "name_without"]
+
+
 def test_east_asian_text_breaks_between_characters_but_no_line_starts_with_a_full_stop() -> None:
     assert texts(list(wrap([Segment("荷物はどこ。返金")], 10))) == ["荷物はど", "こ。返金"]
 

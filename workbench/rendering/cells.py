@@ -12,6 +12,8 @@ _NARROWEST_NAME = 7
 """The minimum width, in cells, for a name without its middle. A narrower name loses its end."""
 _SEPARATOR = re.compile(r"[\W_]")
 _LONGEST_WORD = 12
+_TELLING = 3
+"""Cells after the beginning of a difference that tell two names apart."""
 
 
 def cut(text: str, width: int, *, end: str = "…") -> str:
@@ -28,7 +30,7 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     """Return a name (already safe) in at most `width` cells: `late_parcel…paid_twice`.
 
     It loses its middle, because names often begin alike. If one of `others` would then look the same, it loses the part
-    that it shares with that name instead, and is cut at its end: `late…moved_h…`.
+    that it shares with all of them instead, and is cut at its end: `late…moved_h…`.
     """
     if len(name) * 2 <= width or cell_len(name) <= width:
         return name
@@ -36,14 +38,21 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
         return cut(name, width)
     tail = _last(name, width - 1 - width // 2)
     head = _first(name, width - 1 - cell_len(tail))
+    others = list(others)
     alike = [other for other in others if other.startswith(head) and other.endswith(tail) and other != name]
     if not alike:
         return f"{head}…{tail}"
     # In alphabetical order, the name next to this one shares most with it.
     alike.sort()
     place = bisect(alike, name)
-    start = _word_start(name, max(_shared(name, other) for other in alike[max(place - 1, 0) : place + 1]))
-    different = cut(name[start:], width - 1 - width // 4)
+    last = max(_shared(name, other) for other in alike[max(place - 1, 0) : place + 1])
+    room = width - 1 - width // 4
+    # Less of the beginning is left now, so that more names may look the same. What differs from most of them is shown.
+    head = _first(name, width // 4)
+    places = {_shared(name, other) for other in others if other.startswith(head) and other != name}
+    starts = sorted(_word_start(name, place) for place in places if place <= last)
+    start = next((one for one in starts if cell_len(name[one:last]) + _TELLING < room), _word_start(name, last))
+    different = cut(name[start:], room)
     return f"{_first(name[:start], width - 1 - cell_len(different))}…{different}"
 
 

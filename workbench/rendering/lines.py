@@ -61,8 +61,8 @@ def width_of(line: Line) -> int:
 def wrap(segments: Iterable[Segment], width: int) -> Iterator[Line]:
     """Yield the segments on lines of at most `width` cells (at least 2).
 
-    Lines break at line breaks, else at a blank (which is dropped), between East Asian characters, or anywhere in a word
-    longer than a line. White space within a line stays.
+    Lines break at line breaks, else at a blank (which is dropped), between East Asian characters, or in a word longer
+    than a line, if possible after a slash. White space within a line stays.
     """
     for source in _source_lines(_glued(segments)):
         text = "".join(segment.text for segment in source)
@@ -235,6 +235,7 @@ def _ascii_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
         end = start + width
         blank = text.rfind(" ", start + 1, end + 1)
         if blank < 0 or not text[start:blank].strip():
+            end = _after_slash(text, start, end)
             yield start, end
             start = end
         else:
@@ -267,7 +268,14 @@ def _break_before(text: str, widths: list[int], start: int, end: int) -> tuple[i
         breakable = widths[place] == 2 or (widths[place - 1] == 2 and widths[place] > 0)
         if breakable and text[place] not in _NOT_AT_START:
             return place, place
+    end = _after_slash(text, start, end)
     return end, end
+
+
+def _after_slash(text: str, start: int, end: int) -> int:
+    """Return where a line of a long word ends: after the last slash, unless too little would be left of the line."""
+    slash = text.rfind("/", start + (end - start) // 3, end)
+    return end if slash < 0 else slash + 1
 
 
 def _character_widths(text: str) -> list[int]:

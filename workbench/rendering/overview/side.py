@@ -21,10 +21,14 @@ def side_lines(overview: Overview, width: int) -> Iterator[Line]:
 
 def _listed(title: str, cases: Sequence[tuple[CaseRecord, str]], otherwise: str, width: int) -> Iterator[Line]:
     yield (Segment(title, "heading"),)
-    for record, amount in cases:
-        ref = record.ref
-        name = one_line(f"{ref.eval_id} #{ref.repeat}" if ref.repeat > 1 else ref.eval_id, limit=200)
+    names = [_name(record) for record, _ in cases]
+    for name, (_, amount) in zip(names, cases, strict=True):
         room = width - cell_len(amount)
-        yield (*pad((Segment(cut_name(name, max(room - 1, 1))),), room), Segment(amount, "label"))
+        yield (*pad((Segment(cut_name(name, max(room - 1, 1), names)),), room), Segment(amount, "label"))
     if not cases and otherwise:
         yield from wrap([Segment(otherwise, "muted")], width)
+
+
+def _name(record: CaseRecord) -> str:
+    ref = record.ref
+    return one_line(f"{ref.eval_id} #{ref.repeat}" if ref.repeat > 1 else ref.eval_id, limit=200)
