@@ -134,6 +134,12 @@ def test_changed_cases_can_be_selected_and_the_rest_is_counted() -> None:
     assert any(f"… {5 - len(changed)} more" in line for line in lines) == (len(changed) < 5)
 
 
+def test_figures_stay_near_their_names_in_a_wide_window() -> None:
+    lines = shown(overview_document(overview(), 150, 40))
+    ends = {len(lines[place(lines, start)]) for start in ("Why cases fail", "Criteria", "Changed since", "Pass rate")}
+    assert ends == {73}
+
+
 def test_changed_cases_that_are_not_listed_can_be_opened() -> None:
     document = overview_document(overview(), 49, 14)
     (item,) = (item for item in document.items if item.key == CHANGED)

@@ -34,6 +34,8 @@ _LOW = 11
 _NAME, _MEAN = 16, 4
 _LEAST_BAR, _MOST_BAR = 5, 10
 _LABEL = 12
+_WIDEST = 72
+"""Cells after which a line with text at both ends would be hard to follow."""
 _ROUNDING = 1e-9
 """Sums of scores may be slightly below their value."""
 
@@ -67,16 +69,17 @@ def overview_document(overview: Overview, width: int, height: int, side: int = 0
 
 def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     """Return the sections in their order for a window of this height."""
-    totals, problems = _totals(overview, width), _problems(overview, width)
-    causes, criteria = _causes(overview, width), _criteria(overview.tally.scores, width)
-    trend, foot = _trend(overview, width), [_foot(overview.foot, width), _file(overview, width)]
+    across = min(width, _WIDEST)
+    totals, problems = _totals(overview, across), _problems(overview, width)
+    causes, criteria = _causes(overview, across), _criteria(overview.tally.scores, across)
+    trend, foot = _trend(overview, across), [_foot(overview.foot, width), _file(overview, width)]
     above = [totals, problems, causes, criteria]
     room = height - sum(len(section) + 1 for section in above if section) - len(trend)
     changed = overview.changes.total if overview.changes is not None else 0
     if room >= min(changed and changed + 1, _LEAST_CHANGES):
         most = min(max(room, _LEAST_CHANGES) - 1, LISTED_CHANGES)
-        return [*above, [*_changes(overview.changes, width, most), *trend], *foot]
-    few = _changes(overview.changes, width, _FEW_CHANGES)
+        return [*above, [*_changes(overview.changes, across, most), *trend], *foot]
+    few = _changes(overview.changes, across, _FEW_CHANGES)
     if height < _LOW:
         return [totals[:1], causes, totals[1:], problems, few, criteria, trend, *foot]
     return [totals, problems, causes, few, criteria, trend, *foot]

@@ -257,7 +257,7 @@ class AcceptScreen(RowsScreen[bool]):
     def compose(self) -> ComposeResult:
         """Lay out the differences, the change of the file, the scores and the keys."""
         with Vertical(classes="dialog accept") as dialog:
-            name = one_line(self._about.draft.name, limit=50)
+            name = one_line(self._about.draft.name, limit=200)
             dialog.border_title = Content(f"accept actual as expected › {name}")
             dialog.border_subtitle = Content("enter saves the chosen differences · esc cancels")
             with Horizontal(classes="sides"):

@@ -1,5 +1,6 @@
 """Details of the item under the cursor: beside the list if there is room, else below it."""
 
+import sys
 from dataclasses import dataclass
 
 from textual.geometry import Size
@@ -31,8 +32,8 @@ class Layout:
     beside: bool = False
 
 
-def layout(size: Size, aside: AsideWhen) -> Layout:
-    """Return the shares of a widget of this size."""
+def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
+    """Return the shares of a widget of this size. An aside below gets what a list of `listed` lines does not need."""
     width, height = max(size.width - 1, 0), size.height
     if aside == "column":
         column = min(size.width // 3, size.width - _LISTED - 4, _COLUMN[-1])
@@ -43,9 +44,9 @@ def layout(size: Size, aside: AsideWhen) -> Layout:
     if height < _LEAST_HEIGHT or aside == "never" or (aside == "beside" and not wide):
         return Layout(width, height)
     if wide:
-        listed = size.width * 11 // 20
-        return Layout(listed, height, size.width - listed - 4, height, beside=True)
-    below = max(height * 2 // 5, 4)
+        column = size.width * 11 // 20
+        return Layout(column, height, size.width - column - 4, height, beside=True)
+    below = max(height * 2 // 5, 4, height - listed - 1)
     return Layout(width, height - below, width - 1, below - 1)
 
 

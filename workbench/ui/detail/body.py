@@ -84,7 +84,10 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     @property
     def shares(self) -> Layout:
         """The current layout."""
-        return layout(self.size, self._when_aside)
+        return self._shares(self.size, self.document)
+
+    def _shares(self, size: Size, document: Document) -> Layout:
+        return layout(size, self._when_aside, len(document.lines))
 
     @property
     def height(self) -> int:
@@ -134,7 +137,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self._pointed = pointed
         self._shown_at = self.size
         self._strips.clear()
-        self._position.begin(document, self.height, top, cursor)
+        self._position.begin(document, self._shares(self.size, document).height, top, cursor)
         self._aside.show(self.item, self.shares)
         self.refresh()
         self.post_message(self.Moved())
@@ -213,7 +216,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
             self._shown_at = size
             self._strips.clear()
             self.post_message(self.Resized())
-        shares = layout(size, self._when_aside)
+        shares = self._shares(size, self.document)
         if y >= shares.height:
             return self._below(y - shares.height)
         in_thumb = y in thumb(len(self.document.lines), shares.height, self.top)

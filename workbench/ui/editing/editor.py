@@ -377,7 +377,7 @@ class EditorScreen(FieldScreen[None]):
         self.say(words)
 
     def _show_rows(self, at: Location | None) -> None:
-        self.query_one(".editor").border_title = Content(f"edit › {one_line(self.draft.name, limit=60)}")
+        self.query_one(".editor").border_title = Content(f"edit › {one_line(self.draft.name, limit=200)}")
         self.list.show_rows(self.draft.rows(), at=at)
 
     def _show_value(self) -> None:
