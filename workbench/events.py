@@ -39,6 +39,25 @@ ErrorKind: TypeAlias = Literal[
     "internal",  # a fault of the workbench itself
 ]
 
+FaultWay: TypeAlias = Literal[
+    "error",  # the call raises an exception
+    "timeout",  # the call raises TimeoutError
+    "error_answer",  # the call answers that it failed, without raising
+    "no_answer",  # the call answers null
+    "malformed",  # the call answers the first half of the answer's JSON, as text
+]
+FaultOutcome: TypeAlias = Literal[
+    "crashed",  # the conversation ended in an error of the agent
+    "made_up",  # the answer states what only the failed call could have told
+    "off_recording",  # the agent made a call that its recording does not have
+    "silent",  # the answer neither reports the fault nor makes anything up
+    "reported",  # the answer tells the user that something failed
+    "recovered",  # the answer is as expected, or the call was made again and answered
+    "not_evaluated",  # no judge could decide between made_up, silent and reported
+    "no_result",  # the conversation ended for another reason
+    "not_called",  # the agent did not call the tool
+]
+
 CaseName: TypeAlias = tuple[str, str]
 """The path of an evalset relative to the root, and the id of a case."""
 
@@ -118,6 +137,27 @@ class MetricResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolFault:
+    """A fault in the first call of a tool, as the matrix of tool faults injects it."""
+
+    tool: str
+    way: FaultWay
+
+
+@dataclass(frozen=True, slots=True)
+class FaultHandling:
+    """What an agent did about an injected fault.
+
+    `reason` is one sentence for people. `details` has the judge and its questions if one decided, in the form of the
+    details of a metric.
+    """
+
+    outcome: FaultOutcome
+    reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedCase:
     """A case of the plan, as the front ends need it.
 
@@ -134,6 +174,8 @@ class PlannedCase:
     """The rule that found the agent: `folder`, `app_name`, `choice`, `location` or `given`; "" if not known."""
     text: str = ""
     """A digest of the case's text in the evalset, or "" if it is not known."""
+    fault: ToolFault | None = None
+    """The fault that is injected into this execution, which is then no repeat of the case; None for all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +369,8 @@ class CaseFinished:
     (`workbench.dependencies.run_inputs`); empty in journals of older versions."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
+    handling: FaultHandling | None = None
+    """What the agent did about the fault of its `PlannedCase`, or None without one."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
