@@ -235,3 +235,21 @@ def test_scope_stays_when_the_folder_is_read_again(tree: Tree, shop: Workspace) 
     assert (found.where, len(found.pairs)) == ("everything", 4)
     found = scope_again(tree, marked.scope, marked.source.cases)
     assert (found.where, found.pairs) == ("1 marked", ((0, 0),))
+
+
+def test_inputs_are_read_before_sorting_and_kept_while_their_cases_stay_the_same(tree: Tree, shop: Workspace) -> None:
+    table = table_of(tree)
+    assert table.unread() == []
+    table.column = 1
+    assert len(table.unread()) == len(table.rows) == 8
+    table.source.cases.read(table.unread())
+    assert table.unread() == []
+    first, *others = shop.evalsets
+    text = first.file.read_text("utf-8")
+    first.file.write_text(text.replace("Where is my parcel?", "Is it late?", 1), "utf-8")
+    tree.load(replace(shop, evalsets=(*others, replace(first, document=open_evalset(first.file)))))
+    again = table_of(tree)
+    again.adopt(table)
+    assert len(again.unread()) == 1
+    assert again.source.cases.input(again.unread()[0]) == "Is it late?"
+    assert again.source.cases.input((0, 0)) == table.source.cases.input((1, 0)) != ""

@@ -43,6 +43,9 @@ async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(
         await pilot.press("escape")
         assert cell(screen) == ("hello", "resp")
         assert "worst resp first" in screen.text
+        # A burst while inputs are read: sort by them, worst verdict again, and back to the cell.
+        await pilot.press("h", "h", "s", "s", "l", "l")
+        assert "1 of 8, input Z to A" in screen.text
         # A burst: filter, sort, mark and leave.
         await pilot.press("/", *"parcel", "enter", "space", "escape", "escape")
         assert isinstance(screen.app.screen, MainScreen)

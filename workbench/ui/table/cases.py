@@ -68,6 +68,25 @@ class Cases:
             self._inputs[pair] = one_line(message, limit=_INPUT_KEPT)
         return self._inputs[pair]
 
+    def unread(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Return the cases whose input has not been read yet."""
+        return [pair for pair in pairs if pair not in self._inputs]
+
+    def read(self, pairs: Iterable[Pair]) -> None:
+        """Read the inputs of many cases, in a thread."""
+        for pair in pairs:
+            self.input(pair)
+
+    def keep_inputs(self, before: "Cases") -> None:
+        """Keep the inputs of cases whose text is the same since the folder was read before."""
+        for pair, text in before._inputs.items():
+            place = self.verdicts.place(*before.key(pair))
+            if place is not None and self._text(place) == before._text(pair):
+                self._inputs[place] = text
+
+    def _text(self, pair: Pair) -> bytes:
+        return self.entries[pair[0]].document.text(pair[1])
+
     def face(self, pair: Pair) -> tuple[str, Status]:
         """Return the glyph of a case's verdict, and its status."""
         state = self.verdicts.state(*pair)

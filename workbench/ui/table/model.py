@@ -189,7 +189,8 @@ class Table:
         return set(map(self.source.cases.key, pairs))
 
     def adopt(self, other: "Table") -> None:
-        """Take the filter, the order and the column of another table."""
+        """Take the filter, the order, the column and the inputs of another table."""
+        self.source.cases.keep_inputs(other.source.cases)
         self.query, self._orders, self.column = other.query, other._orders, other.column
 
     def stand_on(self, pair: Pair) -> bool:
@@ -247,6 +248,10 @@ class Table:
     def order(self) -> Order:
         """The order that decides."""
         return self._orders[-1]
+
+    def unread(self) -> list[Pair]:
+        """Return the cases that must be read before the rows can be sorted by the column under the cursor."""
+        return self.source.cases.unread(self.rows) if self.current.kind == "input" else []
 
     def sort_by_cursor(self) -> None:
         """Sort by the column under the cursor, the worst value first. The second time, reverse the order."""

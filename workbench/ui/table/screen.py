@@ -1,5 +1,6 @@
 """The screen with the table of cases."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -31,6 +32,8 @@ from workbench.ui.widgets.plain_input import PlainInput
 if TYPE_CHECKING:
     from workbench.ui.tree.model import Tree
 
+_SLOW = 0.3
+"""Seconds after which the footer says what takes so long."""
 _PLACEHOLDER = "text  :fail  :error  metric<0.8"
 
 
@@ -234,6 +237,19 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     def action_table_sort(self) -> None:
         """Sort by the column of the cursor, or reverse that order."""
+        unread = self.table.unread()
+        if unread:
+            self.run_worker(self._read_and_sort(unread), group="sort")
+        else:
+            self._sort()
+
+    async def _read_and_sort(self, unread: Sequence[Pair]) -> None:
+        slow = self.set_timer(_SLOW, lambda: self.say(f"sorting: reading {counted(len(unread), 'case')}"))
+        await asyncio.to_thread(self.table.source.cases.read, unread)
+        slow.stop()
+        self._sort()
+
+    def _sort(self) -> None:
         self.table.sort_by_cursor()
         self.table.row = 0
         self.show_rows()
