@@ -116,8 +116,8 @@ def styles(segments: list[Segment]) -> Iterator[Style]:
     ("text", "style", "expected"),
     [
         (" 48✗ ", "color(1)", [(" ", "b"), ("48✗", "br"), (" ", "b")]),
-        ("!    ✗0.50", "color(5)", [("!", "br"), ("    ", "b"), ("✗0.50", "br")]),
-        ("! the agent raised an exception", "color(5)", [("! the agent raised an exception", "b")]),
+        ("!    ✗0.50", "color(13)", [("!", "br"), ("    ", "b"), ("✗0.50", "br")]),
+        ("! the agent raised an exception", "color(13)", [("! the agent raised an exception", "b")]),
         ("not set", "color(1)", [("not set", "b")]),
         ("━━━╸", "color(1)", [("━━━╸", "b")]),
         ("258✓", "color(2)", [("258✓", "")]),

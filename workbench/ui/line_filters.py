@@ -13,8 +13,8 @@ from textual.filter import LineFilter
 from workbench.ascii_signs import in_cells
 from workbench.ui.display import Display
 
-_FAILING = {1, 5}
-"""Colours of failures (red) and errors (magenta) in the theme of sixteen colours."""
+_FAILING = {1, 13}
+"""Colours of failures (red) and errors (bright magenta) in the theme of sixteen colours."""
 _QUIET_CURSOR = 8
 """Background of a cursor without the focus in that theme, bright black. All others point at something."""
 _LONGEST_LABEL = 16
