@@ -9,7 +9,6 @@ from workbench.recordings.recording import (
     Declaration,
     Effects,
     ModelCall,
-    ModelRequest,
     Origin,
     RecordedError,
     Recording,
@@ -38,10 +37,7 @@ _ARTIFACTS = st.builds(Artifact, _TEXTS, _OBJECTS, st.one_of(st.none(), st.integ
 _EFFECTS = st.builds(Effects, _OBJECTS, st.lists(_ARTIFACTS, max_size=2).map(tuple), _OBJECTS)
 _ERRORS = st.builds(RecordedError, st.lists(_TEXTS, min_size=1, max_size=3).map(tuple), _TEXTS)
 _TURNS = st.integers(1, 5)
-_PARTS = st.one_of(st.none(), VALUES)
-_REQUESTS = st.one_of(
-    st.none(), st.builds(ModelRequest, _TEXTS, _PARTS, _PARTS, _PARTS, st.lists(VALUES, max_size=2).map(tuple))
-)
+_REQUESTS = st.one_of(st.none(), st.fixed_dictionaries({"model": _TEXTS, "contents": st.lists(_TEXTS, max_size=2)}))
 
 
 def _calls(outcomes: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[ToolCall]:
@@ -65,7 +61,7 @@ def _model(outcome: dict[str, Any], turn: int, branch: str | None, request: Any,
 
 _RESPONSES = st.fixed_dictionaries({"responses": st.lists(VALUES, max_size=2).map(tuple)})
 MODELS = st.builds(_model, st.one_of(_RESPONSES, _LOST_OR_ERROR), _TURNS, _BRANCHES, _REQUESTS, _SECONDS)
-_DECLARATIONS = st.builds(Declaration, _TEXTS, VALUES, st.booleans(), st.booleans())
+_DECLARATIONS = st.builds(Declaration, _TEXTS, VALUES, st.integers(0, 3), st.booleans())
 RECORDINGS = st.builds(
     Recording,
     _TEXTS,
@@ -76,20 +72,23 @@ RECORDINGS = st.builds(
     st.dictionaries(_TEXTS, st.lists(_DECLARATIONS, max_size=2).map(tuple), max_size=2),
     st.lists(CALLS, max_size=3).map(tuple),
     st.lists(MODELS, max_size=2).map(tuple),
+    st.dictionaries(_TEXTS, VALUES, max_size=2),
 )
 
 
 def recording(**changes: Any) -> Recording:
     """Return a small recording with a call, an error and a model call."""
-    request = ModelRequest("scripted", system="be kind", contents=({"role": "user", "parts": [{"text": "hello"}]},))
+    hello = {"role": "user", "parts": [{"text": "hello"}]}
+    request = {"model": "scripted", "system": "d2", "contents": ["d3"]}
     known: dict[str, Any] = {
         "agent": "order_desk",
         "origin": Origin("2026-11-21T10-30-00-3f2a", "2026-11-21T10:30:00Z", 1, "adk", "2.13.0"),
-        "tools": {"desk": (Declaration("find", {"name": "find", "parameters": {"type": "OBJECT"}}, toolset=True),)},
+        "tools": {"desk": (Declaration("find", {"name": "find", "parameters": {"type": "OBJECT"}}, toolset=1),)},
         "calls": (
             ToolCall(1, "desk", "find", {"order": "A-18"}, answer={"status": "late"}, seconds=0.25),
             ToolCall(2, "desk", "refund", {}, error=RecordedError(("shop.Refused", "builtins.Exception"), "no")),
         ),
         "models": (ModelCall(1, "desk", "d1", request=request, responses=({"content": {"parts": [{"text": "hi"}]}},)),),
+        "parts": {"d2": "be kind", "d3": hello},
     }
     return Recording("refunds", "late_parcel", **(known | changes))

@@ -54,7 +54,7 @@ def test_nan_and_infinity_are_kept(tmp_path: Path) -> None:
 
 
 def test_file_is_readable_with_one_paragraph_for_each_call(tmp_path: Path) -> None:
-    text = _saved(tmp_path, recording(models=())).read_text("utf-8")
+    text = _saved(tmp_path, recording(models=(), parts={})).read_text("utf-8")
     assert text == (Path(__file__).parent / "late_parcel.frozen.json").read_text("utf-8")
 
 
@@ -104,21 +104,13 @@ _PLACES = [
         "(calls[0].answer_in): 0123456789abcdef0123.json: there is no such file",
         "Freeze the case again",
     ),
-    (
-        {
-            "models": [
-                {"turn": 1, "agent": "a", "asked": "x", "responses": [], "request": {"model": "m", "contents": ["d"]}}
-            ]
-        },
-        "(models[0].request.contents[0]): the part d is not in `requests`",
-        "",
-    ),
+    ({"requests": [{"part": "d", "value": 1}] * 2}, "(requests[1].part): the part d is here twice", ""),
 ]
 
 
 @pytest.mark.parametrize(("changes", "where", "also"), _PLACES)
 def test_mistake_is_named_at_its_place(tmp_path: Path, changes: dict[str, Any], where: str, also: str) -> None:
-    path = _saved(tmp_path, recording(models=()))
+    path = _saved(tmp_path, recording(models=(), parts={}))
     path.write_text(json.dumps(json.loads(path.read_bytes()) | changes, indent=2))
     fault = _first_fault(path)
     assert where in fault

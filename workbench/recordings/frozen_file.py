@@ -20,7 +20,6 @@ from workbench.recordings.recording import (
     Declaration,
     Effects,
     ModelCall,
-    ModelRequest,
     Origin,
     RecordedError,
     Recording,
@@ -111,10 +110,6 @@ class _Beside:
 
 def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
     origin = value["recorded"]
-    requests = {
-        part["part"]: beside.get(part, "value", ("requests", number))
-        for number, part in enumerate(value.get("requests", ()))
-    }
     return Recording(
         value["eval_set_id"],
         value["eval_id"],
@@ -123,9 +118,11 @@ def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
         {tool: tuple(names) for tool, names in value.get("ignore", {}).items()},
         {agent: tuple(Declaration(**tool) for tool in tools) for agent, tools in value.get("tools", {}).items()},
         tuple(_call(call, ("calls", number), beside) for number, call in enumerate(value["calls"])),
-        tuple(
-            _model(model, ("models", number), beside, requests) for number, model in enumerate(value.get("models", ()))
-        ),
+        tuple(_model(model, ("models", number), beside) for number, model in enumerate(value.get("models", ()))),
+        {
+            part["part"]: beside.get(part, "value", ("requests", number))
+            for number, part in enumerate(value.get("requests", ()))
+        },
     )
 
 
@@ -159,21 +156,13 @@ def _effects(effects: Mapping[str, Any], location: Location, beside: _Beside) ->
     return Effects(state, artifacts, beside.get(effects, "actions", location, {}))
 
 
-def _model(model: Mapping[str, Any], location: Location, beside: _Beside, requests: Mapping[str, Any]) -> ModelCall:
-    asked = model.get("request")
-    request = None
-    if asked is not None:
-        system, tools, config = (
-            requests[asked[key]] if key in asked else None for key in ("system", "tools", "config")
-        )
-        contents = tuple(requests[name] for name in asked["contents"])
-        request = ModelRequest(asked["model"], system, tools, config, contents)
+def _model(model: Mapping[str, Any], location: Location, beside: _Beside) -> ModelCall:
     return ModelCall(
         model["turn"],
         model["agent"],
         model["asked"],
         model.get("branch", ""),
-        request,
+        model.get("request"),
         tuple(beside.get(model, "responses", location, [])),
         _error(model),
         model.get("lost", ""),

@@ -63,18 +63,9 @@ def _objects(value: Mapping[str, Any]) -> Iterator[tuple[str, Location, Mapping[
 
 
 def _parts(value: Mapping[str, Any]) -> Iterator[Breach]:
-    """Yield parts of requests that are there twice, or not at all."""
+    """Yield parts of requests that are there twice."""
     known: set[str] = set()
     for number, part in enumerate(value.get("requests", ())):
         if part["part"] in known:
             yield Breach(("requests", number, "part"), f"the part {part['part']} is here twice", "Delete one of them")
         known.add(part["part"])
-    for number, model in enumerate(value.get("models", ())):
-        for location, name in _named_parts(model.get("request", {})):
-            if name not in known:
-                yield Breach(("models", number, "request", *location), f"the part {name} is not in `requests`", AGAIN)
-
-
-def _named_parts(request: Mapping[str, Any]) -> Iterator[tuple[Location, str]]:
-    yield from (((key,), request[key]) for key in ("system", "tools", "config") if key in request)
-    yield from ((("contents", number), name) for number, name in enumerate(request.get("contents", ())))

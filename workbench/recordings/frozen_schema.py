@@ -98,7 +98,7 @@ class FrozenCall(TypedDict, total=False):
 
 @with_config(_strict())
 class FrozenRequest(TypedDict, total=False):
-    """The request of a model call: digests of its parts, which are in `requests`."""
+    """The request of a model call: digests of its parts. Those that are known are in `requests`."""
 
     model: Required[str]
     system: str
@@ -138,7 +138,9 @@ class FrozenTool(TypedDict, total=False):
     """A tool that an agent had. `declaration` is ADK's FunctionDeclaration, or null."""
 
     name: Required[str]
-    toolset: Annotated[bool, Field(description="Whether it came from a toolset.")]
+    toolset: Annotated[
+        int, Field(ge=0, description="Position of its toolset in the agent's tools, from 1. Without it, it has none.")
+    ]
     long_running: bool
     declaration: Required[Any]
 

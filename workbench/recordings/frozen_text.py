@@ -26,8 +26,7 @@ def frozen_contents(path: Path, recording: Recording) -> dict[Path, bytes]:
 
 
 def _written(recording: Recording, beside: dict[str, bytes]) -> str:
-    parts: dict[str, Any] = {}
-    models = [_model_json(model, beside, parts) for model in recording.models]
+    models = [_model_json(model, beside) for model in recording.models]
     origin = recording.origin
     known = {name: getattr(origin, name) for name in ("run", "at", "repeat", "framework", "version")}
     head: dict[str, Any] = {
@@ -45,8 +44,8 @@ def _written(recording: Recording, beside: dict[str, bytes]) -> str:
     members.append(_paragraphs("calls", [_call_json(call, beside) for call in recording.calls], "  "))
     if models:
         members.append(_paragraphs("models", models, "  "))
-    if parts:
-        requests = [{"part": name, **_value("value", part, beside)} for name, part in parts.items()]
+    if recording.parts:
+        requests = [{"part": name, **_value("value", part, beside)} for name, part in recording.parts.items()]
         members.append(_paragraphs("requests", requests, "  "))
     return block("{", "}", members, "")
 
@@ -73,7 +72,7 @@ def _tool_json(tool: Declaration) -> dict[str, Any]:
     flags = {"toolset": tool.toolset, "long_running": tool.long_running}
     return {
         "name": tool.name,
-        **{name: True for name, is_set in flags.items() if is_set},
+        **{name: value for name, value in flags.items() if value},
         "declaration": tool.declaration,
     }
 
@@ -99,11 +98,10 @@ def _effects_json(effects: Effects, beside: dict[str, bytes]) -> dict[str, Any]:
     return written | (_value("actions", data["actions"], beside) if "actions" in data else {})
 
 
-def _model_json(model: ModelCall, beside: dict[str, bytes], parts: dict[str, Any]) -> dict[str, Any]:
+def _model_json(model: ModelCall, beside: dict[str, bytes]) -> dict[str, Any]:
     data: dict[str, Any] = {**_head_json(model), "asked": model.asked}
     if model.request is not None:
-        data["request"] = model.request.digests()
-        parts |= {name: part for name, part in model.request.parts().items() if name not in parts}
+        data["request"] = dict(model.request)
     outcome = model.outcome()
     data |= _value("responses", outcome["responses"], beside) if "responses" in outcome else outcome
     return {**data, **_tail_json(model)}

@@ -102,37 +102,11 @@ class ToolCall:
         return data
 
 
-_PARTS = ("system", "tools", "config")
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """The request of a model call, in parts, to find the first difference. None: it was not recorded.
-
-    `contents` are the messages. Parts have the form in which spans record them (`docs/trace.md`).
-    """
-
-    model: str
-    system: Any = None
-    tools: Any = None
-    config: Any = None
-    contents: tuple[Any, ...] = ()
-
-    def digests(self) -> dict[str, Any]:
-        """Return `{"model", "system", "tools", "config", "contents"}` with digests of the parts that are known."""
-        known = {name: digest(part) for name in _PARTS if (part := getattr(self, name)) is not None}
-        return {"model": self.model, **known, "contents": [digest(content) for content in self.contents]}
-
-    def parts(self) -> dict[str, Any]:
-        """Return its parts by digest."""
-        known = (part for name in _PARTS if (part := getattr(self, name)) is not None)
-        return {digest(part): part for part in (*known, *self.contents)}
-
-
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """A call of a model. `asked` is the digest of its request, `responses` are ADK's LlmResponses.
 
+    `request` has the digests of the request's parts, `{"model", "system", "tools", "config", "contents"}`, or is None.
     The other fields are as in `ToolCall`.
     """
 
@@ -140,7 +114,7 @@ class ModelCall:
     agent: str
     asked: str
     branch: str | None = ""
-    request: ModelRequest | None = None
+    request: Mapping[str, Any] | None = None
     responses: tuple[Any, ...] = ()
     error: RecordedError | None = None
     lost: str = ""
@@ -152,8 +126,8 @@ class ModelCall:
         return _outcome("responses", list(self.responses), self.error, self.lost)
 
     def wire(self, order: int) -> dict[str, Any]:
-        """Return the call as the worker gets it. `request` has digests of its parts."""
-        request = {} if self.request is None else {"request": self.request.digests()}
+        """Return the call as the worker gets it."""
+        request = {} if self.request is None else {"request": dict(self.request)}
         return {**_head("model", self, order), "asked": self.asked, **self.outcome(), **request}
 
 
@@ -196,7 +170,8 @@ class Recording:
     """The recorded calls of one case.
 
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
-    when a call is looked up. `tools` are the declarations by agent.
+    when a call is looked up. `tools` are the declarations by agent. `parts` are the parts of requests, by digest, as
+    far as they are known: instructions, tools, options and messages.
     """
 
     eval_set_id: str
@@ -207,6 +182,7 @@ class Recording:
     tools: Mapping[str, tuple[Declaration, ...]] = field(default_factory=dict)
     calls: tuple[ToolCall, ...] = ()
     models: tuple[ModelCall, ...] = ()
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     def frames(self, mode: Mode = "all") -> Iterator[dict[str, Any]]:
         """Yield `{"op": "recorded", "call": {…}}` for each call that is replayed, tools first.

@@ -6,9 +6,9 @@ away a key looks harmless.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from workbench.engine.plan.secrets import REPLACED
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import MetricResult
+from workbench.judge.secret_forms import REPLACED
 from workbench.metrics.base import Scored
 from workbench.metrics.description import Part
 from workbench.metrics.registry import descriptions

@@ -14,8 +14,6 @@ from workbench.events import CaseRef, Event, PlannedCase
 from workbench.judge.scrub import without_piece
 from workbench.judge.secret_forms import URL_PASSWORD, SecretForms, named_secrets, with_capitals
 
-REPLACED = "[secret "
-"""The start of each placeholder for a secret."""
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
 _HEADER = re.compile(
     r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"

@@ -1,0 +1,170 @@
+"""Recordings from the stored events of a case."""
+
+import json
+from typing import Any
+
+import pytest
+
+from workbench.agents.worker.jsonable import dumps
+from workbench.events import CallsRecorded, CaseRef, SpansRecorded, TurnFinished
+from workbench.recordings.from_run import NotRecordedError, take_recording
+from workbench.recordings.recording import (
+    Artifact,
+    Declaration,
+    Effects,
+    ModelCall,
+    Origin,
+    RecordedError,
+    ToolCall,
+    digest,
+)
+
+_REF = CaseRef("order_desk", "refunds.evalset.json", "refunds", "late_parcel")
+_ORIGIN = Origin("run_1", "2026-11-21T10:30:00Z", 1, "adk", "2.13.0")
+
+
+def _event(turn: int, *calls: dict[str, Any], pieces: tuple[Any, ...] = ()) -> CallsRecorded:
+    return CallsRecorded(_REF, turn, json.dumps(calls), {digest(piece): dumps(piece) for piece in pieces})
+
+
+def _tool(tool: str, order: int, args: Any, **more: Any) -> dict[str, Any]:
+    head = {"kind": "tool", "agent": "desk", "branch": "", "tool": tool, "order": order, "args": digest(args)}
+    return {**head, "seconds": 0.12345, **more}
+
+
+def test_recorded_calls_are_taken_in_the_order_of_the_model() -> None:
+    args, answer, note = {"order": "A-18"}, {"status": "late"}, {"text": "y"}
+    effects = {
+        "state": digest({"seen": 1}),
+        "artifacts": [{"name": "x.txt", "version": 0, "mime": "text/plain", "content": digest(note)}],
+        "actions": digest({"skip_summarization": True}),
+    }
+    second = _tool("refund", 1, {}, error={"types": ["shop.Refused", "builtins.Exception"], "message": "no"})
+    first = _tool("find", 0, args, answer=digest(answer), effects=effects)
+    pieces: tuple[Any, ...] = (args, answer, {"seen": 1}, note, {"skip_summarization": True}, {})
+    taken = take_recording(_REF, [_event(0, second, first, pieces=pieces)], None, _ORIGIN)
+    assert taken.recording.calls == (
+        ToolCall(
+            1,
+            "desk",
+            "find",
+            args,
+            answer=answer,
+            effects=Effects({"seen": 1}, (Artifact("x.txt", note, 0, "text/plain"),), {"skip_summarization": True}),
+            seconds=0.123,
+        ),
+        ToolCall(
+            1, "desk", "refund", {}, error=RecordedError(("shop.Refused", "builtins.Exception"), "no"), seconds=0.123
+        ),
+    )
+    assert taken.recording.origin.effects
+
+
+def test_models_are_taken_with_the_known_parts_of_their_requests() -> None:
+    response = {"content": {"parts": [{"text": "hi"}]}}
+    request = {"model": "scripted", "system": digest("be kind"), "contents": [digest("gone")]}
+    call = {"kind": "model", "agent": "desk", "branch": "", "order": 0, "asked": "q1", "request": request}
+    taken = take_recording(
+        _REF,
+        [_event(0, {**call, "responses": [digest(response)]}, pieces=(response, "be kind"))],
+        None,
+        _ORIGIN,
+    )
+    assert taken.recording.models == (ModelCall(1, "desk", "q1", request=request, responses=(response,)),)
+    assert taken.recording.parts == {digest("be kind"): "be kind"}
+
+
+def test_reported_tools_of_an_agent_are_collected() -> None:
+    def tools(*names: str) -> dict[str, Any]:
+        items = [{"name": name, "toolset": 1, "long_running": False, "declaration": digest(name)} for name in names]
+        return {"kind": "tools", "agent": "desk", "tools": items}
+
+    events = [_event(0, tools("a"), pieces=("a", "b")), _event(1, tools("a", "b"))]
+    taken = take_recording(_REF, events, None, _ORIGIN)
+    assert taken.recording.tools == {"desk": (Declaration("a", "a", 1), Declaration("b", "b", 1))}
+
+
+def test_answer_with_a_secret_is_marked_and_such_an_argument_is_ignored() -> None:
+    args, answer = {"order": 1, "key": "[secret SHOP_KEY]"}, ["x [secret SHOP_KEY]"]
+    event = _event(0, _tool("find", 0, args, answer=digest(answer)), pieces=(args, answer))
+    recording = take_recording(_REF, [event], None, _ORIGIN).recording
+    assert recording.ignore == {"find": ("key",)}
+    assert recording.calls[0].secret
+
+
+def test_call_that_was_not_kept_is_lost_with_the_reason() -> None:
+    event = _event(
+        0,
+        _tool("a", 0, {}, lost="it is larger than 4 MiB", too_large=True),
+        _tool("b", 1, {}, answer="gone"),
+        pieces=({},),
+    )
+    first, second = take_recording(_REF, [event], None, _ORIGIN).recording.calls
+    assert first.lost == "it is larger than 4 MiB"
+    assert second.lost.startswith("not recorded")
+
+
+def test_replayed_calls_are_named() -> None:
+    calls = [_tool("a", 0, {}, answer=digest(1), **{"from": "frozen"}), _tool("b", 1, {}, answer=digest(1))]
+    taken = take_recording(_REF, [_event(0, *calls, pieces=({}, 1))], None, _ORIGIN)
+    assert taken.replayed == {0}
+
+
+def test_injected_faults_are_never_recorded() -> None:
+    event = _event(0, _tool("a", 0, {}, answer=digest(1), **{"from": "injected"}), pieces=({}, 1))
+    with pytest.raises(NotRecordedError):
+        take_recording(_REF, [event], None, _ORIGIN)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "{",
+        "5",
+        "[1, null]",
+        '[{"kind": "tool", "agent": 5, "tool": [], "order": "x", "args": 7, "answer": {}, "seconds": "y"}]',
+        '[{"kind": "model", "asked": 1, "responses": [[]], "request": {"contents": 5}}]',
+        '[{"kind": "tools", "agent": "a", "tools": [{"name": 1, "declaration": []}, 5]}]',
+        '[{"kind": "tool", "error": {"types": 1}, "effects": {"state": [], "artifacts": [{}]}, "args": "a"}]',
+    ],
+)
+def test_damaged_events_raise_nothing(calls: str) -> None:
+    taken = take_recording(_REF, [CallsRecorded(_REF, 0, calls)], None, _ORIGIN)
+    assert all(call.lost for call in taken.recording.calls)
+
+
+def _span(number: int, name: str, **facts: Any) -> dict[str, Any]:
+    return {"id": number, "kind": "tool", "name": name, "start": 0.0, "end": 0.5, "agent": "desk", **facts}
+
+
+def test_run_of_an_older_version_gives_calls_without_effects_from_its_spans() -> None:
+    args, cut = {"order": 1}, {"cut_at": 1, "characters": 2, "begins": "["}
+    spans = [
+        _span(1, "find", args=digest(args), response=digest(None)),
+        _span(2, "refund", args=digest(args), error="ValueError: no\nmoney"),
+        _span(3, "refund", args=digest(args), error="Refused: no"),
+        _span(4, "list", args=digest(args), response=digest(cut)),
+        _span(5, "expert", args=digest(args), runs="expert_agent"),
+        _span(6, "transfer_to_agent", args=digest(args)),
+    ]
+    pieces = {digest(piece): dumps(piece) for piece in (args, None, cut)}
+    recording = take_recording(_REF, [SpansRecorded(_REF, 1, json.dumps(spans), pieces)], None, _ORIGIN).recording
+    call = ToolCall(2, "desk", "find", args, None, seconds=0.5)
+    assert recording.calls[0] == call
+    assert recording.calls[1].error == RecordedError(("builtins.ValueError", "builtins.Exception"), "no\nmoney")
+    assert recording.calls[2].error == RecordedError(("builtins.Exception",), "Refused: no")
+    assert recording.calls[3].lost == "the run kept only the beginning of it"
+    assert len(recording.calls) == 4
+    assert not recording.origin.effects
+    assert recording.models == ()
+
+
+def test_report_without_spans_gives_calls_from_its_events() -> None:
+    def event(part: dict[str, Any]) -> dict[str, Any]:
+        return {"author": "desk", "content": {"parts": [part]}}
+
+    called = event({"function_call": {"id": "c1", "name": "find", "args": {"order": 1}}})
+    answered = event({"function_response": {"id": "c1", "name": "find", "response": {"status": "late"}}})
+    actual = {"intermediate_data": {"invocation_events": [called, answered]}}
+    recording = take_recording(_REF, [TurnFinished(_REF, 0, actual)], None, _ORIGIN).recording
+    assert recording.calls == (ToolCall(1, "desk", "find", {"order": 1}, None, answer={"status": "late"}),)

@@ -1,0 +1,290 @@
+"""A recording from the stored events of a case.
+
+Runs record their calls for replay (`CallsRecorded`). Runs of older versions have only spans, made for the trace. They
+lack effects, branches and the kinds of errors, and no models can be taken from them.
+"""
+
+import builtins
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.worker.jsonable import dumps
+from workbench.events import CallsRecorded, CaseRef, Event, SpansRecorded, TurnFinished
+from workbench.json_values import mapping, objects, string
+from workbench.judge.secret_forms import REPLACED
+from workbench.recordings.recording import (
+    Artifact,
+    Declaration,
+    Effects,
+    ModelCall,
+    Origin,
+    RecordedError,
+    Recording,
+    ToolCall,
+)
+from workbench.trace.pieces import PieceLostError, Pieces
+from workbench.trace.spans import Node, read_turn
+
+CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
+"""Tools of ADK that steer the agents. They always run."""
+_CUT = "the run kept only the beginning of it"
+_ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
+
+
+class NotRecordedError(Exception):
+    """The events cannot become a recording. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a case's events say about its calls.
+
+    `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
+    """
+
+    recording: Recording
+    replayed: frozenset[int] = frozenset()
+    replayed_models: frozenset[int] = frozenset()
+
+
+def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, origin: Origin) -> Taken:
+    """Return the recording of a case. `runs` is the folder with the runs' folders, or None. Reads files.
+
+    Raises:
+        NotRecordedError: a fault was injected into a call, so its answer is not the tool's.
+    """
+    steps = tuple(events)
+    calls = [step for step in steps if isinstance(step, CallsRecorded)]
+    spans = [step for step in steps if isinstance(step, SpansRecorded)]
+    pieces = Pieces([*calls, *spans], runs)
+    empty = Recording(ref.eval_set_id, ref.eval_id, ref.agent, origin)
+    if calls:
+        return _from_calls(empty, calls, pieces)
+    found = tuple(_from_spans(steps, spans, pieces))
+    return Taken(replace(empty, calls=found, ignore=_secret_arguments(found), origin=replace(origin, effects=False)))
+
+
+# Recorded calls
+
+
+def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Pieces) -> Taken:
+    items = [(event.turn + 1, item) for event in events for item in _items(event)]
+    if any(item.get("from") == "injected" for _, item in items):
+        raise NotRecordedError("a fault was injected into one of its calls")
+    # The sort is stable, so calls with a damaged order stay in the order of the reports.
+    items.sort(key=lambda pair: (pair[0], _int(pair[1].get("order"))))
+    of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in ("tool", "model", "tools")}
+    calls = tuple(_tool_call(turn, item, pieces) for turn, item in of_kind["tool"])
+    models = tuple(_model_call(turn, item, pieces) for turn, item in of_kind["model"])
+    tools: dict[str, dict[str, Declaration]] = {}
+    for _, item in of_kind["tools"]:
+        tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
+    recording = replace(
+        empty,
+        ignore=_secret_arguments(calls),
+        tools={agent: tuple(declared.values()) for agent, declared in tools.items()},
+        calls=calls,
+        models=models,
+        parts=dict(_parts(models, pieces)),
+    )
+    return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]))
+
+
+def _items(event: CallsRecorded) -> list[dict[str, Any]]:
+    try:
+        return objects(json.loads(event.calls))
+    except (ValueError, RecursionError):
+        return []
+
+
+def _replayed(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> frozenset[int]:
+    return frozenset(number for number, (_, item) in enumerate(pairs) if item.get("from") == "frozen")
+
+
+def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
+    lost = string(item.get("lost"))
+    args, answer, effects = {}, None, Effects()
+    error = _error(item)
+    try:
+        args = mapping(pieces.read(string(item.get("args"))))
+        effects = _effects(mapping(item.get("effects")), pieces)
+        if error is None and not lost:
+            answer = pieces.read(string(item.get("answer")))
+    except PieceLostError as reason:
+        lost, error = str(reason), None
+    call = ToolCall(turn, string(item.get("agent")), string(item.get("tool")), args, _branch(item), answer, error, lost)
+    return replace(
+        call, effects=effects, seconds=_seconds(item), secret=_has_secret([call.outcome(), effects.as_json()])
+    )
+
+
+def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall:
+    lost, error = string(item.get("lost")), _error(item)
+    responses: tuple[Any, ...] = ()
+    try:
+        if error is None and not lost:
+            named = item.get("responses")
+            responses = tuple(pieces.read(string(name)) for name in (named if isinstance(named, list) else ()))
+    except PieceLostError as reason:
+        lost = str(reason)
+    call = ModelCall(
+        turn,
+        string(item.get("agent")),
+        string(item.get("asked")),
+        _branch(item),
+        _request(item.get("request")),
+        responses,
+        error,
+        lost,
+        _seconds(item),
+    )
+    return replace(call, secret=_has_secret(call.outcome()))
+
+
+def _request(given: Any) -> dict[str, Any] | None:
+    """Return the digests of a request's parts, or None if they were not recorded."""
+    if not isinstance(given, dict):
+        return None
+    contents = given.get("contents")
+    known = {name: given[name] for name in ("system", "tools", "config") if isinstance(given.get(name), str)}
+    names = [name for name in contents if isinstance(name, str)] if isinstance(contents, list) else []
+    return {"model": string(given.get("model")), **known, "contents": names}
+
+
+def _parts(models: Iterable[ModelCall], pieces: Pieces) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of requests that were stored as a whole."""
+    seen: set[str] = set()
+    for model in models:
+        request = model.request or {}
+        named = (request[name] for name in ("system", "tools", "config") if name in request)
+        for name in (*named, *request.get("contents", ())):
+            if name not in seen:
+                seen.add(name)
+                with contextlib.suppress(PieceLostError):
+                    yield name, _whole(pieces.read(name))
+
+
+def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:
+    state, actions = (mapping(pieces.read(string(item[name]))) if name in item else {} for name in ("state", "actions"))
+    artifacts = tuple(
+        Artifact(
+            string(artifact.get("name")),
+            mapping(pieces.read(string(artifact.get("content")))),
+            version if type(version := artifact.get("version")) is int else None,
+            string(artifact.get("mime")),
+        )
+        for artifact in objects(item.get("artifacts"))
+    )
+    return Effects(state, artifacts, actions)
+
+
+def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[str, Declaration]]:
+    for tool in objects(item.get("tools")):
+        name, declaration = string(tool.get("name")), None
+        try:
+            declaration = pieces.read(tool["declaration"]) if isinstance(tool.get("declaration"), str) else None
+        except PieceLostError:
+            continue  # A toolset without it is reported as a miss.
+        yield name, Declaration(name, declaration, _int(tool.get("toolset")), tool.get("long_running") is True)
+
+
+def _error(item: Mapping[str, Any]) -> RecordedError | None:
+    error = item.get("error")
+    if not isinstance(error, dict):
+        return None
+    types = error.get("types")
+    names = tuple(name for name in types if isinstance(name, str)) if isinstance(types, list) else ()
+    return RecordedError(names[:64] or ("builtins.Exception",), string(error.get("message")))
+
+
+def _branch(item: Mapping[str, Any]) -> str | None:
+    branch = item.get("branch", "")
+    return branch if isinstance(branch, str) else None
+
+
+def _seconds(item: Mapping[str, Any]) -> float | None:
+    seconds = item.get("seconds")
+    is_one = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
+    return round(float(seconds), 3) if is_one else None  # type: ignore[arg-type]
+
+
+def _int(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+# Secrets
+
+
+def _has_secret(value: Any) -> bool:
+    return REPLACED in dumps(value)
+
+
+def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:
+    """Return the arguments that held a secret, by tool. They cannot be compared, so they are ignored."""
+    found: dict[str, list[str]] = {}
+    for call in calls:
+        for name, value in call.args.items():
+            if _has_secret(value) and name not in found.setdefault(call.tool, []):
+                found[call.tool].append(name)
+    return {tool: tuple(names) for tool, names in found.items() if names}
+
+
+# Runs of older versions
+
+
+def _from_spans(steps: Iterable[Event], spans: Iterable[SpansRecorded], pieces: Pieces) -> Iterator[ToolCall]:
+    recorded = {event.turn: event for event in spans}
+    actual = {step.turn: step.actual for step in steps if isinstance(step, TurnFinished)}
+    for turn in sorted({*recorded, *actual}):
+        events = mapping(actual.get(turn, {}).get("intermediate_data")).get("invocation_events")
+        trace = read_turn(turn, recorded.get(turn), events if isinstance(events, list) else [])
+        for node in trace.root.walk():
+            if node.kind == "tool" and "runs" not in node.facts and node.name not in CONTROL_TOOLS:
+                yield _span_call(turn + 1, node, pieces)
+
+
+def _span_call(turn: int, node: Node, pieces: Pieces) -> ToolCall:
+    agent = string(node.facts.get("agent")) or (node.parent.name if node.parent is not None else "")
+    args, answer, lost, error = {}, None, "", None
+    try:
+        args = mapping(_span_piece(node, "args", "asked", pieces))
+        if node.error:
+            error = _named_error(node.error)
+        else:
+            answer = _span_piece(node, "response", "answer", pieces)
+    except PieceLostError as reason:
+        lost = str(reason)
+    seconds = None if node.seconds is None else round(node.seconds, 3)
+    call = ToolCall(turn, agent, node.name, args, None, answer, error, lost, seconds=seconds)
+    return replace(call, secret=_has_secret(call.outcome()))
+
+
+def _span_piece(node: Node, name: str, without_spans: str, pieces: Pieces) -> Any:
+    """Return a value that a span names, or that the tree has because it was made from events."""
+    if without_spans in node.facts:
+        return node.facts[without_spans]
+    if not isinstance(node.facts.get(name), str):
+        raise PieceLostError("it was not recorded")
+    return _whole(pieces.read(node.facts[name]))
+
+
+def _whole(value: Any) -> Any:
+    """Return a piece of spans. Raise PieceLostError if it was cut."""
+    if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
+        raise PieceLostError(_CUT)
+    return value
+
+
+def _named_error(sentence: str) -> RecordedError:
+    """Return the error that a span describes as `Type: message`. Only built-in types are known."""
+    match = _ERROR.fullmatch(sentence)
+    kind = getattr(builtins, match[1], None) if match is not None else None
+    if match is None or not (isinstance(kind, type) and issubclass(kind, Exception)):
+        return RecordedError(("builtins.Exception",), sentence)
+    bases = [base for base in kind.__mro__ if issubclass(base, Exception)]
+    return RecordedError(tuple(f"builtins.{base.__name__}" for base in bases), match[2] or "")
