@@ -15,6 +15,7 @@ EXPECTED = {
     "Run": "✗11",
     "Go to a problem": "tonight › lisbon",
     "Find a case": "args.amount: number 12.5 · text",
+    "Review failures one by one": "refund: amount is text, expected number",
     "Look at the scores": "IN_ORDER 0.66",
     "Fix it and watch": "late_parcel ↑",
     "See what changed the verdict": "fix  order_desk › refunds › late_parcel",
