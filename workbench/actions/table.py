@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from workbench.actions.action import Action, Where
 from workbench.actions.elsewhere import ELSEWHERE
@@ -21,15 +21,16 @@ _MORE: Mapping[Where, int] = {"table": 5}
 """Places whose footer has another number of actions."""
 
 
-def footer(where: Where, first: Iterable[str] = ()) -> list[Action]:
+def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = ()) -> list[Action]:
     """Return the footer of a dialog or another screen: its most useful actions, then the help.
 
-    Actions with an ID in `first` come before those of the table. `footer_of` is for the main screen.
+    Actions with an ID in `first` come before those of the table. Those in `without` are left out. `footer_of` is for
+    the main screen.
     """
     leading = [BY_ID[name] for name in first]
     rows = sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
     help_row = next((row for row in ACTIONS if row.where == where and row.method == "keys"), BY_ID["keys"])
-    shown = dict.fromkeys([*leading, *(row for row in rows if not row.leads_on)])
+    shown = dict.fromkeys([*leading, *(row for row in rows if not row.leads_on and row.id not in without)])
     return [*list(shown)[: _MORE.get(where, FOOTER_ACTIONS)], help_row]
 
 

@@ -19,6 +19,16 @@ def fresh_id() -> str:
     return str(uuid.uuid4())
 
 
+def can_remove(row: CaseRow) -> bool:
+    """Return whether the item of a row can be deleted."""
+    return row.kind not in ("id", "frame") and not (row.missing and row.unit == row.location)
+
+
+def can_duplicate(row: CaseRow) -> bool:
+    """Return whether there can be several of the row's item."""
+    return bool(row.unit) and isinstance(row.unit[-1], int)
+
+
 def remove(case: Any, row: CaseRow) -> Any:
     """Return the case without the item of a row: a message, a call, a rubric or a turn.
 
@@ -27,7 +37,7 @@ def remove(case: Any, row: CaseRow) -> Any:
     """
     if row.kind in ("id", "frame"):
         raise NotPossibleError("every case has an id")
-    if row.missing and row.unit == row.location:
+    if not can_remove(row):
         raise NotPossibleError("there is nothing here to delete")
     return without(case, row.unit)
 
@@ -40,8 +50,7 @@ def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
     Raises:
         NotPossibleError: there can only be one.
     """
-    *_, step = row.unit
-    if not isinstance(step, int):
+    if not can_duplicate(row):
         whole = "a turn" if row.turn is not None else "a case"
         raise NotPossibleError(f"{whole} can only have one of these")
     duplicated = copy.deepcopy(value_at(case, row.unit))
@@ -58,7 +67,9 @@ def duplicate(case: Any, row: CaseRow) -> tuple[Any, Location]:
             free_name(str(get(duplicated, "rubric_id") or "rubric"), taken),
             camel=is_camel(case),
         )
-    place = (*row.unit[:-1], step + 1)
+    *above, number = row.unit
+    assert isinstance(number, int)
+    place = (*above, number + 1)
     return with_item(case, place, duplicated), place
 
 

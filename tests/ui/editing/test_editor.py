@@ -111,7 +111,11 @@ async def test_parts_are_added_duplicated_moved_and_deleted(open_screen: OpenScr
 
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
-        await opened(screen, pilot, "j", "j", "j", "+")
+        await opened(screen, pilot)
+        await screen.until(pilot, lambda: "e edit   + add   E open $EDITOR   ? help" in screen.text)
+        await pilot.press("j")
+        await screen.until(pilot, lambda: "+ add   d duplicate   D delete   ? help" in screen.text)
+        await pilot.press("j", "j", "+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         await pilot.press("enter")
         await screen.until(pilot, lambda: calls() == ["find", ""] and "ctrl+o saves" in screen.text)

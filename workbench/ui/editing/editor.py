@@ -15,8 +15,8 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove
+from workbench.actions import Action, footer
+from workbench.authoring.case_edit import NotPossibleError, can_duplicate, can_remove, duplicate, move, remove
 from workbench.authoring.case_parts import parts_for, with_part
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
@@ -126,6 +126,21 @@ class Files(Protocol):
         """Return the draft as it is in the file now, or None if it is gone."""
 
 
+def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
+    """Return the footer for a row: what can be done with it."""
+    if not isinstance(draft, CaseDraft):
+        # An evalset's own fields have no parts that could be added or deleted.
+        return footer("editor", ("edit_row", "edit_undo", "edit_redo"))
+    without = set()
+    if row is not None and row.form == "heading":
+        without.add("edit_row")
+    if row is not None and not can_duplicate(row):
+        without |= {"edit_duplicate", "edit_undo"}
+    if row is not None and not can_remove(row):
+        without.add("edit_remove")
+    return footer("editor", without=without)
+
+
 class EditorScreen(FieldScreen[None]):
     """The editor of a draft. `outside` opens it in the user's own editor. `over` returns the region to cover."""
 
@@ -146,10 +161,7 @@ class EditorScreen(FieldScreen[None]):
         over: Callable[[], Region] | None = None,
     ) -> None:
         self.list = RowList()
-        parts = isinstance(draft, CaseDraft)
-        # An evalset's own fields have no parts that could be added or deleted.
-        first = () if parts else ("edit_row", "edit_undo", "edit_redo")
-        super().__init__(self.list, keys, footer("editor", first))
+        super().__init__(self.list, keys, _footer(draft, None))
         self.draft = draft
         self._files, self._outside = files, outside
         self._at, self._editing, self._over = at, editing, over
@@ -381,5 +393,7 @@ class EditorScreen(FieldScreen[None]):
         self.list.show_rows(self.draft.rows(), at=at)
 
     def _show_value(self) -> None:
-        self._value.show(self.list.row_or_none)
+        row = self.list.row_or_none
+        self._value.show(row)
+        self.key_line.show_keys(_footer(self.draft, row), self.keys_of)
         self.say("")
