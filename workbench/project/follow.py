@@ -1,8 +1,10 @@
 """Changes on disk by others, followed for a screen that shows them and runs nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from workbench import atomic
 from workbench.agents.criteria_choice import CONFIG_NAMES
@@ -16,7 +18,7 @@ from workbench.engine.watch.file_events import CALM
 from workbench.engine.watch.rereading import reread
 from workbench.history.state_dir import runs_dir
 from workbench.project.disk_changes import DiskChange, is_same, workspace_changes
-from workbench.project.input_files import Signature, signature_of, workspace_files
+from workbench.project.input_files import signature_of, workspace_files
 from workbench.regular_file import read_regular
 
 MOST_FOLDERS = 3000
@@ -58,7 +60,9 @@ class Follower:
         """Folders in which agents and evalsets may appear."""
         self._folders: frozenset[Path] = frozenset()
         self._of_runs: frozenset[Path] = frozenset()
-        self._signature: tuple[Signature, Signature] = (), ()
+        self._known: dict[Path, object] = {}
+        """The signatures of folders and of the workspace's files when a change was last reported."""
+        self._comparing = Lock()
         self.complete = False
         """Whether every input of a verdict is in a followed folder, and the system reports changes."""
         self.changes = Changes(workspace().root, self._current_folders, CALM, self._is_relevant)
@@ -78,7 +82,9 @@ class Follower:
         everything = self.walked | known
         self.complete = len(everything) <= MOST_FOLDERS
         self._folders = everything if self.complete else _few(workspace)
-        self._signature = self._signature_now()
+        with self._comparing:
+            # What changed since a path was last reported is still to be reported: its event may have been lost.
+            self._known = {path: self._known.get(path, now) for path, now in self._signatures().items()}
         # Without a state folder, the folder above shows when the first run makes it.
         existing = next((step for step in (self._state, *self._state.parents) if step.is_dir()), self._state)
         self._of_runs = frozenset(folder for folder in (existing, self._runs) if folder.is_dir())
@@ -89,8 +95,7 @@ class Follower:
         async for batch in self.changes.batches():
             runs = batch.all_files or any(self._is_about_runs(path) for path in batch.paths)
             paths = frozenset(path for path in batch.paths if not self._is_about_runs(path))
-            if batch.all_files:
-                paths |= self._unreported()
+            paths |= await asyncio.to_thread(self._compare, paths, everything=batch.all_files)
             found = Touched(paths, runs)
             if found:
                 yield found
@@ -104,20 +109,19 @@ class Follower:
     def _is_relevant(self, path: Path) -> bool:
         return self._is_about_runs(path) or is_watched(path)
 
-    def _signature_now(self) -> tuple[Signature, Signature]:
-        return signature_of(sorted(self.walked)), signature_of(workspace_files(self._workspace()))
+    def _signatures(self) -> dict[Path, object]:
+        paths = [*self.walked, *workspace_files(self._workspace())]
+        return dict(zip(paths, signature_of(paths), strict=True))
 
-    def _unreported(self) -> set[Path]:
-        """Return the folders and files that changed without an event."""
-        now, before = self._signature_now(), self._signature
-        self._signature = now
-        names = sorted(self.walked), workspace_files(self._workspace())
-        return {
-            path
-            for paths, then, current in zip(names, before, now, strict=True)
-            for path, one, other in zip(paths, then, current, strict=False)
-            if one != other
-        }
+    def _compare(self, reported: Collection[Path], *, everything: bool) -> frozenset[Path]:
+        """Note the state of reported paths. With `everything`, return the others that changed without an event."""
+        with self._comparing:
+            if everything:
+                before, self._known = self._known, self._signatures()
+                return frozenset(path for path, now in self._known.items() if before.get(path, now) != now)
+            paths = [path for path in reported if path in self._known]
+            self._known |= zip(paths, signature_of(paths), strict=True)
+            return frozenset()
 
 
 @dataclass(frozen=True)

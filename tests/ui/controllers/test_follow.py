@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.history.other import Other
 from tests.ui.controllers.conftest import FakeView
 from workbench import config
 from workbench.agents.workspace import open_workspace
+from workbench.engine.watch.changes import Batch
 from workbench.project.follow import Follower, Touched
 from workbench.ui.controllers import follow, staleness
 from workbench.ui.controllers.folder import Folder
@@ -196,3 +198,23 @@ async def test_follower_reports_files_and_runs(tmp_path: Path) -> None:
         pass
     follower.close()
     await asyncio.wait_for(task, 20)
+
+
+async def test_change_whose_event_was_lost_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path)
+    file = project.evalset(GOOD)
+    workspace = open_workspace(tmp_path)
+    follower = Follower(tmp_path / ".workbench", lambda: workspace, list, lambda: False)
+    follower.update(walk=True)
+
+    async def batches() -> AsyncIterator[Batch]:
+        for _ in range(2):
+            yield Batch(frozenset(), all_files=True)
+
+    monkeypatch.setattr(follower.changes, "batches", batches)
+    file.unlink()
+    # The folders are looked up again, for example after a run, before the change is noticed.
+    follower.update(walk=False)
+    first, second = [touched.paths async for touched in follower.touched()]
+    assert file in first
+    assert not second
