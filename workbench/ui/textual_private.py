@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.control import Control
+from rich.segment import Segment
 from textual.app import App
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -106,13 +107,12 @@ class ShownFrame:
                 if shown.render(console) == strip.render(console):
                     continue
                 if _has_sure_width(shown) and _has_sure_width(strip):
-                    for start, text in _changed_parts(shown, strip, console):
-                        yield Control.move_to(x + start, y).segment.text + text
+                    for start, part in _changed_parts(shown, strip):
+                        yield Control.move_to(x + start, y).segment.text + part.render(console)
                     continue
             if strip.cell_length:
                 yield Control.move_to(x, y).segment.text + strip.render(console)
-            if not _has_sure_width(strip) or (shown is not None and not _has_sure_width(shown)):
-                overlapped_in = y
+            overlapped_in = y
 
     def _replace(self, y: int, x: int, strip: Strip) -> Strip | None:
         """Record a piece as shown. Return the piece that it replaces, if that had the same place and width."""
@@ -127,7 +127,7 @@ class ShownFrame:
 
 
 def _has_sure_width(strip: Strip) -> bool:
-    """Whether every terminal draws a piece as wide as expected."""
+    """Whether every terminal draws each character of a piece in one cell."""
     return strip.text.isascii() or _our_characters().issuperset(strip.text)
 
 
@@ -139,25 +139,26 @@ def _our_characters() -> frozenset[str]:
     return frozenset([*map(chr, range(0x20, 0x7F)), *map(chr, range(0x2500, 0x25A0)), *CELLS])
 
 
-def _changed_parts(before: Strip, after: Strip, console: Console) -> Iterator[tuple[int, str]]:
-    """Yield the rendered segments that changed, adjacent ones together, each after its distance from the start."""
-    known = dict(_rendered(before, console))
-    first, changed = 0, ""
-    for start, text in _rendered(after, console):
-        if known.get(start) != text:
-            first, changed = (first if changed else start), changed + text
+def _changed_parts(before: Strip, after: Strip) -> Iterator[tuple[int, Strip]]:
+    """Yield the segments that changed, adjacent ones together, each after its distance from the start in cells."""
+    known = dict(_placed(before))
+    first, changed = 0, list[Segment]()
+    for start, segment in _placed(after):
+        if known.get(start) != segment:
+            first = first if changed else start
+            changed.append(segment)
         elif changed:
-            yield first, changed
-            changed = ""
+            yield first, Strip(changed)
+            changed = []
     if changed:
-        yield first, changed
+        yield first, Strip(changed)
 
 
-def _rendered(strip: Strip, console: Console) -> Iterator[tuple[int, str]]:
+def _placed(strip: Strip) -> Iterator[tuple[int, Segment]]:
     start = 0
     for segment in strip:
-        yield start, Strip([segment]).render(console)
-        start += segment.cell_length
+        yield start, segment
+        start += len(segment.text)  # Only for characters of one cell.
 
 
 def set_border_title(widget: Widget, title: Content | None) -> None:

@@ -241,15 +241,15 @@ class TableScreen(ListScreen, inherit_bindings=False):
         if unread:
             self.run_worker(self._read_and_sort(unread), group="sort")
         else:
-            self._sort()
+            self._sort_rows()
 
     async def _read_and_sort(self, unread: Sequence[Pair]) -> None:
         slow = self.set_timer(_SLOW, lambda: self.say(f"sorting: reading {counted(len(unread), 'case')}"))
         await asyncio.to_thread(self.table.source.cases.read, unread)
         slow.stop()
-        self._sort()
+        self._sort_rows()
 
-    def _sort(self) -> None:
+    def _sort_rows(self) -> None:
         self.table.sort_by_cursor()
         self.table.row = 0
         self.show_rows()
