@@ -74,6 +74,7 @@ SCENES = (
     Scene("criteria", "g j j c"),
     Scene("next-run", "g j j o"),
     Scene("accept", "/ m o v e d enter g n A"),
+    Scene("accept-several", "g A"),
     Scene("repeat", "g n X"),
     Scene("history", "H"),
     Scene("history-run", "H enter"),

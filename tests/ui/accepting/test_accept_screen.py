@@ -62,7 +62,7 @@ async def opened(screen: Screen, pilot: Pilot[int], *turns: dict[str, Any]) -> N
     ran(screen, *turns)
     await pilot.press("j", "j", "j", "A")
     await screen.until(pilot, lambda: isinstance(screen.app.screen, AcceptScreen))
-    await screen.until(pilot, lambda: "response_match_score" in screen.text)
+    await screen.until(pilot, lambda: "response_match 0" in screen.text)
 
 
 def file_of(screen: Screen) -> Path:
@@ -79,7 +79,7 @@ async def test_chosen_difference_is_previewed_and_saved(open_screen: OpenScreen)
         assert "✗ fails" in screen.text
         await pilot.press("G", "space")
         await screen.until(pilot, lambda: "1 of 2" in screen.text)
-        await screen.until(pilot, lambda: "response_match_score 0.25 → 1.00 ✓ passes" in screen.text)
+        await screen.until(pilot, lambda: "response_match 0.25 → 1.00 ✓ passes" in screen.text)
         await screen.until(pilot, lambda: "+ …" in screen.text and "It is late." in screen.text)
         assert file_of(screen).read_bytes() == before
         await pilot.press("enter")
@@ -190,6 +190,7 @@ async def test_text_is_replaced_in_marked_cases_after_a_look_at_the_changes(open
         await pilot.press("enter", *"parcel", "enter", *"box", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, SeveralScreen))
         await screen.until(pilot, lambda: "2 of 2" in screen.text)
+        assert "2 of 2  user" in screen.text, "the changes of all cases, counted by kind"
         await pilot.press("j")
         await screen.until(pilot, lambda: '"text": "Where is my box?"' in screen.text)
         await pilot.press("enter")

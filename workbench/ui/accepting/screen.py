@@ -29,6 +29,8 @@ from workbench.metrics.json_difference import ABSENT, shown
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 from workbench.model.json_edit import EditError
+from workbench.rendering.lines import Line, Segment, flow
+from workbench.rendering.scores import short_name
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
@@ -39,6 +41,7 @@ from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
+from workbench.ui.widgets.titled import Titled
 
 CONTEXT = 3
 MAX_LINES = 400
@@ -141,31 +144,31 @@ BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] "}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Row:
     """A row of the list: the whole case (`turn` -1), a whole turn, or one hunk."""
 
     turn: int
     hunk: Hunk | None = None
 
 
-class HunkList(RowsOf[Line]):
+class HunkList(RowsOf[Row]):
     """The tree of case, turns and hunks. `failed(hunk)` names the failed criteria that the hunk concerns."""
 
     def __init__(self, comparison: Comparison, questions: Sequence[str], failed: Callable[[Hunk], str]) -> None:
-        lines = [Line(-1)]
+        lines = [Row(-1)]
         for turn in dict.fromkeys(hunk.turn for hunk in comparison.hunks):
-            lines += [Line(turn), *(Line(turn, hunk) for hunk in comparison.hunks if hunk.turn == turn)]
+            lines += [Row(turn), *(Row(turn, hunk) for hunk in comparison.hunks if hunk.turn == turn)]
         super().__init__(lines)
         self._hunks, self._questions, self._failed = comparison.hunks, questions, failed
         self.chosen: set[Hunk] = set()
 
-    def below(self, line: Line) -> list[Hunk]:
+    def below(self, line: Row) -> list[Hunk]:
         """Return the hunks of a line."""
         if line.hunk is not None:
             return [line.hunk]
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
-    def toggle(self, line: Line) -> None:
+    def toggle(self, line: Row) -> None:
         """Choose all hunks of a line. If all are chosen, drop them."""
         hunks = set(self.below(line))
         self.chosen = self.chosen - hunks if hunks <= self.chosen else self.chosen | hunks
@@ -190,7 +193,7 @@ class HunkList(RowsOf[Line]):
         left = [("    ", ""), box, (one_line(line.hunk.what, limit=120), "")]
         return [*left, ("  " + change_in_words(line.hunk), "muted")], right
 
-    def _box(self, line: Line) -> Piece:
+    def _box(self, line: Row) -> Piece:
         hunks = set(self.below(line))
         state = "all" if hunks <= self.chosen else "some" if hunks & self.chosen else "none"
         return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
@@ -214,6 +217,8 @@ def value_lines(hunk: Hunk, value: Any) -> str:
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
 _DETAIL = 600
 """Maximum number of characters of a value that are shown."""
+_HUNKS = 20
+"""Maximum number of differences of a case or turn that are shown at once."""
 
 
 @dataclass(frozen=True)
@@ -256,9 +261,8 @@ class AcceptScreen(RowsScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """Lay out the differences, the change of the file, the scores and the keys."""
-        with Vertical(classes="dialog accept") as dialog:
-            name = one_line(self._about.draft.name, limit=200)
-            dialog.border_title = Content(f"accept actual as expected › {name}")
+        name = one_line(self._about.draft.name, limit=200)
+        with Titled("accept actual as expected › ", name, classes="dialog accept") as dialog:
             dialog.border_subtitle = Content("enter saves the chosen differences · esc cancels")
             with Horizontal(classes="sides"):
                 with Vertical(classes="choice"):
@@ -336,14 +340,12 @@ class AcceptScreen(RowsScreen[bool]):
 
     def _show_hunk(self) -> None:
         line = self.list.row
-        if line.hunk is None:
-            whole = "case" if line.turn < 0 else "turn"
-            self._detail.update(Content.styled(f"all differences in the {whole}", "$status-muted"))
-            return
-        parts: list[tuple[str, str]] = [(one_line(line.hunk.what, limit=160) + "\n", "bold")]
-        for sign, value in (("-", line.hunk.old), ("+", line.hunk.new)):
-            if value is not ABSENT:
-                parts.append((f"{sign} {plain(value_lines(line.hunk, value), limit=_DETAIL)}\n", _LOOKS[sign]))
+        parts: list[tuple[str, str]] = []
+        for hunk in self.list.below(line)[:_HUNKS]:
+            parts.append((one_line(hunk.what, limit=160) + "\n", "bold"))
+            for sign, value in (("-", hunk.old), ("+", hunk.new)):
+                if value is not ABSENT:
+                    parts.append((f"{sign} {plain(value_lines(hunk, value), limit=_DETAIL)}\n", _LOOKS[sign]))
         self._detail.update(Content.assemble(*parts))
 
     def _show_change(self) -> None:
@@ -358,7 +360,8 @@ class AcceptScreen(RowsScreen[bool]):
             self.say(lines, warning=True)
             lines = []
         self._preview.update(shown_change(lines))
-        self._outcome.update(_scores(scores))
+        self._scroll.set_class(not lines, "-nothing")
+        self._outcome.update(_scores(scores, self._outcome.size.width))
 
     def _preview_of(self, chosen: frozenset[Hunk]) -> tuple[list[DiffLine] | str, list[Outcome]]:
         """Return the change of the file, or why it is impossible, and the new scores. Runs in a thread."""
@@ -380,15 +383,17 @@ def shown_change(lines: Sequence[DiffLine]) -> Content:
     return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
 
 
-def _scores(found: Sequence[Outcome]) -> Content:
-    """Return `tool_trajectory_avg_score 0.50 → 1.00 passes` for each criterion."""
-    parts: list[tuple[str, str]] = []
+def _scores(found: Sequence[Outcome], width: int) -> Content:
+    """Return `tool_trajectory 0.50 → 1.00 ✓ passes` for each criterion, in lines of at most `width` cells."""
+    parts: list[Line] = []
     for one in found:
         before, after = _score(one.before), _score(one.after)
-        parts += [("   " if parts else "", ""), (f"{one.name} ", "$label")]
-        parts += [(f"{before} → {after} " if before != after else f"{after} ", "")]
-        parts += [("✓ passes", "$status-passed") if one.passes else ("✗ fails", "$status-failed")]
-    return Content.assemble(*parts)
+        scores = f"{before} → {after} " if before != after else f"{after} "
+        word = Segment("✓ passes", "status-passed") if one.passes else Segment("✗ fails", "status-failed")
+        parts.append((Segment(f"{short_name(one.name)} ", "label"), Segment(scores), word))
+    lines = flow(parts, max(width, 10), "   ")
+    texts = [[(segment.text, f"${segment.style}" if segment.style else "") for segment in line] for line in lines]
+    return Content("\n").join(Content.assemble(*line) for line in texts)
 
 
 def _score(score: float | None) -> str:

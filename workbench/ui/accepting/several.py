@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,6 +23,9 @@ from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
+
+_KINDS = 100
+"""Maximum number of different changes that are counted on the screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,18 @@ class ProposalList(RowsOf[Line]):
         self.chosen: dict[Proposal, set[int]] = {
             proposal: set(range(len(proposal.parts))) if all_chosen else set() for proposal in proposals
         }
+
+    @property
+    def kinds(self) -> list[tuple[str, int, int]]:
+        """The different changes in safe words, each with how many are chosen and how many there are, most first."""
+        total: Counter[str] = Counter()
+        chosen: Counter[str] = Counter()
+        for proposal, numbers in self.chosen.items():
+            for number, part in enumerate(proposal.parts):
+                words = one_line(part.what, limit=120)
+                total[words] += 1
+                chosen[words] += number in numbers
+        return [(words, chosen[words], count) for words, count in total.most_common()]
 
     @property
     def choice(self) -> dict[Proposal, Collection[Any]]:
@@ -168,8 +184,9 @@ class SeveralScreen(RowsScreen[Choice | None]):
         line = self.list.row
         if line.proposal is None:
             count, cases = sum(map(len, self.list.chosen.values())), len(self.list.choice)
-            words = f"{counted(count, 'change')} in {counted(cases, 'case')} chosen. Each case shows its own below."
-            self._preview.update(Content.styled(words, "$status-muted"))
+            self._preview.update(
+                _summary(f"{counted(count, 'change')} in {counted(cases, 'case')} chosen", self.list.kinds)
+            )
             return
         # Without a choice, show what choosing the line would change.
         numbers = self.list.chosen[line.proposal] or ({line.part} if line.part >= 0 else None)
@@ -181,6 +198,16 @@ class SeveralScreen(RowsScreen[Choice | None]):
         if line is self.list.row:
             self._preview.update(shown_change(lines))
             self._scroll.scroll_home(animate=False)
+
+
+def _summary(words: str, kinds: Sequence[tuple[str, int, int]]) -> Content:
+    """Return how many changes of each kind are chosen: `12 of 15  refund: change amount`."""
+    counts = [f"{chosen:,} of {count:,}" for _, chosen, count in kinds[:_KINDS]]
+    width = max(map(len, counts), default=0)
+    parts: list[tuple[str, str]] = [(f"{words}\n", "$status-muted")]
+    for count, (kind, _, _) in zip(counts, kinds, strict=False):
+        parts += [(f"{count:>{width}}", "$label"), (f"  {kind}\n", "")]
+    return Content.assemble(*parts)
 
 
 def _difference(proposal: Proposal, parts: Sequence[Any]) -> list[Any]:

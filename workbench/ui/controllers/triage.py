@@ -132,7 +132,7 @@ class Triage(Controller):
         earlier = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
         found_questions = questions(record, self.view.right.item_key)
         dialog = TriageScreen(
-            f"triage: {label(name)}",
+            label(name),
             found_questions,
             earlier,
             self.view.keys,
@@ -163,7 +163,7 @@ class Triage(Controller):
         shown = first if not others else _combined(many, [question for _, question in found])
         answer = await self.view.ask(
             TriageScreen(
-                f"triage: {many}",
+                many,
                 [shown],
                 {},
                 self.view.keys,

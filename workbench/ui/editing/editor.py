@@ -32,6 +32,7 @@ from workbench.ui.editing.row_list import RowList
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_head, place_of
 from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.widgets.titled import Titled
 
 _SHOWN = 4_000
 """Characters of a value that the preview shows."""
@@ -171,7 +172,7 @@ class EditorScreen(FieldScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, value, message and keys."""
-        with Vertical(classes="editor"):
+        with Titled("edit › ", one_line(self.draft.name, limit=200), classes="editor"):
             yield self.list
             yield self._value
             yield self.message
@@ -389,7 +390,7 @@ class EditorScreen(FieldScreen[None]):
         self.say(words)
 
     def _show_rows(self, at: Location | None) -> None:
-        self.query_one(".editor").border_title = Content(f"edit › {one_line(self.draft.name, limit=200)}")
+        self.query_one(Titled).use_name(one_line(self.draft.name, limit=200))
         self.list.show_rows(self.draft.rows(), at=at)
 
     def _show_value(self) -> None:

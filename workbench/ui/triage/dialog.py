@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from workbench.actions import ACTIONS, BY_ID, key_label
 from workbench.authoring.triage.entry import Entry
+from workbench.rendering.cells import cut_name
 from workbench.rendering.lines import flow
 from workbench.rendering.review.key_rows import key_words
 from workbench.text import one_line
@@ -21,6 +22,7 @@ from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.options import OptionGrid
 from workbench.ui.triage.question import Option, Question
+from workbench.ui.widgets.titled import Titled
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class TriageScreen(ModalScreen[Answer | None]):
     """The triage dialog. Its result is None if the user left it.
 
     It asks the first of `questions`, and tab switches to the others. `earlier` are the existing entries by their keys.
-    `title` is safe text. `beside` returns the width of the cases, which the dialog may cover, or 0 if only the evidence
-    is visible. Then the dialog is at the bottom, with as few lines as possible.
+    `name` of the case or cases is safe text. `beside` returns the width of the cases, which the dialog may cover, or 0
+    if only the evidence is visible. Then the dialog is at the bottom, with as few lines as possible.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,7 +53,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def __init__(
         self,
-        title: str,
+        name: str,
         questions: Sequence[Question],
         earlier: Mapping[tuple[object, ...], Entry],
         keys: Mapping[str, tuple[str, ...]],
@@ -65,7 +67,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         `auto_advance` None: there is no next problem to go to. `can_clear`: answers exist that are not in `earlier`.
         """
         super().__init__()
-        self._title, self._questions, self._earlier, self._keys = title, questions, earlier, keys
+        self._name_in_title, self._questions, self._earlier, self._keys = name, questions, earlier, keys
         self._beside = beside
         self._auto_advance, self._can_clear = auto_advance, can_clear
         self._place = 0
@@ -77,8 +79,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the question, options, note and help."""
-        with Vertical(classes="dialog -triage") as dialog:
-            dialog.border_title = Content(self._title)
+        with Titled("triage: ", self._name_in_title, classes="dialog -triage"):
             yield self._what
             yield self._list
             yield self._note
@@ -103,7 +104,14 @@ class TriageScreen(ModalScreen[Answer | None]):
         dialog = self.query_one(".dialog", Vertical)
         dialog.styles.width = width or "100%"
         dialog.styles.max_width = width or "100%"
+        self._show_what()
         self._show_keys()
+
+    def _show_what(self) -> None:
+        question = self._question
+        # A name without blanks would be broken anywhere.
+        what = question.what if " " in question.what else cut_name(question.what, self._room)
+        self._what.update(Content.assemble(what, "\n", (question.judged_words, "$status-muted")))
 
     def _show_keys(self) -> None:
         """Show the keys that can work, on as many lines as they need."""
@@ -112,8 +120,12 @@ class TriageScreen(ModalScreen[Answer | None]):
         ids += ["triage_on"] if self._auto_advance is not None else []
         ids += ["triage_back"] if self._can_clear or self._question.key() in self._earlier else []
         parts = [key_words(key_label(self._keys[name][0]), BY_ID[name].label) for name in ids if self._keys[name]]
-        width = (self._beside() or self.app.size.width) - 4
-        self._key_lines.show([*flow(parts, max(width, 10), "  ")])
+        self._key_lines.show([*flow(parts, self._room, "  ")])
+
+    @property
+    def _room(self) -> int:
+        """The width of the dialog's lines, in cells."""
+        return max((self._beside() or self.app.size.width) - 4, 10)
 
     @property
     def _question(self) -> Question:
@@ -122,7 +134,7 @@ class TriageScreen(ModalScreen[Answer | None]):
     def _ask(self) -> None:
         question = self._question
         earlier = self._earlier.get(question.key())
-        self._what.update(Content.assemble(question.what, "\n", (question.judged_words, "$status-muted")))
+        self._show_what()
         self._note.value = earlier.note if earlier else self._note.value
         self._list.show(question.options, (earlier.triage or earlier.says) if earlier else "")
         self._note.display = bool(self._note.value) or not self.has_class("-docked")

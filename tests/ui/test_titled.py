@@ -1,0 +1,24 @@
+"""Frames whose title ends in a name."""
+
+from textual.app import App, ComposeResult
+
+from workbench.ui.widgets.titled import Titled
+
+
+class Framed(App[None]):
+    CSS = "Titled { border: round white; }"
+
+    def compose(self) -> ComposeResult:
+        yield Titled("triage: ", "late_parcel_one_item_paid_twice", classes="")
+
+
+async def test_name_in_title_loses_its_middle_at_each_width() -> None:
+    app = Framed()
+    async with app.run_test(size=(60, 5)) as pilot:
+        frame = app.query_one(Titled)
+        assert str(frame.border_title) == "triage: late_parcel_one_item_paid_twice"
+        await pilot.resize_terminal(34, 5)
+        await pilot.pause()
+        assert str(frame.border_title) == "triage: late_parce…aid_twice"
+        frame.use_name("two_items")
+        assert str(frame.border_title) == "triage: two_items"
