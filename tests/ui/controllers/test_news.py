@@ -2,6 +2,7 @@
 
 from tests.ui.controllers.conftest import Bench, Timer
 from workbench.events import CaseFinished, Noticed, RunFinished
+from workbench.ui.controllers.news import notice_line
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Ended
 
@@ -56,10 +57,17 @@ def test_seconds_tick_only_during_a_run(bench: Bench) -> None:
     assert bench.news.ticker is None
 
 
-def test_first_notices_are_shown_and_the_rest_is_counted(bench: Bench) -> None:
+def test_warnings_are_counted_on_the_last_line_and_cover_nothing(bench: Bench) -> None:
     bench.tell(*(Noticed("warning", f"number {number}") for number in range(5)), Noticed("info", "quiet"))
-    assert bench.view.notices == ["number 0", "number 1"]
-    assert bench.view.said == ["3 more notices: see “notices” in the palette"]
+    assert bench.view.notices == []
+    assert bench.view.said == ["5 notices in the palette (:): number 0"]
+
+
+def test_errors_are_shown_in_full_and_one_short_warning_as_it_is(bench: Bench) -> None:
+    bench.tell(Noticed("error", "no place", "set one"), Noticed("error", "two"), Noticed("error", "three"))
+    assert bench.view.notices == ["no place\nset one", "two"]
+    assert bench.view.said == ["3 notices in the palette (:): three"]
+    assert notice_line(Noticed("warning", "no key.", "Set KEY."), 1) == "no key. Set KEY"
 
 
 def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:

@@ -5,13 +5,18 @@ from collections.abc import Callable
 
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.text import one_line
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.view import Controller, Stoppable, View, show_notice
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Ended, Refused
 from workbench.ui.run_thread import News as Item
 
-_NOTICES_SHOWN = 2
+_ERRORS_SHOWN = 2
+_SHORT = 58
+"""Maximum length of a notice that needs no hint at the palette, because each terminal shows all of it."""
+_SECONDS = 6.0
+"""Seconds for which a warning replaces the keys."""
 _LINES_OF_BAR = 3
 """Cost of painting the bar, in rows of the tree."""
 
@@ -96,9 +101,19 @@ class News(Controller):
                     touched.add(ref)
 
     def _show_notices(self, notices: list[Noticed]) -> None:
-        """Show the first notices. The palette has all notices of a run."""
-        loud = [notice for notice in notices if notice.level != "info"]
-        for notice in loud[:_NOTICES_SHOWN]:
+        """Show errors over the screen, and warnings on its last line. The palette has all notices of a run."""
+        errors = [notice for notice in notices if notice.level == "error"]
+        for notice in errors[:_ERRORS_SHOWN]:
             show_notice(self.view, notice)
-        if (more := len(loud) - _NOTICES_SHOWN) > 0:
-            self.view.say(f"{counted(more, 'more notice')}: see “notices” in the palette", warning=True)
+        rest = [*errors[_ERRORS_SHOWN:], *(notice for notice in notices if notice.level == "warning")]
+        if rest:
+            so_far = sum(notice.level != "info" for notice in self.session.store.notices)
+            self.view.say(notice_line(rest[0], so_far), warning=True, seconds=_SECONDS)
+
+
+def notice_line(notice: Noticed, count: int) -> str:
+    """Return a notice as one line of safe text. It says where to read its end and the others, of `count` in all."""
+    text = one_line(". ".join(part.removesuffix(".") for part in (notice.message, notice.hint) if part))
+    if count == 1 and len(text) <= _SHORT:
+        return text
+    return f"{counted(count, 'notice')} in the palette (:): {text}"

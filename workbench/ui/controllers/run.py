@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, RunFinished, RunStarted
 from workbench.remaining import STARTING_AGENTS
-from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.draft import Draft
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as (evalset, case)."""
 SCORING = "scoring again"
+_OFFER_SECONDS = 10.0
+"""Seconds for which the offer to resume a run replaces the keys."""
 
 
 class Run(Controller):
@@ -114,11 +115,9 @@ class Run(Controller):
         """Tell the user how to resume an interrupted run. Never resume it without being asked."""
         description = await asyncio.to_thread(self._engine.resumable)
         if description and not self.session.store.activity.running:
-            self.view.notify(
-                f"{one_line(description)}\nTo continue, choose “resume run” in the palette (:).",
-                title="a run was interrupted",
-                timeout=15,
-            )
+            # On the last line, so that it covers nothing. The end may be cut.
+            _, _, results = description.partition(": ")
+            self.view.say(f"“resume run” in the palette (:) continues the last run: {results}", seconds=_OFFER_SECONDS)
 
     def score_by_new_references(self, targets: Targets) -> None:
         """Score the transcripts of these cases against the references that are now in their files."""
