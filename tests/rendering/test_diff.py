@@ -141,8 +141,10 @@ def test_criterion_without_a_verdict_has_a_reason(texts: Texts) -> None:
     why = "safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in order_desk/.env"
     record.metrics = {"safety_v1": MetricResult("safety_v1", "not_evaluated", None, 0.8, why)}
     lines = texts(build(record).lines)
-    assert lines[0] == " ? NOT EVALUATED  safety_v1"
-    assert lines[1] == f"   {why}"
+    # The line over the pane has its name and status.
+    assert lines[0] == " ? safety: safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in"
+    full = texts(build(record, full=True).lines)
+    assert full[:2] == [" ? NOT EVALUATED  safety_v1", f"   {why}"]
 
 
 def test_running_case_shows_its_finished_steps(texts: Texts) -> None:
@@ -177,4 +179,4 @@ def test_files_in_a_message_are_named(texts: Texts) -> None:
 def test_crashed_metric_of_the_case_is_above_the_turns(texts: Texts) -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello")], criteria=CRITERIA[:1])
     record.metrics["custom"] = MetricResult("custom", "error", None, 0.5, "ZeroDivisionError: division by zero")
-    assert texts(build(record).lines)[:2] == [" ! ERROR  custom", "   ZeroDivisionError: division by zero"]
+    assert texts(build(record).lines)[0] == " ! custom: ZeroDivisionError: division by zero"

@@ -37,6 +37,10 @@ def test_cursor_starts_at_the_first_unmet_rubric_and_links_to_the_question() -> 
     assert document.items[0].targets == (Target("Judge", (f"question/{RUBRICS}/0/0",)),)
 
 
+def test_long_criterion_name_loses_its_middle(texts: Texts) -> None:
+    assert texts(shown(width=48).lines)[0] == "─ rubric_base…quality_v1 ─ 0.50 < 0.80  ✗ FAIL ─"
+
+
 def test_long_reason_is_folded(texts: Texts) -> None:
     record = record_of(events([rubrics(1)]))
     long = rubric(0, "yes", yes=3, rationale="It says Friday. " * 40)

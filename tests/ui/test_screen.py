@@ -161,11 +161,14 @@ async def test_filter_without_a_match_says_so_and_esc_clears_it(open_screen: Ope
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("/", *"zzz")
-        assert "no case matches" in screen.text
+        assert "no case matches; esc" in screen.text
+        assert "cause:NAME" in screen.text, "the right side explains filters, and shows no other row"
+        assert "everything" not in screen.text
         await pilot.press("j", "k", "r")
         assert not screen.started, "letters are text in a text field"
         await pilot.press("escape")
         assert "on_time" in screen.text
+        assert "cause:NAME" not in screen.text
         await pilot.press("/", *":nope")
         assert "unknown filter :nope" in screen.text
 

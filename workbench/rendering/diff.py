@@ -12,7 +12,7 @@ from workbench.rendering.file_view import case_faults, fault_lines, file_documen
 from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
-from workbench.rendering.scores import verdict_head
+from workbench.rendering.scores import reason_line, verdict_head
 from workbench.rendering.status import badge
 from workbench.rendering.title import left_out
 from workbench.rendering.turn import turn_pieces, turn_status
@@ -31,7 +31,7 @@ def build(subject: Subject, view: View) -> Document:
         return file_document(subject.entry, view, subject.found)
     document = Document()
     if record is not None:
-        document.add(_over_the_case(record, view))
+        document.add(_over_the_case(subject, record, view))
     ran = record is not None and record.state != "queued"
     if not ran:
         document.add(case_faults(subject, view))
@@ -75,14 +75,22 @@ def _setting(subject: Subject, view: View, ran: bool) -> Iterator[Line]:
         yield from case_setting(subject.case, view, ran=ran)
 
 
-def _over_the_case(record: CaseRecord, view: View) -> Iterator[Line]:
-    """Yield the verdicts and errors of the case as a whole that are in no turn."""
+def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator[Line]:
+    """Yield the verdicts and errors of the case as a whole that are in no turn.
+
+    The line over the pane has the scores for which it has room. They are repeated only in full.
+    """
     if record.error is not None:
         yield from error_lines(record.error, view)
+    below = {result.name for result in left_out(subject, view.width - 1)}
     for result in record.metrics.values():
         in_turns = {turn.metrics[result.name].status for turn in record.turns if result.name in turn.metrics}
-        if result.status in ("failed", "error", "not_evaluated") and result.status not in in_turns:
+        if result.status not in ("failed", "error", "not_evaluated") or result.status in in_turns:
+            continue
+        if view.full or result.name in below or record.error is not None:
             yield from verdict_head(result, view)
+        elif result.reason:
+            yield from reason_line(result, view)
 
 
 def _add_turns(document: Document, subject: Subject, view: View, ran: bool, *, above: bool) -> None:

@@ -8,7 +8,7 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, string
 from workbench.metrics.registry import descriptions
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.faces import SPLIT, VERDICTS
+from workbench.rendering.faces import FACES, SPLIT, VERDICTS, Status
 from workbench.rendering.judge_texts import (
     cost_words,
     judged_results,
@@ -38,12 +38,21 @@ _ABOUT = {
 def build(subject: Subject, view: View) -> Document:
     """Return the whole pane, criterion by criterion, turn by turn."""
     document = Document()
+    decisive: list[tuple[int, int]] = []
     for record, result in judged_results(document, subject.record, _is_relevant, view):
         document.add(_account(record, result, view))
         for turn, items in groupby(judge_questions(record, result.name), key=lambda item: item.turn):
+            decisive.append((FACES[_status(record, result, turn)].rank, len(document.items)))
             _add_turn(document, subject, result, turn, list(items), view)
         document.add(_service(record, result, view))
+    # The question that decided the verdict is the evidence.
+    document.opening_item = min(decisive)[1] if decisive else 0
     return document
+
+
+def _status(record: CaseRecord, result: MetricResult, turn: int | None) -> Status:
+    """Return the verdict that questions about a turn, or the whole case, belong to."""
+    return result.status if turn is None else record.turns[turn].metrics[result.name].status
 
 
 def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:

@@ -6,6 +6,7 @@ from typing import Any
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.json_values import mapping, string
+from workbench.rendering.cells import cut_name
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES, HEURISTIC, SPLIT, VERDICTS, Face
 from workbench.rendering.judged import (
@@ -21,12 +22,15 @@ from workbench.rendering.judged import (
     versions,
     votes_differ,
 )
-from workbench.rendering.lines import Line, Segment, flow, heading, safe
+from workbench.rendering.lines import Line, Segment, flow, heading, safe, width_of
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
+_RULES = 7
+"""Cells of a heading besides its two texts."""
+_SHORTEST_NAME = 8
 _SHORT = 0.05
 """Shorter times, in seconds, are not shown."""
 
@@ -77,7 +81,8 @@ def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iter
     ending: Line = (*badge(result.status),)
     if score:
         ending = (Segment(f"{score}  ", FACES[result.status].variable), *ending)
-    yield heading(one_line(result.name, limit=200), view.width, ending)
+    name = one_line(result.name, limit=200)
+    yield heading(cut_name(name, max(view.width - width_of(ending) - _RULES, _SHORTEST_NAME)), view.width, ending)
     yield from judge_lines(record, result, view)
 
 

@@ -125,6 +125,12 @@ def verdict_head(
         yield from hang_text([], [safe(result.reason)], view.width - 1, 3)
 
 
+def reason_line(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield `✗ response_match: the reason`, for a verdict whose score is shown elsewhere."""
+    lead = (Segment(" "), glyph(result.status), Segment(" "))
+    yield from hang_text(lead, [Segment(f"{short_name(result.name)}: ", "label"), safe(result.reason)], view.width, 3)
+
+
 def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:
     """Yield the parts on one line if they fit, else on several lines, broken between parts."""
     for index, line in enumerate(flow(parts, max(view.width - 3, 10), separator)):

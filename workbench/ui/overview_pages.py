@@ -80,6 +80,19 @@ def workspace_facts(workspace: "Workspace") -> list[Line]:
     return lines
 
 
+def no_match_page() -> list[Line]:
+    """Explain what a filter can name."""
+    return [
+        ("A filter can name", ""),
+        ("text", "a part of the case, evalset or agent"),
+        (":fail", "a verdict; of several, one is enough"),
+        ("resp<0.8", "the score of a criterion, by a part of its name"),
+        ("cause:NAME", "why cases fail"),
+        ("", ""),
+        ("", "A case must match all of them."),
+    ]
+
+
 def no_evalsets_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
     """Explain why there is nothing to run although there are agents, and what to do about it."""
     names = few((label(agent.name) for agent in workspace.agents_here), _NAMED)

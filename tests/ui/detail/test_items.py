@@ -158,6 +158,8 @@ async def test_questions_unfold_and_fold_where_they_are(make_app: MakeApp) -> No
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), JUDGE)
         body = app.query_one(Body)
+        assert body.cursor == 1, "the question that decided the verdict"
+        detail.move("top")
         count, line = len(body.document.lines), body.document.items[0].start - body.top
         assert detail.move("right")
         assert len(body.document.lines) > count + 10
@@ -176,6 +178,7 @@ async def test_a_long_item_is_scrolled_through_before_the_next(make_app: MakeApp
     app = make_app()
     async with app.run_test(size=(50, 14)) as pilot:
         detail = await show(pilot, judged_case(), JUDGE)
+        detail.move("top")
         body = app.query_one(Body)
         first = body.document.items[0]
         assert first.end - first.start > body.height

@@ -75,7 +75,7 @@ def test_table_opens_with_the_worst_verdicts_first(tree: Tree, feed: Feed) -> No
         *("unknown_order", "late_parcel", "hello", "on_time"),
         *("two_parcels", "good_night", "to_billing", "to_technician"),
     ]
-    assert [column.title for column in table.columns] == ["case", "input", "traj", "resp", "tokens", "time"]
+    assert [column.title for column in table.columns] == ["case", "input", "traj", "resp", "time"]
     assert cells(table, "resp") == ["!", "✗0.50", "✗0.25", "0.90", "", "", "", ""]
     assert cells(table, "input")[0] == "Where is my parcel?"
 
@@ -166,7 +166,13 @@ def test_cell_is_explained_with_score_threshold_and_reason(tree: Tree, feed: Fee
     assert explain((0, 3), columns["resp"]) == "response_match_score of two_parcels: not run"
     assert explain((0, 1), columns["case"]).startswith("order_desk › refunds › late_parcel: fail: answer differs")
     assert explain((0, 1), columns["input"]) == "input of late_parcel: Where is my parcel?"
-    assert explain((0, 1), columns["tokens"]).endswith("add [prices] to the settings to see costs")
+    assert "tokens" not in columns, "no agent reported any"
+    record = tree.verdicts.record(0, 1)
+    assert record is not None
+    record.usage = replace(record.usage, input_tokens=1204)
+    table.source.update(table.scope.pairs)
+    tokens = next(column for column in table.columns if column.title == "tokens")
+    assert explain((0, 1), tokens).endswith("add [prices] to the settings to see costs")
 
 
 @pytest.mark.parametrize(

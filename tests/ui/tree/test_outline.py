@@ -99,3 +99,12 @@ def test_fifty_thousand_cases_are_a_handful_of_blocks() -> None:
     assert tree.row(50_002) == Row("case", 0, 0, 49_999)
     assert tree.find(Row("case", 0, 0, 49_999)) == 50_002
     assert len(tree._blocks) == 4
+
+
+def test_cases_around_a_case_are_those_that_the_filter_shows() -> None:
+    outline = Outline([[0]], [10], lambda _, __: 1)
+    assert list(outline.around(0, 4, 2)) == [2, 3, 4, 5]
+    outline.orders = {0: [9, 1, 4]}
+    outline.rebuild()
+    assert list(outline.around(0, 4, 2)) == [9, 1, 4]
+    assert list(outline.around(0, 5, 2)) == [5], "the filter hides it"

@@ -12,7 +12,7 @@ from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
 from workbench.ui.detail.sides import Cases
 from workbench.ui.overview.right import RightSide
-from workbench.ui.overview_pages import agent_page, no_evalsets_page, workspace_page
+from workbench.ui.overview_pages import agent_page, no_evalsets_page, no_match_page, workspace_page
 from workbench.ui.screens.here import Side, situation_of
 from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
@@ -251,7 +251,7 @@ class Shell(Screen[None]):
             self._shown_record = None
             self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
         elif row is None:
-            return
+            self._show_no_match()
         elif self._has_overview(row):
             self._shown_record = None
             self.overviews.show()
@@ -263,6 +263,12 @@ class Shell(Screen[None]):
         else:
             self._shown_record = self.session.record(row)
             self.right.show_case(self.subject(row))
+
+    def _show_no_match(self) -> None:
+        """Show how to filter if no case matches, instead of the row before."""
+        if not self.rows.query.empty and not self.session.is_loading:
+            self._shown_record = None
+            self.right.show_page("no case matches", no_match_page())
 
     @property
     def overviews(self) -> "Showing":

@@ -46,9 +46,17 @@ class CriteriaCells:
         evalsets = dict.fromkeys(evalset for evalset, _ in pairs)
         configs = {number: [one.name for one in entries[number].criteria.config.criteria] for number in evalsets}
         self._configured = {number: frozenset(names) for number, names in configs.items()}
-        records = (record for pair in pairs if (record := verdicts.record(*pair)) is not None)
+        records = [record for pair in pairs if (record := verdicts.record(*pair)) is not None]
         criteria = criterion_columns((name for names in configs.values() for name in names), records)
-        self.columns = (CASE, INPUT, *criteria, COST if self._costs is not None else TOKENS, TIME)
+        self.columns = (CASE, INPUT, *criteria, *self._spent(records), TIME)
+
+    def _spent(self, records: Sequence[CaseRecord]) -> tuple[Column, ...]:
+        """Return the column for cost, or else for tokens, if any of these executions reported some."""
+        if self._costs is not None:
+            return (COST,)
+        from workbench.rendering.charts.figures import tokens
+
+        return (TOKENS,) if any(map(tokens, records)) else ()
 
     def name(self, pair: Pair) -> str:
         """Return the name of a case."""

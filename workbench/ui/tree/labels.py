@@ -116,9 +116,9 @@ class Labels:
         return label(entry.document.eval_set_id or entry.file.name)
 
     def _near(self, row: Row) -> Iterable[str]:
-        """Yield the names of the cases around a case in its file, for comparison only."""
+        """Yield the names of the visible cases around a case of an evalset, for comparison only."""
         cases = self._entries[row.evalset].document.cases
-        return (case.eval_id for case in cases[max(row.case - NEIGHBOURS, 0) : row.case + NEIGHBOURS])
+        return (cases[number].eval_id for number in self._tree.outline.around(row.evalset, row.case, NEIGHBOURS))
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         summary = self._entries[row.evalset].document.cases[row.case]

@@ -103,6 +103,11 @@ class Outline:
         """Return the filtered cases of an evalset, whether it is open or not."""
         return range(self.sizes[evalset]) if self.orders is None else self.orders.get(evalset, ())
 
+    def around(self, evalset: int, case: int, count: int) -> Sequence[int]:
+        """Return up to `count` visible cases before and after a case of an evalset, with the case itself."""
+        place = self._place(evalset, case)
+        return (case,) if place is None else self.order(evalset)[max(place - count, 0) : place + count]
+
     def row(self, position: int) -> Row:
         """Return the row at a position from 0.
 
