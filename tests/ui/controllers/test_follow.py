@@ -132,10 +132,15 @@ async def test_watch_reports_files_itself(opened: Opened) -> None:
 
 async def test_change_of_an_agent_names_the_stale_verdicts(opened: Opened) -> None:
     source = opened.project.root / "echo/agent.py"
-    source.write_text(source.read_text().replace("You said", "You say"))
+    before = source.read_text()
+    source.write_text(before.replace("You said", "You say"))
     await opened.touch(source)
     await opened.view.settled()
     assert opened.view.said == ["agent.py changed on disk: 2 verdicts stale"]
+    source.write_text(before)
+    await opened.touch(source)
+    await opened.view.settled()
+    assert opened.view.said[1:] == ["agent.py changed on disk: no verdict stale"]
 
 
 async def test_run_in_another_terminal_appears(opened: Opened) -> None:

@@ -43,6 +43,8 @@ class Follow(Controller):
         self._pending: frozenset[Path] = frozenset()
         self._inputs: tuple[Path, ...] = ()
         """Changed files on which verdicts depend, until the verdicts are compared with them."""
+        self._stale_by: set[Path] = set()
+        """Files that were named because they made verdicts stale."""
         self._known_inputs: Collection[Path] = ()
         self._due: Stoppable | None = None
         self._shown = 0.0
@@ -64,10 +66,7 @@ class Follow(Controller):
 
     def compared(self) -> None:
         """Name the changed files that made verdicts stale, and follow the files of new verdicts."""
-        inputs, self._inputs = self._inputs, ()
-        if inputs:
-            self._name_inputs(inputs)
-            self._inputs = ()
+        self._say_inputs()
         if self._staleness.files != self._known_inputs:
             self._known_inputs = self._staleness.files
             self._update_soon()
@@ -150,7 +149,9 @@ class Follow(Controller):
         if news.changes:
             self._say(disk_words(news.changes))
         elif news.inputs:
-            self._name_inputs(news.inputs)
+            self._inputs += news.inputs
+            if await asyncio.to_thread(self._staleness.has_compared, news.inputs):
+                self._say_inputs()
         if news.moved or news.workspace is not None:
             await self._update(walk=news.moved)
         elif news.inputs:
@@ -163,12 +164,18 @@ class Follow(Controller):
                 # A file may have changed before its folder was followed.
                 self._staleness.told()
 
-    def _name_inputs(self, files: tuple[Path, ...]) -> None:
-        """Name the changed files that made verdicts stale, now or after the next comparison."""
-        if told := self._inputs_words(files):
+    def _say_inputs(self) -> None:
+        """Name the changed files that made verdicts stale, or that no longer do."""
+        inputs, self._inputs = self._inputs, ()
+        if not inputs:
+            return
+        if told := self._inputs_words(inputs):
+            self._stale_by |= set(inputs)
             self._say(told)
-        else:
-            self._inputs += files
+        elif again := self._stale_by.intersection(inputs):
+            self._stale_by -= again
+            what = next(iter(again)).name if len(again) == 1 else counted(len(again), "file")
+            self._say(f"{what} changed on disk: no verdict stale")
 
     def _inputs_words(self, files: tuple[Path, ...]) -> str:
         """Return `agent.py changed on disk: 3 verdicts stale`, or "" if no verdict depends on the change."""

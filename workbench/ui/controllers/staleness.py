@@ -94,6 +94,18 @@ class Staleness(Controller):
         """The files and folders on which the verdicts depend, as far as that is known."""
         return () if self._last is None else self._last.files
 
+    def has_compared(self, files: Collection[Path]) -> bool:
+        """Return whether the newest comparison saw these files as they are now.
+
+        Reads the disk, so call it in a thread.
+        """
+        if self._last is None:
+            return False
+        known = dict(zip(self._last.files, self._last.signature, strict=True))
+        # A file that no verdict depends on yet can only have changed its folder.
+        seen = [file if file in known else file.parent for file in files]
+        return all(known.get(path) == now for path, now in zip(seen, signature_of(seen), strict=True))
+
     def told(self) -> None:
         """Check the files now or at the next poll, because one of them may have changed."""
         self._told = True
