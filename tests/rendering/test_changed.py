@@ -183,7 +183,7 @@ def test_verdicts_from_before_this_session_are_compared_until_a_run_begins() -> 
     ended: tuple[tuple[CaseRef, CaseStatus], ...] = ((A, "failed"), (B, "passed"), (C, "error"))
     for ref, state in ended:
         runs.store.apply(CaseFinished(ref, state, None, 0.1))
-    runs.changed.recall(old.store.records.values())
+    runs.changed.recall(runs.changed.compared_with(old.store.records.values()))
     assert runs.changed.runs == {"run-1"}
     assert runs.changed.refs() == [A, C]
     assert runs.changed.statuses(A) == (["passed"], ["failed"])
@@ -191,5 +191,5 @@ def test_verdicts_from_before_this_session_are_compared_until_a_run_begins() -> 
     assert before is not None
     assert before.state == "passed"
     runs.run(b="failed")
-    runs.changed.recall(old.store.records.values())
+    runs.changed.recall(runs.changed.compared_with(old.store.records.values()))
     assert runs.changed.refs() == [B]

@@ -43,6 +43,15 @@ class Change:
     flaky: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The runs of some earlier verdicts, those that changed since, and the flaky cases, by first executions."""
+
+    runs: set[str]
+    before: dict[CaseRef, list[CaseRecord]]
+    flaky: dict[CaseRef, str]
+
+
 class ChangedVerdicts:
     """The verdicts of a store that a new run changes.
 
@@ -86,23 +95,30 @@ class ChangedVerdicts:
                 self.runs |= {record.run_id for record in earlier}
                 self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
 
-    def recall(self, earlier: Iterable[CaseRecord]) -> None:
-        """Remember verdicts that cases had before the newest run, which ended before this session.
+    def compared_with(self, earlier: Iterable[CaseRecord]) -> "Earlier":
+        """Compare verdicts that cases had before the newest run with the current ones. A thread may call this.
 
-        A case with the same outcome as before is not kept, because there may be thousands. After a run of this session,
-        nothing is added.
+        A case with the same outcome as before is left out, because there may be thousands.
         """
-        if self.runs:
-            return
+        runs: set[str] = set()
         found: dict[CaseRef, list[CaseRecord]] = {}
         for record in earlier:
-            self.runs.add(record.run_id)
+            runs.add(record.run_id)
             found.setdefault(_first(record.ref), []).append(record)
-        for case, records in found.items():
-            self._update_flaky(case, records)
-            now = self._finished(case)
-            if now and differs(outcome(records), outcome(now)):
-                self._before[case] = records
+        outcomes = {case: outcome(records) for case, records in found.items()}
+        before = {
+            case: records
+            for case, records in found.items()
+            if (now := self._finished(case)) and differs(outcomes[case], outcome(now))
+        }
+        return Earlier(runs, before, {case: came.words() for case, came in outcomes.items() if came.rate.flaky})
+
+    def recall(self, earlier: "Earlier") -> None:
+        """Remember verdicts from before this session. After a run of this session, nothing is added."""
+        if not self.runs:
+            self.runs |= earlier.runs
+            self._before |= earlier.before
+            self._flaky |= earlier.flaky
 
     def _update_flaky(self, case: CaseRef, records: list[CaseRecord]) -> None:
         came = outcome(records)

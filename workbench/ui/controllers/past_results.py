@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
     from workbench.history.case_rows import PastRun, PastRuns
-    from workbench.store import CaseRecord
+    from workbench.rendering.changed import Earlier
     from workbench.ui.history.recall import Recalled
 
 _MAX_RUNS = 20
@@ -93,8 +93,9 @@ class PastResults(Controller):
 
         session = self.session
 
-        def read() -> "list[CaseRecord]":
-            return list(recall_previous(session.state_dir, workspace, newest, session.store.detail_cache))
+        def read() -> "Earlier":
+            earlier = recall_previous(session.state_dir, workspace, newest, session.store.detail_cache)
+            return session.changed.compared_with(earlier)
 
         with collector_paused():
             earlier = await asyncio.to_thread(read)
