@@ -116,3 +116,8 @@ def test_unwritable_state_folder_is_named_in_an_empty_history(tmp_path: Path) ->
     assert run_labels.no_runs_text(tmp_path / "not/there/yet").startswith("No stored runs yet.")
     (tmp_path / "file").touch()
     assert "is not writable" in run_labels.no_runs_text(tmp_path / "file/below")
+
+
+def test_flag_is_shown_by_its_sign_where_room_is_short() -> None:
+    assert run_labels.sign_of("≈ heuristic") == "≈"
+    assert run_labels.sign_of("baseline") == "baseline"

@@ -202,6 +202,12 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
     return found
 
 
+def sign_of(flag: str) -> str:
+    """Return the sign of a flag, such as `≈`, or the flag itself if it has none."""
+    signs = (HEURISTIC.glyph, OTHER_CRITERIA.glyph)
+    return next((sign for sign in signs if flag.startswith(f"{sign} ")), flag)
+
+
 def seconds(value: float | None) -> str:
     """Return a duration as `4.2 s` or `12:03`, or "" if it is not known."""
     if value is None:

@@ -192,7 +192,8 @@ class RunScreen(SplitScreen):
     def _say_which(self) -> None:
         run = self._run
         when = run_labels.exact_time(run.started, datetime.now().astimezone())
-        outcome = run_labels.counts_in_words(self._summary.outcome_counts() if self._summary.rows else run.counts)
+        counts = run_labels.counts(self._summary.outcome_counts() if self._summary.rows else run.counts)
+        outcome = "".join(text for text, _ in counts)
         self.show_bar(f"◂ stored run of {when}   {outcome}   {run_labels.agents_and_evalsets(run)}", "esc: back")
 
     def _show(self) -> None:

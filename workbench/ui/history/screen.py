@@ -28,7 +28,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
-_SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 74, 90, 110
+_SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 84, 90, 110
 """Minimum widths, in cells, at which these columns are shown."""
 
 _LEAST = 6
@@ -82,10 +82,14 @@ class RunRows(RowsOf[ListedRun]):
         if run.trouble:
             return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []
         right = list(self._right(run, width))
+        name = run_labels.agents_and_evalsets(run)
+        room = width - _WHEN - sum(cell_len(text) for text, _ in right) - 1
         marks = f"  {', '.join(special)}" if special else ""
+        if cell_len(name) + cell_len(marks) > room:
+            # The line below the list has the words of each sign.
+            marks = "".join(f"  {run_labels.sign_of(one)}" for one in special)
         # Flags are more important than the end of a name.
-        room = width - _WHEN - sum(cell_len(text) for text, _ in right) - cell_len(marks) - 1
-        left += [(cut(run_labels.agents_and_evalsets(run), max(room, _LEAST)), ""), (marks, "accent")]
+        left += [(cut(name, max(room - cell_len(marks), _LEAST)), ""), (marks, "accent")]
         return left, right
 
     def _right(self, run: ListedRun, width: int) -> list[Piece]:
