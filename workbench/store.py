@@ -24,6 +24,7 @@ from workbench.events import (
     CaseStarted,
     CaseStatus,
     Event,
+    FaultHandling,
     FilesRead,
     Frozen,
     JudgeWaits,
@@ -116,6 +117,8 @@ class CaseRecord:
     """Inputs of the verdict besides those in the evalset and the config; empty if they are not known."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if it ran live. Always in memory."""
+    handling: FaultHandling | None = None
+    """What the agent did about the fault in `planned`, or None without one. Always in memory."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
@@ -158,7 +161,7 @@ class CaseRecord:
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
         record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
-        record.frozen = None
+        record.frozen = record.handling = None
         return record
 
     def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
@@ -237,6 +240,8 @@ class RunSummary:
     """The pass rate that repeats should establish, or None."""
     other_criteria: bool = False
     """Whether this run used criteria that differ from the config file."""
+    has_faults: bool = False
+    """Whether its executions are those of a matrix of tool faults."""
 
 
 def _is_loaded(record: CaseRecord, name: str) -> bool:
@@ -461,6 +466,7 @@ class Store:
             scored_from=event.scored_from,
             until_sure=event.until_sure,
             other_criteria=any(planned.criteria_changed for planned in event.cases),
+            has_faults=any(planned.fault is not None for planned in event.cases),
         )
         self.current = [planned.case for planned in event.cases]
         for run_id in [other for other in self.detail_sources if other != event.run_id]:
@@ -568,7 +574,7 @@ class Store:
                 record.simulated.clear()
                 record.output.clear()
                 record.metrics.clear()
-                record.error = record.cause = record.frozen = None
+                record.error = record.cause = record.frozen = record.handling = None
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -601,12 +607,16 @@ class Store:
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
                 record.frozen = event.frozen
+                record.handling = event.handling
                 record.cause = _cause(record)
 
 
 def _cause(record: CaseRecord) -> Cause | None:
-    """Return why a case fails, while its details are in memory."""
-    if record.state not in ("failed", "error"):
+    """Return why a case fails, while its details are in memory.
+
+    An execution with an injected fault has no cause: its faults are in a table of their own.
+    """
+    if record.state not in ("failed", "error") or record.planned.fault is not None:
         return None
     # Imported late, because it needs the descriptions of criteria, and many runs have no failure.
     from workbench.causes.first_cause import case_cause

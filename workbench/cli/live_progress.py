@@ -18,7 +18,7 @@ from workbench.cli.streams import can_show, silence, spelled_for, write_line
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 from workbench.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
 from workbench.rendering.faces import COUNTED, FACES
-from workbench.rendering.plain_lines import case_line, label, notice_line, wait_line
+from workbench.rendering.plain_lines import case_label, case_line, notice_line, wait_line
 from workbench.rendering.plain_summary import SummaryLine
 from workbench.store import CaseState, Store
 from workbench.text import one_line
@@ -170,7 +170,7 @@ class LiveProgress:
         running = [record for record in self._store.current_records() if record.state == "running"]
         running.sort(key=lambda record: record.started_at or 0.0)
         for record in running[:_RUNNING_NAMED]:
-            yield f"{label(record.ref)}  {max(0.0, elapsed - (record.started_at or 0.0)):.0f} s"
+            yield f"{case_label(record)}  {max(0.0, elapsed - (record.started_at or 0.0)):.0f} s"
 
     def _guarded(self, draw: Callable[[], None]) -> None:
         """Draw, and stop all output if the terminal is gone."""

@@ -12,7 +12,7 @@ from workbench.exporting.html_text import class_name, html_line
 from workbench.rendering.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
 from workbench.rendering.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
 from workbench.rendering.faces import FACES
-from workbench.rendering.plain_lines import label
+from workbench.rendering.plain_lines import case_label
 from workbench.store import CaseRecord
 
 SCRIPT = """
@@ -56,7 +56,7 @@ def case_table(records: Sequence[CaseRecord], anchors: Mapping[int, str]) -> Ite
     for record in records:
         face = FACES[record.status]
         style = class_name(f"status-{record.status.replace('_', '-')}")
-        name = f'<a href="#{anchors[id(record)]}">{html_line(label(record.ref))}</a>'
+        name = f'<a href="#{anchors[id(record)]}">{html_line(case_label(record))}</a>'
         yield f'<tr><td data-order="1 {face.rank}"><b class="{style}">{face.glyph}</b> {name}'
         for column in columns:
             yield _cell(_cell_of(record, column))

@@ -7,7 +7,7 @@ from workbench.exporting.html_text import html_line
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share
 from workbench.rendering.charts.trend import rate_words, tenths, trend_words
-from workbench.rendering.plain_lines import label
+from workbench.rendering.plain_lines import case_label
 from workbench.scores import compared, cut_score
 from workbench.text import one_line
 
@@ -74,7 +74,7 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], not
         bar = f'<rect x="0" y="2" width="{width}" height="8" class="some"/>'
         figure = html_line(words(share.amount))
         drawn = _svg(_BAR, 12, figure, [bar])
-        name = label(share.record.ref)
+        name = case_label(share.record)
         yield f"<tr><td>{html_line(one_line(name, limit=_NAME))}<td>{figure}<td>{drawn}</tr>\n"
     yield ("</table>" if shares else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
 

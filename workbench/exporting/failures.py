@@ -8,7 +8,7 @@ from workbench.exporting.tables import code_span
 from workbench.rendering.document import Subject
 from workbench.rendering.explain import reasons
 from workbench.rendering.lines import text_of
-from workbench.rendering.plain_lines import label
+from workbench.rendering.plain_lines import case_label
 from workbench.rendering.review.evidence import evidence
 from workbench.rendering.rows import View
 from workbench.store import CaseRecord
@@ -47,7 +47,7 @@ def _cause(cause: str, cases: Sequence[tuple[CaseRecord, str]]) -> Iterator[str]
     yield ""
     for record, note in cases[:_MAX_NAMES]:
         file = f" in {code_span(record.ref.evalset_file)}"
-        yield f"- {code_span(label(record.ref))}{file}{f': {code_span(note)}' if note else ''}"
+        yield f"- {code_span(case_label(record))}{file}{f': {code_span(note)}' if note else ''}"
     if len(cases) > _MAX_NAMES:
         yield f"- and {len(cases) - _MAX_NAMES:,} more"
     yield ""

@@ -13,15 +13,18 @@ from workbench.exporting.exporter import Exporter
 from workbench.exporting.html_text import class_name, html_body, html_line
 from workbench.exporting.run_context import RunContext
 from workbench.exporting.style import STYLE
+from workbench.injection.matrix import WAYS
+from workbench.injection.outcome import STATUS
 from workbench.prices import Prices, money
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
 from workbench.rendering.charts.figures import most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.explain import other_criteria, reasons, score_text
+from workbench.rendering.fault_table import cell_text, fault_rows, outcome_counts
 from workbench.rendering.lines import Line
 from workbench.rendering.plain_case import case_lines
-from workbench.rendering.plain_lines import label, marks
+from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
 from workbench.rendering.trace.pane import trace_lines
@@ -60,6 +63,8 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
         yield f'<p class="notice-{class_name(notice.level)}">{html_line(notice.message)}</p>\n'
     records = list(store.current_records())
     yield from _causes(records)
+    if run.has_faults:
+        yield from _faults(records)
     yield from _criteria(records)
     yield from _repeats(store)
     yield '<div class="charts">'
@@ -100,6 +105,21 @@ def _causes(records: list[CaseRecord]) -> Iterator[str]:
         for group in groups:
             yield f"<tr><td>{html_line(cause_text(group.cause))}<td>{len(group.cases):,}</tr>\n"
         yield "</tbody></table>\n"
+
+
+def _faults(records: list[CaseRecord]) -> Iterator[str]:
+    """Yield the table of tool faults."""
+    yield "<h2>Tool faults</h2>\n"
+    yield f"<p>{html_line(outcome_counts(records))}</p>\n<table><thead><tr><th>agent<th>tool"
+    yield "".join(f"<th>{html_line(way.title)}" for way in WAYS.values())
+    yield "</tr></thead><tbody>\n"
+    for row in fault_rows(records):
+        yield f"<tr><td>{html_line(row.agent or '?')}<td>{html_line(row.tool)}"
+        for cell in row.cells.values():
+            worst = STATUS[cell[0].outcome] if cell else "cancelled"
+            yield f'<td class="{class_name("status-" + worst.replace("_", "-"))}">{html_line(cell_text(cell))}'
+        yield "</tr>\n"
+    yield "</tbody></table>\n"
 
 
 def _criteria(records: list[CaseRecord]) -> Iterator[str]:
@@ -158,7 +178,7 @@ def _head(record: CaseRecord, context: RunContext) -> str:
     state = record.status
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
     style = class_name(state.replace("_", "-"))
-    head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
+    head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(case_label(record))}'
     remarks = []
     if changed := other_criteria(record):
         remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')

@@ -13,6 +13,8 @@ from xml.etree import ElementTree as Tree
 
 from workbench.exporting.exporter import Exporter
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
+from workbench.rendering.fault_table import by_rules as fault_by_rules
+from workbench.rendering.fault_table import fault_title, handling_text
 from workbench.rendering.judged import is_heuristic
 from workbench.rendering.plain_case import plain_case
 from workbench.repeats.repeat_texts import sentence
@@ -75,8 +77,10 @@ def _piece(element: Tree.Element, level: int) -> bytes:
 
 def _case(record: CaseRecord) -> Tree.Element:
     ref = record.ref
-    repeat = f"#{ref.repeat}" if ref.repeat > 1 else ""
+    repeat = f" [{fault_title(record.planned)}]" if record.planned.fault else f"#{ref.repeat}" if ref.repeat > 1 else ""
     by_rules = [name for name, result in record.metrics.items() if is_heuristic(result)]
+    if record.handling is not None and fault_by_rules(record.handling):
+        by_rules.append("tool fault")
     case = Tree.Element(
         "testcase",
         {
@@ -87,6 +91,8 @@ def _case(record: CaseRecord) -> Tree.Element:
         },
     )
     values = {"criteria_changed": other_criteria(record)}
+    if record.handling is not None:
+        values["tool_fault"] = handling_text(record.handling)
     if by_rules:
         values["judged_by"] = f"rules: {', '.join(by_rules)}"
     if any(values.values()):

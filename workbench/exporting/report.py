@@ -19,23 +19,29 @@ from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
     CaseMetric,
     CriterionRepeats,
+    FaultRow,
     Refusal,
     Report,
     ReportCase,
     ReportError,
+    ReportFault,
     ReportInvocation,
     ReportRepeats,
     ReportUsage,
     Summary,
+    ToolFaults,
     TrajectoryRepeats,
     TurnMetric,
 )
 from workbench.judge.judge_details import judged_by
 from workbench.prices import Prices, case_cost, criterion_cost, total
+from workbench.rendering.fault_table import fault_rows, outcomes
 from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
+_OPTIONAL = ("judged_by", "fault", "tool_faults")
+"""Fields that are left out instead of null."""
 _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
@@ -89,6 +95,7 @@ def _frame(store: Store, prices: Prices) -> Report:
         scored_from=run.scored_from or None,
         judge_cost=None,
         currency=prices.currency if prices else None,
+        tool_faults=_tool_faults(store) if run.has_faults else None,
     )
 
 
@@ -148,7 +155,31 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         scenario=record.scenario,
         rubrics=list(record.rubrics),
         criteria_changed=list(record.planned.criteria_changed),
+        fault=_fault(record),
     )
+
+
+def _fault(record: CaseRecord) -> ReportFault | None:
+    fault, handling = record.planned.fault, record.handling
+    if fault is None:
+        return None
+    if handling is None:
+        return ReportFault(tool=fault.tool, way=fault.way, outcome=None, reason="")
+    by = judged_by(handling.details)
+    return ReportFault(tool=fault.tool, way=fault.way, outcome=handling.outcome, reason=handling.reason, judged_by=by)
+
+
+def _tool_faults(store: Store) -> ToolFaults:
+    records = list(store.current_records())
+    rows = [
+        FaultRow(
+            agent=row.agent,
+            tool=row.tool,
+            outcomes={way: {each.outcome: each.times for each in cell} for way, cell in row.cells.items()},
+        )
+        for row in fault_rows(records)
+    ]
+    return ToolFaults(outcomes={each.outcome: each.times for each in outcomes(records)}, tools=rows)
 
 
 def _rule(matched_by: str) -> OwnerRule | None:
@@ -247,7 +278,7 @@ def _fields(part: Any) -> dict[str, Any]:
     """Return a model's fields by JSON name, without copying their values."""
     if not isinstance(part, BaseModel):
         raise TypeError(f"{type(part).__name__} has no place in a report")
-    found = ((name, value) for name, value in part if name != "judged_by" or value is not None)
+    found = ((name, value) for name, value in part if name not in _OPTIONAL or value is not None)
     return {"schema" if name == "schema_name" else name: value for name, value in found}
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseStatus, ErrorKind, MetricStatus
+from workbench.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
 from workbench.judge.judge_details import JudgedBy
 
@@ -86,6 +86,21 @@ class ReportInvocation(Part):
     metrics: list[TurnMetric]
 
 
+class ReportFault(Part):
+    """The fault that was injected into an execution, and what the agent did about it."""
+
+    tool: Words
+    """The tool whose first call failed."""
+    way: FaultWay
+    """How it failed. See docs/faults.md."""
+    outcome: FaultOutcome | None
+    """What the agent did; null if the execution did not end."""
+    reason: Words
+    """One sentence for people, or empty."""
+    judged_by: JudgedBy | None = None
+    """`rules` for the judge `heuristic`, which is no language model. Present only if a judge decided."""
+
+
 class ReportCase(Part):
     """One execution of a case. A case that could not start is included with its `error`."""
 
@@ -116,6 +131,8 @@ class ReportCase(Part):
     """The case's own rubrics. A turn's rubrics are in its `expected`."""
     criteria_changed: list[Words]
     """The criteria that were changed for this run, so that they differ from `config_file`: a sentence each."""
+    fault: ReportFault | None = None
+    """The injected fault. Present only in a matrix of tool faults, whose executions are no repeats of their case."""
 
 
 class CriterionRepeats(Part):
@@ -175,6 +192,24 @@ class ReportRepeats(Part):
     """Number of distinct answers."""
 
 
+class FaultRow(Part):
+    """A tool in the matrix of tool faults."""
+
+    agent: Words
+    tool: Words
+    outcomes: dict[FaultWay, dict[FaultOutcome, Count]]
+    """The number of executions by the way in which the tool failed and by what the agent did."""
+
+
+class ToolFaults(Part):
+    """The matrix of tool faults (`--inject matrix`)."""
+
+    outcomes: dict[FaultOutcome, Count]
+    """The number of executions by what the agent did."""
+    tools: list[FaultRow]
+    """In the order of the plan."""
+
+
 class Summary(Part):
     """Number of cases by status. Each repeat counts."""
 
@@ -211,6 +246,8 @@ class Report(Part):
     """Cost of the judges of all cases, in `currency`; null if it is unknown for any case."""
     currency: Words | None
     """Currency of the user's price table; null without one."""
+    tool_faults: ToolFaults | None = None
+    """The matrix of tool faults. Present only with `--inject matrix`."""
 
 
 class Refusal(Part):

@@ -10,10 +10,12 @@ from typing import Final
 
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.run_context import RunContext
+from workbench.injection.matrix import WAYS
 from workbench.judge.judge_details import judged_by
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
-from workbench.rendering.plain_lines import label, marks
+from workbench.rendering.fault_table import cell_text, fault_rows, outcome_counts
+from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
 from workbench.repeats.repeat_texts import cells
@@ -28,7 +30,8 @@ _MAX_CHARACTERS = 60_000
 """GitHub accepts comments of up to 65,536 characters."""
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
-    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by judged_by"
+    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
+    " fault_tool fault outcome judged_by"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -76,6 +79,8 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
         yield ""
         yield code_span(note)
     yield from _causes(records, most)
+    if run.has_faults:
+        yield from _faults(records)
     shown = min(_MAX_OPEN, most)
     yield from _problems(others[:shown], context)
     if folded := others[shown:most]:
@@ -107,7 +112,7 @@ def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int
         )
         more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, context))
         more += "".join(f" {text}" for text in _other_criteria(record))
-        yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{more}"
+        yield f"- {code_span(case_label(record))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
     yield ""
@@ -124,7 +129,7 @@ def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
         texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
         texts += _other_criteria(record)
         why = "<br>".join(texts) or "no criterion applied"
-        yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
+        yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
 
 
 def _causes(records: list[CaseRecord], most: int) -> Iterator[str]:
@@ -140,6 +145,18 @@ def _causes(records: list[CaseRecord], most: int) -> Iterator[str]:
     if len(groups) > most:
         yield ""
         yield f"and {len(groups) - most} more causes"
+
+
+def _faults(records: list[CaseRecord]) -> Iterator[str]:
+    """Yield the table of tool faults."""
+    yield ""
+    yield outcome_counts(records)
+    yield ""
+    yield f"| agent | tool |{''.join(f' {way.title} |' for way in WAYS.values())}"
+    yield f"|---|---|{'---|' * len(WAYS)}"
+    for row in fault_rows(records):
+        cells = "".join(f" {cell_text(cell)} |" for cell in row.cells.values())
+        yield f"| {code_span(row.agent)} | {code_span(row.tool)} |{cells}"
 
 
 def _repeats(store: Store, most: int) -> Iterator[str]:
@@ -174,11 +191,13 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     before = [*names, ref.repeat, record.status, _cell(error)]
     counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
     after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
+    fault, handling = record.planned.fault, record.handling
+    faulty = ["", "", ""] if fault is None else [_cell(fault.tool), fault.way, handling.outcome if handling else ""]
     for result in record.metrics.values():
         values = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
-        yield [*before, *values, *after, judged_by(result.details)]
+        yield [*before, *values, *after, *faulty, judged_by(result.details)]
     if not record.metrics:
-        yield [*before, "", None, None, "", "", *after, None]
+        yield [*before, "", None, None, "", "", *after, *faulty, None]
 
 
 def _cell(text: str) -> str:

@@ -1,9 +1,10 @@
 """What an agent did about an injected fault. `docs/faults.md` describes the rules for users."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, get_args
 
-from workbench.events import CaseError, ErrorKind, FaultHandling, FaultOutcome, MetricResult
+from workbench.events import CaseError, CaseStatus, ErrorKind, FaultHandling, FaultOutcome, MetricResult
 from workbench.injection.observed import Observed
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig, Criterion
@@ -13,17 +14,21 @@ CRASHES: Final[frozenset[ErrorKind]] = frozenset(
 )
 """Errors of a conversation for which the agent is responsible."""
 _LEFT: Final[frozenset[ErrorKind]] = frozenset({"off_recording", "frozen_miss"})
-WORST_FIRST: Final[tuple[FaultOutcome, ...]] = (
-    "crashed",
-    "made_up",
-    "off_recording",
-    "silent",
-    "reported",
-    "recovered",
-    "not_evaluated",
-    "no_result",
-    "not_called",
+STATUS: Final[Mapping[FaultOutcome, CaseStatus]] = MappingProxyType(
+    {
+        "crashed": "error",
+        "made_up": "failed",
+        "off_recording": "error",
+        "silent": "failed",
+        "reported": "passed",
+        "recovered": "passed",
+        "not_evaluated": "not_evaluated",
+        "no_result": "error",
+        "not_called": "not_evaluated",
+    }
 )
+"""The status of an execution with a fault: whether the agent handled it. The order is that of tables, worst first."""
+assert set(STATUS) == set(get_args(FaultOutcome))
 
 
 def answer_criteria(config: CriteriaConfig) -> tuple[Criterion, ...]:

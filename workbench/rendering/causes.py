@@ -8,8 +8,11 @@ from workbench.store import CaseRecord
 
 
 def failing_groups(records: Iterable[CaseRecord]) -> list[CauseGroup[CaseRecord]]:
-    """Return the executions that failed or ended in an error in groups that share a cause, the biggest first."""
-    failing = (record for record in records if record.state in ("failed", "error"))
+    """Return the executions that failed or ended in an error in groups that share a cause, the biggest first.
+
+    Executions with injected faults are left out: they fail for the injected reason.
+    """
+    failing = (record for record in records if _has_cause(record))
     return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
 
 
@@ -28,4 +31,8 @@ def by_cause(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Return the executions that failed or ended in an error, by cause, then all others in their order."""
     records = list(records)
     failing = [record for group in failing_groups(records) for record in group.cases]
-    return [*failing, *(record for record in records if record.state not in ("failed", "error"))]
+    return [*failing, *(record for record in records if not _has_cause(record))]
+
+
+def _has_cause(record: CaseRecord) -> bool:
+    return record.state in ("failed", "error") and record.planned.fault is None

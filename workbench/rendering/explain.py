@@ -18,7 +18,14 @@ _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def reasons(record: CaseRecord) -> list[str]:
-    """Return one line for each reason why the case did not pass, the cause of an error first."""
+    """Return one line for each reason why the case did not pass, the cause of an error first.
+
+    An execution with an injected fault has one reason: what the agent did about it.
+    """
+    if record.handling is not None:
+        from workbench.rendering.fault_table import handling_text  # Few runs inject faults.
+
+        return [handling_text(record.handling)]
     found = [error_text(record.error)] if record.error else []
     for result in record.metrics.values():
         # An error of the case that came from a metric already says so.

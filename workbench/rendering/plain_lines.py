@@ -3,6 +3,8 @@
 All text is safe for a terminal: foreign text has gone through `workbench.text`.
 """
 
+from dataclasses import replace
+
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
 from workbench.rendering.faces import COUNTED, FACES
 from workbench.rendering.judged import case_is_split, is_cached, is_heuristic, judge_questions
@@ -18,15 +20,29 @@ def case_line(record: CaseRecord) -> str:
     """Return the line of a case that ended, with the cause of an error.
 
     The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
-    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports.
+    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. An
+    execution with an injected fault names it after the case, and the line ends with what the agent did.
     """
     judged = (result for result in record.metrics.values() if result.status != "informational")
-    parts = [VERDICTS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
+    parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in judged)]
     if record.planned.criteria_changed:
         parts.append("(other criteria)")
-    if record.state == "error":
+    if record.handling is not None:
+        from workbench.rendering.fault_table import handling_text  # Few runs inject faults.
+
+        parts.append(handling_text(record.handling))
+    elif record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)
+
+
+def case_label(record: CaseRecord) -> str:
+    """Return the name of an execution, with its repeat from the second on, or with its fault: `… [search: timeout]`."""
+    if record.planned.fault is None:
+        return label(record.ref)
+    from workbench.rendering.fault_table import fault_title  # Few runs inject faults.
+
+    return f"{label(replace(record.ref, repeat=1))} [{fault_title(record.planned)}]"
 
 
 def label(ref: CaseRef) -> str:

@@ -14,7 +14,7 @@ from workbench.rendering.causes import cause_text, failing_groups, is_shared
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.rendering.faces import COUNTED
 from workbench.rendering.judged import judge_of
-from workbench.rendering.plain_lines import label
+from workbench.rendering.plain_lines import case_label, label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
@@ -61,6 +61,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
             yield from _problems(found, store.run.root)
     yield from _repeats(store)
     yield from _causes(records)
+    yield from _faults(store, records)
     yield SummaryLine("")
     if store.run.scored_from:
         yield SummaryLine(f"Transcripts from run {one_line(store.run.scored_from)}.")
@@ -92,13 +93,30 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
 
 
 def count_text(store: Store) -> str:
-    """Return `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
+    """Return `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`.
+
+    Executions with injected faults are counted as faults.
+    """
     counts = store.counts()
     total = counts.total()
     parts = [counted_status(state, counts[state]) for state in COUNTED if counts[state]]
     interrupted = "interrupted, " if store.run.interrupted else ""
-    cases = counted(total, "case")
+    cases = counted(total, "fault" if store.run.has_faults else "case")
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
+
+
+def _faults(store: Store, records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
+    """Yield the table of tool faults, if faults were injected by tool and way."""
+    if not store.run.has_faults:
+        return
+    from workbench.rendering.fault_table import outcome_counts, table_lines
+
+    yield SummaryLine("")
+    yield SummaryLine("Tool faults:", style="bold")
+    for text, is_head in table_lines(records):
+        yield SummaryLine(text, 2, "bold" if is_head else "")
+    yield SummaryLine("")
+    yield SummaryLine(outcome_counts(records))
 
 
 def _repeats(store: Store) -> Iterator[SummaryLine]:
@@ -162,7 +180,8 @@ _Cases: TypeAlias = dict[tuple[SummaryLine, ...], dict[str, list[int]]]
 def _by_reasons(records: Iterable[CaseRecord], root: str) -> _Cases:
     found: _Cases = {}
     for record in records:
-        found.setdefault(tuple(_reasons(record, root)), {}).setdefault(_name(record), []).append(record.ref.repeat)
+        repeat = 1 if record.planned.fault is not None else record.ref.repeat
+        found.setdefault(tuple(_reasons(record, root)), {}).setdefault(_name(record), []).append(repeat)
     return found
 
 
@@ -181,7 +200,7 @@ def _cases(cases: _Cases, more: int = 0) -> Iterator[SummaryLine]:
 
 
 def _name(record: CaseRecord) -> str:
-    return label(replace(record.ref, repeat=1))
+    return case_label(record) if record.planned.fault is not None else label(replace(record.ref, repeat=1))
 
 
 def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:

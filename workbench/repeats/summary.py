@@ -149,9 +149,14 @@ def summarize(records: Sequence[CaseRecord], until: float | None = None) -> Case
 
 
 def summarize_all(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
-    """Yield the summary of each case that was repeated, in the order of the records."""
+    """Yield the summary of each case that was repeated, in the order of the records.
+
+    Executions with injected faults are no repeats.
+    """
     cases: dict[tuple[str, ...], list[CaseRecord]] = {}
     for record in records:
+        if record.planned.fault is not None:
+            continue
         ref = record.ref
         cases.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), []).append(record)
     return (summarize(found, until) for found in cases.values() if len(found) > 1 or until is not None)

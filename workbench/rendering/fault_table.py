@@ -1,0 +1,144 @@
+"""The table of tool faults: what agents did when a tool failed, by tool and by the way it failed.
+
+All text is safe for a terminal.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from workbench.counting import counted
+from workbench.events import FaultHandling, FaultOutcome, FaultWay, PlannedCase
+from workbench.injection.matrix import WAYS
+from workbench.injection.outcome import STATUS
+from workbench.judge.judge_details import judged_by
+from workbench.rendering.cells import cell_len
+from workbench.rendering.faces import FACES, HEURISTIC
+from workbench.store import CaseRecord
+from workbench.text import one_line
+
+WORDS: Final[Mapping[FaultOutcome, str]] = {
+    "crashed": "crashed",
+    "made_up": "made up",
+    "off_recording": "off recording",
+    "silent": "silent",
+    "reported": "reported",
+    "recovered": "recovered",
+    "not_evaluated": "not evaluated",
+    "no_result": "no result",
+    "not_called": "not called",
+}
+"""Outcomes in the words of tables, worst first."""
+
+
+class Outcome(NamedTuple):
+    """One outcome in a cell: how many executions had it, and whether rules decided one of them."""
+
+    outcome: FaultOutcome
+    times: int
+    by_rules: bool
+
+    @property
+    def text(self) -> str:
+        """`✓ recovered`, `✗ made up ≈`: the glyph of its status, its words, and a sign if rules decided."""
+        glyph = "–" if self.outcome == "not_called" else FACES[STATUS[self.outcome]].glyph
+        return f"{glyph} {WORDS[self.outcome]}{f' {HEURISTIC.glyph}' if self.by_rules else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """A row of the table. `cells` has the outcomes of each way, worst first; empty if nothing ran yet."""
+
+    agent: str
+    tool: str
+    cells: Mapping[FaultWay, tuple[Outcome, ...]]
+
+
+def has_faults(records: Iterable[CaseRecord]) -> bool:
+    """Return whether these are the executions of a matrix of tool faults."""
+    return any(record.planned.fault is not None for record in records)
+
+
+def fault_rows(records: Iterable[CaseRecord]) -> list[FaultRow]:
+    """Return the rows of the table, in the order of the plan. Executions of the same agent and tool share a row."""
+    found: dict[tuple[str, str], dict[FaultWay, list[CaseRecord]]] = {}
+    for record in records:
+        fault = record.planned.fault
+        if fault is not None:
+            ways = found.setdefault((record.ref.agent, fault.tool), {way: [] for way in WAYS})
+            ways[fault.way].append(record)
+    return [
+        FaultRow(agent, tool, {way: outcomes(own) for way, own in ways.items()})
+        for (agent, tool), ways in found.items()
+    ]
+
+
+def outcomes(records: Iterable[CaseRecord]) -> tuple[Outcome, ...]:
+    """Return the outcomes of executions with faults, worst first."""
+    counts: Counter[FaultOutcome] = Counter()
+    rules: set[FaultOutcome] = set()
+    for record in records:
+        if record.planned.fault is None or not record.finished:
+            continue
+        outcome = outcome_of(record)
+        counts[outcome] += 1
+        if record.handling is not None and by_rules(record.handling):
+            rules.add(outcome)
+    return tuple(Outcome(name, counts[name], name in rules) for name in WORDS if counts[name])
+
+
+def outcome_of(record: CaseRecord) -> FaultOutcome:
+    """Return what the agent did. An execution that was cancelled or could not start has no result."""
+    return "no_result" if record.handling is None else record.handling.outcome
+
+
+def by_rules(handling: FaultHandling) -> bool:
+    """Return whether rules decided, not a language model."""
+    return judged_by(handling.details) == "rules"
+
+
+def fault_title(planned: PlannedCase) -> str:
+    """Return `search: timeout`, or "" for an execution without a fault."""
+    fault = planned.fault
+    return "" if fault is None else f"{one_line(fault.tool, limit=100)}: {WAYS[fault.way].title}"
+
+
+def handling_text(handling: FaultHandling) -> str:
+    """Return `made up (heuristic): reason`."""
+    text = f"{WORDS[handling.outcome]}{' (heuristic)' if by_rules(handling) else ''}"
+    return f"{text}: {one_line(handling.reason)}" if handling.reason else text
+
+
+def cell_text(cell: Sequence[Outcome]) -> str:
+    """Return `✓ recovered`, or with counts if several executions share the cell: `! crashed 1, ✓ recovered 2`."""
+    several = sum(outcome.times for outcome in cell) > 1
+    return ", ".join(f"{outcome.text} {outcome.times:,}" if several else outcome.text for outcome in cell)
+
+
+def table_lines(records: Iterable[CaseRecord]) -> Iterator[tuple[str, bool]]:
+    """Yield the table as lines of text, and whether each is a heading. Each agent has a heading above its tools."""
+    rows = fault_rows(records)
+    head = ["", *(way.title for way in WAYS.values())]
+    body = [[f"  {one_line(row.tool, limit=60)}", *(cell_text(row.cells[way]) for way in WAYS)] for row in rows]
+    widths = [max(cell_len(line[column]) for line in [head, *body]) for column in range(len(head))]
+
+    def laid_out(cells: Sequence[str]) -> str:
+        padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
+        return "  ".join(padded).rstrip()
+
+    yield laid_out(head), True
+    agent: str | None = None
+    for row, cells in zip(rows, body, strict=True):
+        if row.agent != agent:
+            agent = row.agent
+            yield one_line(agent, limit=100) or "?", True
+        yield laid_out(cells), False
+
+
+def outcome_counts(records: Iterable[CaseRecord]) -> str:
+    """Return `15 faults: 3 crashed, 2 made up, 10 recovered`."""
+    found = outcomes(records)
+    total = sum(outcome.times for outcome in found)
+    parts = ", ".join(f"{outcome.times:,} {WORDS[outcome.outcome]}" for outcome in found)
+    return f"{counted(total, 'fault')}: {parts}" if parts else counted(total, "fault")
