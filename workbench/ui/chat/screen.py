@@ -32,7 +32,7 @@ _FRAME = 2
 """Columns of the border."""
 _BATCH = 0.03
 """Seconds during which events are collected before they are shown."""
-_TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn")
+_TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn scroll")
 """Keys while typing, the most important first, because a narrow screen shows only some."""
 
 
