@@ -18,17 +18,17 @@ from workbench.history.votes import Case
 WHOLE = RunFinished(1.0)
 
 
-def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, **came_out: str) -> Path:
+def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, *, inject: str = "", **came_out: str) -> Path:
     """Store a run. `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled,
-    and `e` is an error of the agent."""
+    and `e` is an error of the agent. `inject` names the faults that were injected."""
     refs: dict[CaseRef, str] = {}
     for name, letters in came_out.items():
         for repeat, letter in enumerate(letters, 1):
             refs[CaseRef("desk", f"{name[0]}.evalset.json", name[0], name, repeat)] = letter
     run_id = f"{day}T10-00-00-aaaa"
-    events: list[Event] = [
-        RunStarted(run_id, "/shop", f"{day}T10:00:00Z", tuple(PlannedCase(ref, None, "") for ref in refs))
-    ]
+    planned = tuple(PlannedCase(ref, None, "") for ref in refs)
+    inputs = {"options": {"inject": inject}} if inject else {}
+    events: list[Event] = [RunStarted(run_id, "/shop", f"{day}T10:00:00Z", planned, inputs=inputs)]
     for ref, letter in refs.items():
         if letter == "x":
             events.append(CaseFinished(ref, "cancelled", CaseError("cancelled", "cancelled"), 0.0))
@@ -59,6 +59,22 @@ def test_errors_stand_outside_of_the_rate(tmp_path: Path) -> None:
     trend = pass_rates(tmp_path, cases("a1", "a2", "a3"))
     # A repeat in which the agent broke off counts beside repeats with a verdict.
     assert rates_of(trend) == [("20", 1, 2), ("21", 2, 2), ("22", 1.5, 2)]
+
+
+@pytest.mark.parametrize("inject", ["matrix", "faults.json"])
+def test_runs_with_injected_faults_make_no_rates_and_no_verdicts(tmp_path: Path, inject: str) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="f")
+    keep(tmp_path, "2026-11-21", a1="p", a2="p")
+    keep(tmp_path, "2026-11-22", inject=inject, a1="f", a2="fe")
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 1, 2), ("21", 2, 2)]
+    (latest,) = latest_runs(tmp_path, {"a.evalset.json": ["a1", "a2"]})
+    assert latest.summary.run_id.startswith("2026-11-21")
+    newest, before, _ = list_all_runs(tmp_path, tmp_path, [])[0]
+    assert newest.injected
+    assert newest.better is None
+    assert not before.injected
+    found = last_comparable(tmp_path, before, [newest, before])
+    assert found is None
 
 
 def test_rates_cover_the_same_cases_oldest_first(tmp_path: Path) -> None:

@@ -193,6 +193,8 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
         marks.append("judged by rules")
     if run.get("other_criteria"):
         marks.append("other criteria")
+    if run.get("injected"):
+        marks.append("injected faults")
     if run["scored_from"]:
         marks.append(f"scored from {run['scored_from']}")
     if run["commit"]:

@@ -29,6 +29,7 @@ class ListedRun:
     - `trouble`: why the run cannot be read.
     - `rules`: whether the judge `heuristic` was used.
     - `other_criteria`: whether criteria were changed for this run only.
+    - `injected`: whether faults were injected into calls.
     """
 
     run_id: str
@@ -50,6 +51,7 @@ class ListedRun:
     other_criteria: bool = False
     better: float | None = None
     trouble: str = ""
+    injected: bool = False
 
     @property
     def file(self) -> Path:
@@ -132,7 +134,7 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
         # Only runs that decided the same cases are compared, one vote per case.
         key, votes = (adk, agents, entry.get("decided")), entry.get("votes") or 0.0
-        whole = bool(sum(counts.values())) and ended and not entry.get("interrupted")
+        whole = bool(sum(counts.values())) and ended and not entry.get("interrupted") and not entry.get("injected")
         better = votes - passed[key] if whole and key in passed else None
         if whole:
             passed[key] = votes
@@ -156,6 +158,7 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
                 bool(entry.get("rules")),
                 bool(entry.get("other_criteria")),
                 better,
+                injected=bool(entry.get("injected")),
             )
         )
     runs.reverse()

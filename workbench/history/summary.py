@@ -42,6 +42,7 @@ Row = dict[str, Any]
 - `steps`: digests of tool calls (`c…`) and tool answers (`r…`) in order. None if unknown.
 - `plan`: index into the summary's `plans`.
 - `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
+- `injected`: true if faults were injected into its calls. Missing otherwise.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
 
@@ -131,6 +132,11 @@ class Summary:
         """Number of executions without an end."""
         return sum(row["status"] is None for row in self.rows.values())
 
+    @property
+    def has_faults(self) -> bool:
+        """Whether faults were injected into its calls."""
+        return bool(self.options.get("inject"))
+
     def as_text(self) -> Iterator[str]:
         """Yield the JSON text row by row.
 
@@ -168,8 +174,16 @@ def split_unreached(counts: Mapping[str, int], unreached: int) -> dict[str, int]
 
 
 def has_verdict(row: Row) -> bool:
-    """Return whether the case ended with a verdict: it was neither cancelled nor cut off by the end of its run."""
-    return bool(row["status"]) and row["status"] != "cancelled"
+    """Return whether the case ended with a verdict.
+
+    It was neither cancelled nor cut off by the end of its run, and no faults were injected into its calls.
+    """
+    return bool(row["status"]) and row["status"] != "cancelled" and not is_injected(row)
+
+
+def is_injected(row: Row) -> bool:
+    """Return whether faults were injected. Such a result stands outside of all verdicts, rates and trends."""
+    return bool(row.get("injected"))
 
 
 class SummaryBuilder:
@@ -339,6 +353,8 @@ class SummaryBuilder:
         row = self.summary.rows.get(key)
         if row is None:
             row = self.summary.rows[key] = _new_row(list(key))
+            if self.summary.has_faults:
+                row["injected"] = True
         return row
 
 

@@ -40,6 +40,7 @@ IndexEntry = dict[str, Any]
 - `bytes`: size of the journal that the entry was made from.
 - `rules`: whether rules judged anything.
 - `other_criteria`: whether a case was judged by other criteria than its file's.
+- `injected`: whether faults were injected into calls. May be missing.
 """
 
 
@@ -131,6 +132,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "bytes": journal_bytes,
         "rules": any(metric[5] == "rules" for row in summary.rows.values() for metric in row["metrics"].values()),
         "other_criteria": any(changed for _, _, changed, _ in summary.plans),
+        "injected": summary.has_faults,
     }
 
 

@@ -2,7 +2,7 @@
 
 The vote is the share of executions that passed, of those that count (`workbench.rates.counts`). So 44 repeats of one
 case weigh as much as 3 of another. A case has no vote if none of its executions passed or failed: errors stand outside
-of every pass rate and are counted beside it.
+of every pass rate and are counted beside it. Executions with injected faults do not count.
 
 Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both.
 """
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from workbench.events import CaseError
-from workbench.history.summary import Row
+from workbench.history.summary import Row, is_injected
 from workbench.rates import counts
 
 Case: TypeAlias = tuple[str, str]
@@ -28,7 +28,7 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
     decided: set[Case] = set()
     for row in rows:
         error = CaseError(*row["error"]) if row["error"] else None
-        if row["status"] and counts(row["status"], error):
+        if row["status"] and counts(row["status"], error) and not is_injected(row):
             _, file, set_id, eval_id, _ = row["ref"]
             case = str(file or set_id), str(eval_id)
             counted[case] = counted.get(case, 0) + 1

@@ -189,17 +189,15 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         found.append("running")
     elif not run.ended and not run.trouble:
         found.append("did not end")
-    if run.interrupted:
-        found.append("interrupted")
-    if run.rules:
-        found.append(f"{HEURISTIC.glyph} {HEURISTIC.word}")
-    if run.other_criteria:
-        found.append(f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}")
-    if run.scored_from:
-        found.append("scored again")
-    if run.adk:
-        found.append("adk")
-    return found
+    others = (
+        (run.interrupted, "interrupted"),
+        (run.rules, f"{HEURISTIC.glyph} {HEURISTIC.word}"),
+        (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
+        (run.injected, "injected faults"),
+        (run.scored_from, "scored again"),
+        (run.adk, "adk"),
+    )
+    return [*found, *(flag for holds, flag in others if holds)]
 
 
 def sign_of(flag: str) -> str:
