@@ -287,7 +287,7 @@ def _groups() -> Iterator[str]:
 
 
 AWAITED = frozenset(
-    {"ask", "back", "compare", "delete", "edit", "history", "open", "pin", "save", "screenshot", "talk"}
+    {"ask", "back", "compare", "delete", "edit", "history", "open", "pin", "save", "screenshot", "sort", "talk"}
 )
 """Groups of workers that a key starts and that the next key waits for."""
 
