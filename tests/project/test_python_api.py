@@ -86,6 +86,7 @@ def test_each_example_of_the_page_has_a_test() -> None:
         "Open and list",
         "Run and print verdicts",
         "Score under another threshold",
+        "Freeze",
         "Watch",
         "Compare two runs",
         "Talk to an agent",
@@ -108,6 +109,15 @@ def test_example_scores_without_calling_the_agent(desk: Path, run_example: Calla
     run_example("Run and print verdicts")
     (desk / "agent.py").write_text(AGENT + "raise RuntimeError('never imported')\n", "utf-8")
     assert run_example("Score under another threshold") == ["passed late_parcel", "passed lost_parcel"]
+
+
+def test_example_says_what_would_be_frozen(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    lines = run_example("Freeze")
+    assert [line.split()[:2] for line in lines] == [
+        ["new", "late_parcel.frozen.json"],
+        ["new", "lost_parcel.frozen.json"],
+    ]
+    assert not (desk / "refunds.evalset.frozen").exists()
 
 
 def test_example_reruns_cases_affected_by_a_save(desk: Path, run_example: Callable[..., list[str]]) -> None:

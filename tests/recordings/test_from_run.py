@@ -140,6 +140,7 @@ def _span(number: int, name: str, **facts: Any) -> dict[str, Any]:
 def test_run_of_an_older_version_gives_calls_without_effects_from_its_spans() -> None:
     args, cut = {"order": 1}, {"cut_at": 1, "characters": 2, "begins": "["}
     spans = [
+        {"id": 9, "kind": "agent", "name": "desk", "start": 0.0, "type": "LlmAgent"},
         _span(1, "find", args=digest(args), response=digest(None)),
         _span(2, "refund", args=digest(args), error="ValueError: no\nmoney"),
         _span(3, "refund", args=digest(args), error="Refused: no"),
@@ -168,3 +169,10 @@ def test_report_without_spans_gives_calls_from_its_events() -> None:
     actual = {"intermediate_data": {"invocation_events": [called, answered]}}
     recording = take_recording(_REF, [TurnFinished(_REF, 0, actual)], None, _ORIGIN).recording
     assert recording.calls == (ToolCall(1, "desk", "find", {"order": 1}, None, answer={"status": "late"}),)
+
+
+def test_yielded_calls_of_a_plain_python_agent_cannot_be_replayed() -> None:
+    spans = [{"id": 9, "kind": "agent", "name": "desk", "start": 0.0}, _span(1, "find", args="a", response="b")]
+    taken = take_recording(_REF, [SpansRecorded(_REF, 0, json.dumps(spans))], None, _ORIGIN)
+    assert taken.recording.calls == ()
+    assert "session.tool" in taken.remark

@@ -1,11 +1,13 @@
 """Saving of edits: newer content is never overwritten, writes are complete, and all edits can be undone."""
 
+import contextlib
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
+from workbench.agents.walk import FROZEN_SUFFIX
 from workbench.atomic import delete, replace_content
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
@@ -182,10 +184,17 @@ def _write(edit: Edit, contents: Contents) -> None:
 
 
 def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
-    if content is None:
-        delete(file)
-    else:
+    # The folder of an evalset's recordings exists only as long as it has some.
+    in_folder_of_recordings = file.parent.name.endswith(FROZEN_SUFFIX)
+    if content is not None:
+        if in_folder_of_recordings:
+            file.parent.mkdir(exist_ok=True)
         replace_content(file, content, known_hash=known_hash)
+        return
+    delete(file)
+    if in_folder_of_recordings:
+        with contextlib.suppress(OSError):
+            file.parent.rmdir()
 
 
 def _content(file: Path) -> bytes | None:

@@ -7,6 +7,7 @@ COMMANDS = {
     "score": "score",
     "check": "check",
     "migrate": "migrate",
+    "freeze": "freeze",
     "status": "status",
     "history": "history",
     "compare": "compare",

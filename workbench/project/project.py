@@ -41,6 +41,7 @@ from workbench.store import Store
 from workbench.stored_records import register_details
 
 if TYPE_CHECKING:
+    from workbench.authoring.freezing import Freezing
     from workbench.history.compare import Comparison
     from workbench.project.last_verdicts import LastVerdict
 
@@ -240,6 +241,38 @@ class Project:
             )
 
         return self.run(await asyncio.to_thread(plan))
+
+    async def freeze(
+        self,
+        run: str = "last",
+        *,
+        cases: Sequence[str] = (),
+        models: bool = False,
+        prune: bool = False,
+        dry_run: bool = False,
+    ) -> "Freezing":
+        """Freeze cases of a stored run: keep the answers of their tools beside the evalset, to replay them.
+
+        `run` is an id or the start of one, `last`, or the path of a JSON report. Without `cases` (ids), all finished
+        cases are frozen. `models` keeps the answers of models, too. `prune` drops what a frozen run did not use. With
+        `dry_run`, nothing is written.
+
+        Raises:
+            UsageFaultError: the run or a case does not exist.
+            OSError: a file cannot be read or written. Nothing was written.
+        """
+        from workbench.project.freezing import freeze_run
+
+        return await asyncio.to_thread(
+            freeze_run,
+            run,
+            folder=self.targets().folder,
+            cases=cases,
+            models=models,
+            prune=prune,
+            dry_run=dry_run,
+            explicit_state=self._explicit_state,
+        )
 
     async def watch(
         self,

@@ -59,7 +59,7 @@ def plan_of_run(
     """
     here = find_root(folder)
     run = open_run(word, state_dir(here, explicit_state), folder)
-    root = _root(run, here, explicit_state)
+    root = root_of_run(run, here, explicit_state)
     if criteria is None:
         criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)
     else:
@@ -163,7 +163,7 @@ def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> Non
         run.trouble = kept.trouble
 
 
-def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:
+def root_of_run(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:
     """Return the root for the paths of a run.
 
     A run in the project's state folder belongs to the project, even if the project has moved since. A run from

@@ -32,6 +32,7 @@ from workbench.trace.spans import Node, read_turn
 
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
 """Tools of ADK that steer the agents. They always run."""
+_PLAIN = "the agent calls its tools without `session.tool`, so they are not frozen and will really be called"
 _CUT = "the run kept only the beginning of it"
 _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
 
@@ -45,11 +46,13 @@ class Taken:
     """What a case's events say about its calls.
 
     `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
+    `remark` is a sentence about calls that cannot be replayed, or "".
     """
 
     recording: Recording
     replayed: frozenset[int] = frozenset()
     replayed_models: frozenset[int] = frozenset()
+    remark: str = ""
 
 
 def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, origin: Origin) -> Taken:
@@ -65,7 +68,10 @@ def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, ori
     empty = Recording(ref.eval_set_id, ref.eval_id, ref.agent, origin)
     if calls:
         return _from_calls(empty, calls, pieces)
-    found = tuple(_from_spans(steps, spans, pieces))
+    traces = list(_traces(steps, spans))
+    found = tuple(_span_call(turn + 1, node, pieces) for turn, root in traces for node in root.walk() if _is_call(node))
+    if found and spans and not any("type" in node.facts for _, root in traces for node in root.walk()):
+        return Taken(empty, remark=_PLAIN)
     return Taken(replace(empty, calls=found, ignore=_secret_arguments(found), origin=replace(origin, effects=False)))
 
 
@@ -237,15 +243,18 @@ def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:
 # Runs of older versions
 
 
-def _from_spans(steps: Iterable[Event], spans: Iterable[SpansRecorded], pieces: Pieces) -> Iterator[ToolCall]:
+def _traces(steps: Iterable[Event], spans: Iterable[SpansRecorded]) -> Iterator[tuple[int, Node]]:
+    """Yield each turn with the root of its tree."""
     recorded = {event.turn: event for event in spans}
     actual = {step.turn: step.actual for step in steps if isinstance(step, TurnFinished)}
     for turn in sorted({*recorded, *actual}):
         events = mapping(actual.get(turn, {}).get("intermediate_data")).get("invocation_events")
-        trace = read_turn(turn, recorded.get(turn), events if isinstance(events, list) else [])
-        for node in trace.root.walk():
-            if node.kind == "tool" and "runs" not in node.facts and node.name not in CONTROL_TOOLS:
-                yield _span_call(turn + 1, node, pieces)
+        yield turn, read_turn(turn, recorded.get(turn), events if isinstance(events, list) else []).root
+
+
+def _is_call(node: Node) -> bool:
+    """Return whether a span is a call of a tool that can be replayed, not of an agent used as a tool."""
+    return node.kind == "tool" and "runs" not in node.facts and node.name not in CONTROL_TOOLS
 
 
 def _span_call(turn: int, node: Node, pieces: Pieces) -> ToolCall:

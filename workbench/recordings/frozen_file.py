@@ -13,7 +13,7 @@ from workbench.model.breaches import Breach
 from workbench.model.own_file import OwnFile, OwnFileError
 from workbench.model.places import Location
 from workbench.model.text_file import unreadable
-from workbench.recordings.frozen_rules import AGAIN, WHAT, contradictions, foreign
+from workbench.recordings.frozen_rules import AGAIN, WHAT, contradictions, refuse_foreign
 from workbench.recordings.frozen_schema import IN, FrozenFile
 from workbench.recordings.recording import (
     Artifact,
@@ -36,7 +36,8 @@ def read_frozen(path: Path) -> Recording:
     """Read a frozen file with the values beside it. May block, so call it in a thread.
 
     Raises:
-        OwnFileError: it is missing, damaged, of a later version, or not a frozen file. Its faults say where.
+        OwnFileError: it is missing, damaged, or not a frozen file. Its faults say where.
+        LaterFrozenFileError: it was written by a later version.
     """
     try:
         content = read_regular(path, LARGEST)
@@ -52,7 +53,7 @@ def parse_frozen(path: Path, content: bytes) -> Recording:
         OwnFileError: as in `read_frozen`.
     """
     file = OwnFile(path, content, WHAT)
-    file.refuse(foreign(file.value))
+    refuse_foreign(file)
     file.check(FrozenFile)
     file.refuse(contradictions(path, file.value))
     beside = _Beside(path.parent)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.model.breaches import Breach
+from workbench.model.own_file import OwnFile, OwnFileError
 from workbench.model.places import Location
 from workbench.recordings.frozen_path import frozen_name
 from workbench.recordings.frozen_schema import CHOICES, IN, NOT_BOTH, SCHEMA
@@ -14,17 +15,28 @@ AGAIN = "Freeze the case again"
 _FAMILY = SCHEMA.rpartition("/")[0] + "/"
 
 
-def foreign(value: Mapping[str, Any]) -> Iterator[Breach]:
-    """Yield why an object is not a frozen file of this version, if it is not."""
-    schema = value.get("schema")
+class LaterFrozenFileError(OwnFileError):
+    """A frozen file of a later version. It must not be overwritten."""
+
+
+def refuse_foreign(file: OwnFile) -> None:
+    """Check that a file is a frozen file of this version.
+
+    Raises:
+        LaterFrozenFileError: it was written by a later version.
+        OwnFileError: it is something else.
+    """
+    schema = file.value.get("schema")
     if schema == SCHEMA:
         return
-    if isinstance(schema, str) and schema.startswith(_FAMILY):
+    if isinstance(schema, str) and schema.removeprefix(_FAMILY).isdecimal():
         message = f"it has the schema `{schema}`, but this version reads `{SCHEMA}`"
-        later = schema.removeprefix(_FAMILY).isdecimal()
-        yield Breach(("schema",), message, "Update agent-workbench" if later else AGAIN)
-    else:
-        yield Breach(("schema",) if "schema" in value else (), f"this is not {WHAT}", f'Expected "schema": "{SCHEMA}"')
+        try:
+            file.refuse([Breach(("schema",), message, "Update agent-workbench")])
+        except OwnFileError as error:
+            raise LaterFrozenFileError(error.faults) from None
+    place: Location = ("schema",) if "schema" in file.value else ()
+    file.refuse([Breach(place, f"this is not {WHAT}", f'Expected "schema": "{SCHEMA}"')])
 
 
 def contradictions(path: Path, value: Mapping[str, Any]) -> Iterator[Breach]:

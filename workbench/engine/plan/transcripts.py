@@ -1,8 +1,9 @@
 """Transcripts from stored events: enough to score a case again, or the reason why that is impossible."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs
@@ -136,6 +137,7 @@ class StoredRun:
     """A run as read from its events.
 
     `cases` are in the order of its plan. `trouble` says what could not be read. `file` is the journal or report.
+    `started` is UTC in ISO 8601, and `versions` are those of packages; both are empty if they are not known.
     """
 
     run_id: str = ""
@@ -144,6 +146,8 @@ class StoredRun:
     cases: dict[CaseRef, StoredCase] = field(default_factory=dict)
     trouble: list[str] = field(default_factory=list)
     file: Path | None = None
+    started: str = ""
+    versions: Mapping[str, Any] = field(default_factory=dict)
 
 
 def collect(events: Iterable[Event | None]) -> StoredRun:
@@ -160,6 +164,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             continue
         if isinstance(event, RunStarted):
             run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
+            run.started, run.versions = event.started, event.versions
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
             inputs = RunInputs(event.inputs)
             continue

@@ -1,0 +1,178 @@
+"""Freezing as an edit: the calls of finished cases become files beside their evalset."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+from workbench.authoring.frozen_folders import FrozenFolders
+from workbench.authoring.saving import Contents
+from workbench.engine.plan.transcripts import StoredCase, StoredRun
+from workbench.events import CaseName, CaseRef
+from workbench.history.journal_lines import is_journal
+from workbench.model.evalset import open_evalset
+from workbench.model.own_file import OwnFileError
+from workbench.recordings.from_run import NotRecordedError, Taken, take_recording
+from workbench.recordings.frozen_file import parse_frozen
+from workbench.recordings.frozen_path import frozen_folder, frozen_name, frozen_path
+from workbench.recordings.frozen_rules import LaterFrozenFileError
+from workbench.recordings.frozen_text import frozen_contents
+from workbench.recordings.merging import merged
+from workbench.recordings.recording import Origin, Recording
+from workbench.recordings.remarks import remarks
+
+Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
+_ADK = "google-adk"
+_SAME_AGAIN = frozenset({"agent_raised", "turn_count"})
+"""Errors that follow from the answers of tools, so that a replay repeats them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCase:
+    """What freezing does to one case.
+
+    `file` is its frozen file. `recording` is None if it is not frozen, and `why` says why not. `remarks` are sentences
+    that the user should read. All texts are raw.
+    """
+
+    ref: CaseRef
+    file: Path
+    change: Change
+    recording: Recording | None = None
+    why: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Freezing:
+    """A prepared freezing: what happens to each case, the new contents of files, and recordings that are pruned."""
+
+    run_id: str
+    cases: tuple[FrozenCase, ...]
+    contents: Contents
+    pruned: tuple[Path, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The label of the edit."""
+        names = [case.ref.eval_id for case in self.cases if case.change in ("new", "changed")]
+        return f"freeze {names[0]}" if len(names) == 1 else f"freeze {len(names)} cases"
+
+
+def freezing_of(
+    run: StoredRun, root: Path, *, cases: Sequence[str] = (), models: bool = False, prune: bool = False
+) -> Freezing:
+    """Prepare the freezing of a run's cases, or only of those with these ids. It reads files and writes none.
+
+    Of several repeats, the first that passed is taken, else the first that is complete. `models` also keeps the answers
+    of models. `prune` drops recorded calls that a frozen run did not use, and without `cases` also the recordings of
+    cases that are gone.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    chosen: dict[CaseName, list[StoredCase]] = defaultdict(list)
+    for ref, case in run.cases.items():
+        if not cases or ref.eval_id in cases:
+            chosen[ref.name].append(case)
+    work = _Work(run, root, models=models, prune=prune)
+    found = tuple(work.freeze(_best(executions)) for executions in chosen.values())
+    pruned = work.prune() if prune and not cases else ()
+    return Freezing(run.run_id, found, work.folders.contents(), pruned)
+
+
+def _best(executions: Sequence[StoredCase]) -> StoredCase:
+    complete = [case for case in executions if case.why_incomplete() is None]
+    passed = (case for case in complete if case.finished is not None and case.finished.status == "passed")
+    return next(passed, (complete or executions)[0])
+
+
+class _Work:
+    def __init__(self, run: StoredRun, root: Path, *, models: bool, prune: bool) -> None:
+        self.folders = FrozenFolders()
+        self._run, self._root = run, root
+        self._models, self._prune = models, prune
+        self._runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
+        self._ids: dict[Path, frozenset[str]] = {}
+        """Evalset → the ids of its cases."""
+        self._broken: set[Path] = set()
+        """Evalsets whose cases are not all known."""
+
+    def freeze(self, case: StoredCase) -> FrozenCase:
+        """Freeze one case, or say why not."""
+        ref = case.ref
+        evalset = self._evalset(ref)
+        file = frozen_path(self._root / ref.evalset_file, ref.eval_id)
+        if evalset is None:
+            return FrozenCase(ref, file, "not frozen", why=f"there is no evalset {ref.evalset_file}")
+        if ref.eval_id not in self._ids[evalset]:
+            return FrozenCase(ref, file, "not frozen", why=f"{evalset.name} has no such case any more")
+        try:
+            return self._frozen(case, file, self._taken(case))
+        except (NotRecordedError, LaterFrozenFileError) as error:
+            return FrozenCase(ref, file, "not frozen", why=str(error))
+
+    def _taken(self, case: StoredCase) -> Taken:
+        ended = case.why_incomplete()
+        if ended is not None and ended.kind not in _SAME_AGAIN:
+            raise NotRecordedError(f"its transcript is not complete: {ended.message}")
+        version = str(self._run.versions.get(_ADK, ""))
+        origin = Origin(self._run.run_id, self._run.started, case.ref.repeat, _ADK if version else "", version)
+        taken = take_recording(case.ref, case.steps, self._runs, origin)
+        if ended is not None and not taken.recording.calls:
+            raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
+        return taken
+
+    def _frozen(self, case: StoredCase, file: Path, taken: Taken) -> FrozenCase:
+        before = self.folders.content(file)
+        more = [taken.remark] if taken.remark else []
+        old = None
+        try:
+            old = parse_frozen(file, before) if before is not None else None
+        except LaterFrozenFileError:
+            raise
+        except OwnFileError as error:
+            more.append(f"the recording there could not be read and is replaced: {error.faults[0].sentence(file.name)}")
+        recording = merged(old, taken, models=self._models, prune=self._prune)
+        if recording is old:
+            return FrozenCase(case.ref, file, "unchanged", old)
+        for path, content in frozen_contents(file, recording).items():
+            self.folders.put(path, content)
+        if case.why_incomplete() is not None:
+            more.append("the case ended with an error, which it will repeat; later calls are not known")
+        if self._models and not recording.models:
+            more.append("the run recorded no answers of models")
+        change: Change = "new" if before is None else "changed"
+        return FrozenCase(case.ref, file, change, recording, remarks=(*more, *remarks(recording)))
+
+    def prune(self) -> tuple[Path, ...]:
+        """Remove the recordings of cases that are gone from the evalsets, and values that nothing names."""
+        pruned = []
+        for evalset, ids in self._ids.items():
+            if evalset in self._broken:
+                continue
+            folder = frozen_folder(evalset)
+            names = {frozen_name(eval_id) for eval_id in ids}
+            gone = [path for path in self.folders.files(folder) if path.name not in names]
+            for path in gone:
+                self.folders.put(path, None)
+            pruned += gone
+            self.folders.remove_unused(folder)
+        return tuple(pruned)
+
+    def _evalset(self, ref: CaseRef) -> Path | None:
+        """Return the evalset file of a case if it exists. A run or report may name any path."""
+        file = self._root / ref.evalset_file
+        if file in self._ids:
+            return file
+        try:
+            if not ref.eval_id or ".." in PurePosixPath(ref.evalset_file).parts or not file.is_file():
+                return None
+        except (OSError, ValueError):
+            return None
+        document = open_evalset(file)
+        self._ids[file] = frozenset(case.eval_id for case in document.cases)
+        if document.broken:
+            self._broken.add(file)
+        return file

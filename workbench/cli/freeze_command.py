@@ -1,0 +1,94 @@
+"""The command `freeze`: keep what tools and models answered in a run, to replay it."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.agents.walk import relative_to
+from workbench.cli import common_options as common
+from workbench.cli.refusal import Refused
+from workbench.cli.streams import has_failed, write_line
+from workbench.counting import counted, few
+from workbench.text import one_line
+
+if TYPE_CHECKING:
+    from workbench.authoring.freezing import Freezing, FrozenCase
+
+_DESCRIPTION = """Keep the answers of tools in a run, so that `run --frozen` needs no tools, servers or keys. Each
+finished case gets a file beside its evalset: refunds.evalset.frozen/late_parcel.frozen.json. Review and commit it.
+
+\b
+RUN  the ID of a run or the start of one, `last`, or a JSON report
+
+After a run with `--frozen --on-miss live`, only the calls that were made live are added.
+"""
+
+
+@common.command("freeze", _DESCRIPTION, "Keep the answers of tools in a run, to replay them.")
+@click.argument("words", metavar="RUN", nargs=-1)
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Freeze only this case. Can be repeated.")
+@click.option("--models", is_flag=True, help="Keep the answers of models, too, for `run --frozen=all`.")
+@click.option(
+    "--prune", is_flag=True, help="Drop recorded calls that a frozen run did not use, and cases that are gone."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing. Print what would be done.")
+@common.STATE_DIR
+def freeze_command(
+    words: tuple[str, ...], cases: tuple[str, ...], models: bool, prune: bool, dry_run: bool, state_dir: Path | None
+) -> int:
+    """Freeze the cases and return the exit code."""
+    if len(words) != 1:
+        what = f"give one run; {words[1]!r} is a second one" if words else "no run given"
+        hint = "" if words else "`agent-workbench freeze last` freezes the newest run"
+        raise Refused(what, hint=hint, try_help="agent-workbench freeze")
+    from workbench.history.run_names import refuse_unknown_runs
+    from workbench.project.freezing import freeze_run
+
+    refuse_unknown_runs(words, state_dir)
+    try:
+        done = freeze_run(
+            words[0],
+            folder=Path.cwd(),
+            cases=cases,
+            models=models,
+            prune=prune,
+            dry_run=dry_run,
+            explicit_state=state_dir,
+        )
+    except OSError as error:
+        where = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        raise Refused(f"nothing was frozen: {where}") from None
+    _say(done, dry_run=dry_run)
+    return 2 if has_failed() else 0
+
+
+def _say(done: "Freezing", *, dry_run: bool) -> None:
+    remarks: dict[str, list[str]] = {}
+    for case in done.cases:
+        write_line(sys.stdout, one_line(_line(case), limit=1000))
+        for remark in case.remarks:
+            remarks.setdefault(remark, []).append(case.ref.eval_id)
+    for path in done.pruned:
+        write_line(sys.stdout, one_line(f"pruned {_shown(path)}", limit=1000))
+    for remark, ids in remarks.items():
+        write_line(sys.stderr, one_line(f"{few(ids)}: {remark}", limit=1000))
+    counts = Counter(case.change for case in done.cases)
+    parts = [f"{counted(count, 'case')} {change}" for change, count in counts.items()]
+    nothing = " (dry run: nothing was written)" if dry_run and done.contents else ""
+    write_line(sys.stderr, one_line(f"{', '.join(parts)}{nothing}", limit=1000))
+
+
+def _line(case: "FrozenCase") -> str:
+    if case.recording is None:
+        return f"{case.change} {case.ref.label}: {case.why}"
+    counts = [counted(len(case.recording.calls), "tool call")]
+    if case.recording.models:
+        counts.append(counted(len(case.recording.models), "model call"))
+    return f"{case.change} {_shown(case.file)}: {', '.join(counts)}"
+
+
+def _shown(path: Path) -> str:
+    return relative_to(path, Path.cwd())
