@@ -87,7 +87,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
     of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in ("tool", "model", "tools")}
     calls = tuple(_tool_call(turn, item, pieces) for turn, item in of_kind["tool"])
     models = tuple(_model_call(turn, item, pieces) for turn, item in of_kind["model"])
-    tools: dict[str, dict[str, Declaration]] = {}
+    tools: dict[str, dict[tuple[str, int], Declaration]] = {}
     for _, item in of_kind["tools"]:
         tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
     recording = replace(
@@ -189,14 +189,16 @@ def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:
     return Effects(state, artifacts, actions)
 
 
-def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[str, Declaration]]:
+def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tuple[str, int], Declaration]]:
     for tool in objects(item.get("tools")):
         name, declaration = string(tool.get("name")), None
         try:
             declaration = pieces.read(tool["declaration"]) if isinstance(tool.get("declaration"), str) else None
         except PieceLostError:
             continue  # A toolset without it is reported as a miss.
-        yield name, Declaration(name, declaration, _int(tool.get("toolset")), tool.get("long_running") is True)
+        toolset, instruction = _int(tool.get("toolset")), string(tool.get("instruction"))
+        long_running, confirmation = (tool.get(flag) is True for flag in ("long_running", "confirmation"))
+        yield (name, toolset), Declaration(name, declaration, toolset, long_running, instruction, confirmation)
 
 
 def _error(item: Mapping[str, Any]) -> RecordedError | None:

@@ -135,13 +135,18 @@ class FrozenPart(TypedDict, total=False):
 
 @with_config(_strict())
 class FrozenTool(TypedDict, total=False):
-    """A tool that an agent had. `declaration` is ADK's FunctionDeclaration, or null."""
+    """A tool that an agent had. `declaration` is ADK's FunctionDeclaration, or null.
+
+    With the name "", it is the toolset at this position itself.
+    """
 
     name: Required[str]
     toolset: Annotated[
         int, Field(ge=0, description="Position of its toolset in the agent's tools, from 1. Without it, it has none.")
     ]
     long_running: bool
+    instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
+    confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
     declaration: Required[Any]
 
 

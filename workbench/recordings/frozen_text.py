@@ -69,12 +69,7 @@ def _value(name: str, value: Any, beside: dict[str, bytes]) -> dict[str, Any]:
 
 
 def _tool_json(tool: Declaration) -> dict[str, Any]:
-    flags = {"toolset": tool.toolset, "long_running": tool.long_running}
-    return {
-        "name": tool.name,
-        **{name: value for name, value in flags.items() if value},
-        "declaration": tool.declaration,
-    }
+    return {name: value for name, value in tool.as_json().items() if value or name in ("name", "declaration")}
 
 
 def _call_json(call: ToolCall, beside: dict[str, bytes]) -> dict[str, Any]:

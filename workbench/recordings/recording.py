@@ -135,19 +135,24 @@ class ModelCall:
 class Declaration:
     """A tool that an agent had. `declaration` is ADK's FunctionDeclaration as JSON data, or None if there was none.
 
-    `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it came from none.
-    `long_running` is ADK's flag.
+    `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it came from none. With the name
+    "", it is that toolset itself. `long_running` is ADK's flag. `instruction` is what the tool added to the
+    instructions of requests. `confirmation` says that the user had to confirm each call.
     """
 
     name: str
     declaration: Any = None
     toolset: int = 0
     long_running: bool = False
+    instruction: str = ""
+    confirmation: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form, which is also that of the worker's messages."""
         flags: dict[str, Any] = {"toolset": self.toolset, "long_running": self.long_running}
-        return {"name": self.name, **flags, "declaration": self.declaration}
+        more = {"instruction": self.instruction, "confirmation": self.confirmation}
+        known = {name: value for name, value in more.items() if value}
+        return {"name": self.name, **flags, **known, "declaration": self.declaration}
 
 
 @dataclass(frozen=True, slots=True)

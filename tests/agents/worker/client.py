@@ -111,8 +111,12 @@ class Agent:
         chat: bool = False,
         answers: Sequence[dict[str, Any]] | None = None,
         without: Sequence[str] = (),
+        calls: dict[str, Any] | None = None,
+        recorded: Sequence[Any] = (),
     ) -> "Case":
         """Start a case or a chat, which waits for its first message.
+
+        `calls` are the settings of its gate, and `recorded` the calls that are replayed.
 
         With `answers`, model answers are stored, and these (from `Outcome.stored_answers`) count as answers of an
         interrupted run. Answers that contain one of the texts in `without` are not stored.
@@ -121,6 +125,7 @@ class Agent:
         ours, theirs = (None, None) if share else socket.socketpair()
         pipes = [] if share else [os.pipe(), os.pipe()]
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
+        spec["calls"] = calls
         file = Path(self._folder.name) / f"answers of {number}"
         if answers is not None:
             spec["answers"] = {"file": str(file), "case": ["desk", "f", "all", "case", 1], "without": list(without)}
@@ -134,6 +139,8 @@ class Agent:
         case = Case(self, number, None if ours is None else Channel(ours), [reading for reading, _ in pipes], file)
         for answer in answers or ():
             case.send({**answer, "op": "answered"})
+        for call in recorded:
+            case.send({"op": "recorded", "call": call})
         self._cases.append(case)
         return case
 

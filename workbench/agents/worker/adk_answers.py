@@ -1,49 +1,61 @@
 """Storage and reuse of an ADK agent's model answers.
 
 Each answer is stored, so that a resumed run does not request it again. When a run resumes, the stored answers
-replace model calls. This wraps the model's own `generate_content_async`. It is not a callback, so all callbacks of the
-agent and its plugins are still called, and the comparison uses the request that would really be sent. An answer is
-reused only for an identical request of the same agent, each answer once, in the original order.
+replace model calls. A frozen run replaces them by recorded ones. This wraps the model's own `generate_content_async`.
+It is not a callback, so all callbacks of the agent and its plugins are still called, and the comparison uses the
+request that would really be sent. An answer is reused only for an identical request of the same agent, each answer
+once, in the original order.
 """
 
 from __future__ import annotations
 
+import contextvars
 import datetime
 import enum
 import functools
 import json
 from base64 import urlsafe_b64encode
 from collections import deque
-from typing import Any, AsyncIterator, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, List, Optional, Tuple
 
+from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,unused-ignore]
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_trace import Tracer
+from .adk_gate import AdkGate, current_gate, patch_classes, state_digest
+from .adk_trace import Sent, Tracer
+from .calls import Call, Calls
 from .conversation import Json, OnAnswer
+from .gate import Decision, Live, Miss, ModelCall, inside
+from .jsonable import dumps
+from .matching import Recorded, plain_branch
 
 ANSWER_LIMIT = 2 * 1024 * 1024
 """Maximum size of a stored answer, in characters of JSON."""
 RECALLED = "answered in the interrupted run, not requested again"
 
-_METHOD = "generate_content_async"
-_OURS = "_agent_workbench"
-_pending: Dict[int, Tuple[Any, "Answers"]] = {}
-"""Requests that are about to go to a model, by `id`: the request, and the `Answers` it belongs to.
+_LABEL = "adk_agent_name"
+"""The label of a request in which google-adk tells the agent."""
+_pending: Dict[int, Tuple[Any, "Answers", Any]] = {}
+"""Requests that are about to go to a model, by `id`: the request, the `Answers` it belongs to, and its context.
 
 Global, because all conversations of a process share a model.
 """
+_answering: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_answering", default=False)
+"""Whether a model is answering, which may pass its request on to another model."""
 
 
 class Answers:
-    """The answers of one conversation.
+    """The answers of one conversation."""
 
-    `on_answer` gets each answer as `{"agent", "asked", "responses"}`: the request's digest, and the LlmResponses as
-    JSON text. `responses` is None if the previous answer turned out to be incomplete.
-    """
-
-    def __init__(self, tracer: Tracer, on_answer: OnAnswer) -> None:
+    def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._on_answer = on_answer
+        self.on_answer: Optional[OnAnswer] = None
+        """Gets each answer as `{"agent", "asked", "responses"}`: the request's digest, and LlmResponses as JSON text.
+
+        `responses` is None if the previous answer turned out to be incomplete.
+        """
+        self.gate: Optional[AdkGate] = None
+        """The gate through which the calls pass, if they are recorded or replayed."""
         self._recalled: Dict[Tuple[str, str], Deque[List[str]]] = {}
         """(agent, request digest) → answers of the interrupted run that were not reused yet."""
         tracer.on_request = self._expect
@@ -54,44 +66,84 @@ class Answers:
 
     def end_turn(self) -> None:
         """Forget requests that a callback answered, which never reach a model."""
-        for number in [number for number, (_, whose) in _pending.items() if whose is self]:
+        for number in [number for number, (_, whose, _) in _pending.items() if whose is self]:
             del _pending[number]
 
     def _expect(self, context: Any, request: Any) -> None:
         """Note a request that will go to the agent's model, unless a callback of the agent answers it."""
-        model = getattr(context._invocation_context.agent, "canonical_model", None)
-        if model is not None:
-            _patch(type(model))
-            _pending[id(request)] = request, self
+        if self.on_answer is not None or self.gate is not None:
+            _pending[id(request)] = request, self, context
 
-    async def answer(self, request: Any, ask: Callable[[], Any]) -> AsyncIterator[Any]:
-        """Yield the model's responses to the request, or those stored by the interrupted run."""
-        span, digest = self._tracer.sent(request)
-        agent = "" if span is None else span.facts["agent"]
-        recalled = self._take(agent, digest)
-        if span is not None and recalled is not None:
-            span.facts.update(recalled=True, note=RECALLED)
-            for response in recalled:
-                yield response
-            return
-        responses = ask()
-        given: Optional[List[str]] = [] if digest else None
-        stored = False
+    async def answer(self, request: Any, context: Any, ask: Callable[[], Any], gated: bool) -> AsyncIterator[Any]:
+        """Yield the model's responses to the request, or those of the interrupted or the recorded run."""
+        sent = self._tracer.sent(request)
+        agent = _agent(request) if sent.span is None else str(sent.span.facts["agent"])
+        digest = sent.digest
+        decision, call = self._pass(agent, digest, sent, request, context) if gated else (Live(), None)
+        recalled = self._take(agent, digest) if isinstance(decision, Live) else None
+        storing: Optional[_Storing] = None
+        if recalled is not None:
+            if sent.span is not None:
+                sent.span.facts.update(recalled=True, note=RECALLED)
+            source = _given(recalled)
+        elif isinstance(decision, Live):
+            source = _asked(ask)
+            if self.on_answer is not None and digest:
+                storing = _Storing(self.on_answer, agent, digest)
+        else:
+            source = self._replayed(decision)
+        if call is not None or storing is not None:
+            source = _kept(source, call, storing)
         try:
-            async for response in responses:
-                if stored:
-                    self._on_answer({"agent": agent, "asked": digest, "responses": None})
-                    given, stored = None, False
-                text = _text(response) if given is not None else None
-                given = [*given, text] if given is not None and text is not None else None
-                if given is not None and not response.partial and sum(map(len, given)) <= ANSWER_LIMIT:
-                    self._on_answer({"agent": agent, "asked": digest, "responses": given})
-                    stored = True
+            async for response in source:
                 yield response
         finally:
-            close = getattr(responses, "aclose", None)
-            if close is not None:
-                await close()
+            await source.aclose()
+
+    def _pass(self, agent: str, digest: str, sent: Sent, request: Any, context: Any) -> Tuple[Decision, Optional[Call]]:
+        """Let a request pass the gate. Return the decision, and the call to record."""
+        if self.gate is None:
+            return Live(), None
+        gate = self.gate.gate
+        self.gate.toolsets.sent(agent, request, (sent.parts or {}).get("tools", ""))
+        branch = plain_branch(getattr(getattr(context, "_invocation_context", None), "branch", None))
+        decision = gate.model(ModelCall(agent, branch, digest, sent.plain if gate.freezes_models else {}))
+        if gate.calls is None or isinstance(decision, Miss):
+            return decision, None
+        call = gate.begin(
+            "model",
+            agent,
+            branch,
+            decision,
+            order=gate.next_order(),
+            span=None if sent.span is None else sent.span.number,
+            asked=digest,
+            request=self._request(sent, gate.calls),
+            state=None if context is None else state_digest(context),
+        )
+        return decision, call
+
+    def _request(self, sent: Sent, calls: Calls) -> Optional[Json]:
+        """Return the parts of a request, and keep those that differ from the pieces of spans."""
+        if sent.parts is None:
+            return None
+        for text in self._tracer.trace.take_plain():
+            calls.argument_text(text)
+        return sent.plain
+
+    async def _replayed(self, decision: Decision) -> AsyncGenerator[Any, None]:
+        assert self.gate is not None
+        if isinstance(decision, Miss):
+            await self.gate.miss(decision)
+        recorded: Recorded = decision.recorded  # type: ignore[union-attr]
+        if recorded.outcome == "error":
+            raise await self.gate.recorded_error(recorded)
+        for data in recorded.value:
+            try:
+                response = LlmResponse.model_validate_json(dumps(data))
+            except ValueError as error:
+                await self.gate.miss(self.gate.gate.unreadable(recorded, error))
+            yield response
 
     def _take(self, agent: str, digest: str) -> Optional[List[Any]]:
         waiting = self._recalled.get((agent, digest))
@@ -103,45 +155,121 @@ class Answers:
             return None
 
 
-def _patch(model: type) -> None:
-    """Intercept all calls of a model class.
+class _Storing:
+    """The storage of a live answer for a resumed run."""
 
-    The class is patched because google-adk before 2 makes a new model object for each call.
-    """
-    for kind in model.__mro__:
-        method = kind.__dict__.get(_METHOD)
-        if method is not None:
-            if not hasattr(method, _OURS):
-                setattr(kind, _METHOD, _intercepting(method))
+    def __init__(self, on_answer: OnAnswer, agent: str, digest: str) -> None:
+        self._on_answer = on_answer
+        self._call = {"agent": agent, "asked": digest}
+        self._given: Optional[List[str]] = []
+        self._stored = False
+
+    def add(self, response: Any, text: Optional[str]) -> None:
+        """Store the answer with this response. `text` is its JSON form, if it has one."""
+        if self._stored:
+            self._on_answer({**self._call, "responses": None})
+            self._given, self._stored = None, False
+        if self._given is None or text is None or not _is_reusable(response):
+            self._given = None
             return
+        self._given.append(text)
+        if not response.partial and sum(map(len, self._given)) <= ANSWER_LIMIT:
+            self._on_answer({**self._call, "responses": self._given})
+            self._stored = True
+
+
+async def _kept(
+    source: AsyncGenerator[Any, None], call: Optional[Call], storing: Optional[_Storing]
+) -> AsyncGenerator[Any, None]:
+    """Yield responses. Keep them as those of `call`, and store them for a resumed run."""
+    texts: List[Optional[str]] = []
+    try:
+        async for response in source:
+            text = _json_text(response)
+            texts.append(text)
+            if storing is not None:
+                storing.add(response, text)
+            yield response
+    except BaseException as error:
+        if call is not None:
+            # A caller that has enough may stop reading.
+            call.raised(error) if isinstance(error, Exception) or not texts else call.responded(texts)
+        raise
+    finally:
+        await source.aclose()
+    if call is not None:
+        call.responded(texts)
+
+
+async def _given(responses: List[Any]) -> AsyncGenerator[Any, None]:
+    for response in responses:
+        yield response
+
+
+async def _asked(ask: Callable[[], Any]) -> AsyncGenerator[Any, None]:
+    """Yield the responses of a model. While it answers, its calls of other models are its own business."""
+    responses = ask()
+    steps = responses.__aiter__()
+    try:
+        while True:
+            _answering.set(True)
+            try:
+                response = await steps.__anext__()
+            except StopAsyncIteration:
+                return
+            finally:
+                _answering.set(False)
+            yield response
+    finally:
+        close = getattr(responses, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def intercept_models() -> None:
+    """Let every class of models in this process pass its calls to the conversation they belong to.
+
+    Classes are patched because google-adk before 2 makes a new model object for each call.
+    """
+    patch_classes(BaseLlm, {"generate_content_async": _intercepting})
 
 
 def _intercepting(method: Any) -> Any:
     @functools.wraps(method)
     def generate_content_async(self: Any, llm_request: Any, *rest: Any, **named: Any) -> Any:
         ask = functools.partial(method, self, llm_request, *rest, **named)
-        # Only the first call counts, because a model may pass its request on to another model.
-        request, answers = _pending.pop(id(llm_request), (None, None))
-        return ask() if answers is None else answers.answer(request, ask)
+        _, answers, context = _pending.pop(id(llm_request), (None, None, None))
+        gated = not inside.get()
+        if answers is None and gated and not _answering.get():
+            # An agent without our plugin, or a callback that asks a model.
+            gate = current_gate()
+            answers = None if gate is None else gate.answers
+        return ask() if answers is None else answers.answer(llm_request, context, ask, gated)
 
-    setattr(generate_content_async, _OURS, True)
     return generate_content_async
 
 
-def _text(response: Any) -> Optional[str]:
-    """Return the response as JSON text, or None if it must not be reused.
+def _agent(request: Any) -> str:
+    labels = getattr(getattr(request, "config", None), "labels", None) or {}
+    return str(labels.get(_LABEL) or "")
 
-    Errors, empty responses and responses that JSON would change are not reused.
-    """
-    if type(response) is not LlmResponse or response.error_code or response.interrupted:
-        return None
-    if response.content is None or not response.content.parts:
+
+def _json_text(response: Any) -> Optional[str]:
+    """Return the response as JSON text, or None if JSON cannot hold it."""
+    if not isinstance(response, LlmResponse):
         return None
     try:
         return _ENCODER.encode(response.model_dump(exclude_none=True))
     except Exception:
         # The answer still reaches the agent; it is just not stored.
         return None
+
+
+def _is_reusable(response: Any) -> bool:
+    """Return whether a resumed run may use the response. It may not use errors and empty responses."""
+    if type(response) is not LlmResponse or response.error_code or response.interrupted:
+        return False
+    return bool(response.content is not None and response.content.parts)
 
 
 def _json_form(value: Any) -> Any:

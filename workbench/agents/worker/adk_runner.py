@@ -20,12 +20,15 @@ from google.adk.sessions.in_memory_session_service import (  # type: ignore[impo
 )
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_answers import Answers
+from .adk_answers import Answers, intercept_models
+from .adk_gate import AdkGate, intercept_tools
 from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
+from .adk_toolsets import Toolsets, check_declarations, intercept_toolsets
 from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, OnAnswer, OnStep, OnText
 from .driver import Loaded
+from .gate import Gate
 from .spans import Trace
 from .usage import Usage
 
@@ -35,6 +38,10 @@ try:
     )
 except ImportError:  # before google-adk 2.13: a turn has no model_duration and no tool_duration
     collect_busy_intervals = None
+
+intercept_tools()
+intercept_toolsets()
+intercept_models()
 
 _ONLY_PIECES = (
     "the model streamed its answer but never completed it, so the session does not contain it; "
@@ -50,7 +57,8 @@ class AdkConversation(Conversation):
         self._runner = runner
         self._session = session
         self._recorder = recorder
-        self._answers: Optional[Answers] = None
+        self._answers = Answers(recorder)
+        self._gate: Optional[AdkGate] = None
         self._seen = Usage()
         """The sum of the recorded events' usage."""
         self._streaming: Optional[FrozenSet[str]] = None
@@ -82,7 +90,7 @@ class AdkConversation(Conversation):
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
-        with _busy_intervals() as busy, self._recorder.turn(), self._pieces(stream) as pieces:
+        with _busy_intervals() as busy, self._recorder.turn(), self._passing(), self._pieces(stream) as pieces:
             events = self._runner.run_async(
                 user_id=self._session.user_id, session_id=self._session.id, new_message=message, **pieces.options
             )
@@ -95,8 +103,7 @@ class AdkConversation(Conversation):
                     self._recorder.link(event, None if shown is None else turn.recorded - 1)
                     if shown is not None:
                         show(shown)
-        if self._answers is not None:
-            self._answers.end_turn()
+        self._answers.end_turn()
         self._seen = self._seen.plus(turn.usage)
         if turn.is_empty:
             return None
@@ -107,6 +114,19 @@ class AdkConversation(Conversation):
         }
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
         return FinishedTurn(turn.invocation(details, durations), turn.note)
+
+    @contextlib.contextmanager
+    def _passing(self) -> Iterator[None]:
+        """Let the calls of a turn pass the gate."""
+        if self._gate is None:
+            yield
+            return
+        self._gate.enter()
+        try:
+            yield
+        finally:
+            self._gate.leave()
+            self._gate.toolsets.finish()
 
     @contextlib.contextmanager
     def _pieces(self, stream: Optional[OnText]) -> Iterator[Stream]:
@@ -137,12 +157,19 @@ class AdkConversation(Conversation):
 
     def store_answers(self, on_answer: OnAnswer) -> None:
         """Call `on_answer` with each model answer."""
-        self._answers = Answers(self._recorder, on_answer)
+        self._answers.on_answer = on_answer
 
     def recall(self, answer: Json) -> None:
         """Reuse a stored answer of an interrupted run."""
-        if self._answers is not None:
-            self._answers.recall(answer)
+        self._answers.recall(answer)
+
+    def use(self, gate: Gate) -> None:
+        """Let all calls pass `gate`."""
+        check_declarations(gate)
+        self._recorder.trace.keeps_plain = gate.calls is not None
+        self._gate = self._answers.gate = AdkGate(gate)
+        self._gate.toolsets = Toolsets(self._gate)
+        self._gate.answers = self._answers
 
     def spans(self) -> Optional[Json]:
         """Return the spans since the last call."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Awaitable, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Awaitable, Callable, Dict, Iterator, NamedTuple, Optional
 
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
@@ -17,6 +17,41 @@ from .spans import Contents, Span, Trace
 from .usage import usage_of
 
 _ANSWERED_ELSEWHERE = "answered by a callback or a plugin; any answer of the model is unknown"
+
+
+_STORED = ("system", "tools", "config")
+
+
+class Sent(NamedTuple):
+    """A request that goes to its model.
+
+    `span` is None for an agent without our plugin. `parts` are `{"model", "previous", "contents", "system", "tools",
+    "config"}`, digests except for the first two, or None if the request was too large to be stored.
+    """
+
+    span: Optional[Span]
+    parts: Optional[Dict[str, Any]]
+    trace: Optional[Trace]
+
+    @property
+    def digest(self) -> str:
+        """A digest of the request, equal in each conversation that takes the same path, or "" if it is not known."""
+        if self.parts is None or self.trace is None:
+            return ""
+        known = [self.parts["model"], self.parts["previous"], *map(self.parts.get, _STORED), *self.parts["contents"]]
+        return self.trace.combined_digest(known)
+
+    @property
+    def plain(self) -> Dict[str, Any]:
+        """The digests of the parts without generated IDs."""
+        if self.parts is None or self.trace is None:
+            return {}
+        parts, plain = self.parts, self.trace.plain
+        known = {name: plain(parts[name]) for name in _STORED if name in parts}
+        return {"model": parts["model"], **known, "contents": [plain(content) for content in parts["contents"]]}
+
+
+NOT_SENT = Sent(None, None, None)
 
 
 def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
@@ -92,17 +127,16 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         if self.on_request is not None:
             self.on_request(callback_context, llm_request)
 
-    def sent(self, request: Any) -> Tuple[Optional[Span], str]:
-        """Return the span of a request that now goes to its model, and a digest of the request.
-
-        The digest is "" if the request is too large to be stored.
-        """
+    def sent(self, request: Any) -> Sent:
+        """Return the span of a request that now goes to its model, and the digests of the request."""
         try:
-            span = next(span for span, known in self._requests.items() if known is request)
-            return span, self._keep_request(span)
+            span = next((span for span, known in self._requests.items() if known is request), None)
+            if span is not None:
+                return self._keep_request(span)
+            return NOT_SENT if self.trace.is_full else Sent(None, self._parts(request), self.trace)
         except Exception as error:
             self.troubles.add(f"sent: {type(error).__name__}: {error}")
-            return None, ""
+            return NOT_SENT
 
     @_quiet
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
@@ -140,15 +174,22 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             self._keep_request(span)
             self._unclaimed.setdefault(key, []).append(span)
 
-    def _keep_request(self, span: Span) -> str:
-        """Store a request. Return its digest, or "" if it was not stored."""
+    def _keep_request(self, span: Span) -> Sent:
+        """Store a request, if there is room for it."""
         request = self._requests.pop(span, None)
         if request is None or self.trace.is_full:
-            return ""
+            return Sent(span, None, self.trace)
+        parts = self._parts(request)
+        delta: Dict[str, Any] = self._contents.delta(span.facts["agent"], span.number, parts["contents"])
+        span.facts["request"] = {**delta, **{name: parts[name] for name in _STORED if name in parts}}
+        return Sent(span, parts, self.trace)
+
+    def _parts(self, request: Any) -> Dict[str, Any]:
+        """Return the digests of a request's parts."""
         config = request.config
-        contents = self._contents.digests(request.contents or [], _dumped)
-        delta: Dict[str, Any] = self._contents.delta(span.facts["agent"], span.number, contents)
-        parts: Dict[str, str] = {}
+        parts: Dict[str, Any] = {"model": str(request.model)}
+        parts["previous"] = getattr(request, "previous_interaction_id", None)
+        parts["contents"] = self._contents.digests(request.contents or [], _dumped)
         if config is not None:
             instruction = getattr(config, "system_instruction", None)
             if instruction:
@@ -160,9 +201,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             rest = config.model_dump(exclude_none=True, exclude={"system_instruction", "tools", "http_options"})
             if rest:
                 parts["config"] = self.trace.piece(rest)
-        span.facts["request"] = {**delta, **parts}
-        before = [str(request.model), getattr(request, "previous_interaction_id", None)]
-        return self.trace.combined_digest([*before, *map(parts.get, ("system", "tools", "config")), *contents])
+        return parts
 
     # Tool calls
 

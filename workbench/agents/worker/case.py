@@ -10,25 +10,38 @@ import contextlib
 import functools
 import os
 import signal
-from typing import Any, AsyncIterator, Dict, List, Optional, Union
+from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
 
 from . import faults, footprint
 from .answer_file import AnswerFile
-from .conversation import FinishedTurn
+from .conversation import Conversation, FinishedTurn
 from .driver import Loaded
 from .drivers import NoAgentError
 from .frames import FrameTooLargeError
+from .gate import Gate, broken_recording
+from .matching import BrokenRecordingError
 from .opening import Opened, open_conversation
 from .wire import SharedWire, SocketWire
 
 _TEARDOWN_SECONDS = 5.0
+_ABANDON_SECONDS = 1.0
+"""Seconds that a turn has to end which is cancelled after a call without a recording."""
 _TOGETHER = 0.002
 """Seconds that a step may wait for the next one."""
 Wire = Union[SocketWire, SharedWire]
+_T = TypeVar("_T")
 
 
 class WorkbenchGoneError(Exception):
     """The workbench no longer reads our messages."""
+
+
+class _MissedError(Exception):
+    """A turn made a call without a recording."""
+
+    def __init__(self, fault: faults.Fault) -> None:
+        super().__init__(fault["message"])
+        self.fault = fault
 
 
 class Case:
@@ -40,6 +53,9 @@ class Case:
         self._loaded = loaded
         self._shared = shared
         self._opened: Optional[Opened] = None
+        self._gate: Optional[Gate] = None
+        self._miss: Optional[asyncio.Future[faults.Fault]] = None
+        """In a shared process: the first call without a recording."""
         self._finished_turns = 0
         self._sending = False
         self._queued = b""
@@ -115,29 +131,40 @@ class Case:
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
             if self._spec.get("answers"):
                 self._opened.conversation.store_answers(AnswerFile(self._spec["answers"]).append)
+            if self._spec.get("calls"):
+                self._use_gate(self._opened.conversation)
             async for content in self._messages():
                 if not await self._turn(content):
                     return False
         except WorkbenchGoneError:
             raise
-        except FrameTooLargeError as error:
-            self.failed(faults.fault("too_large", f"the agent's answer has {error}"))
-        except NoAgentError as error:
-            self.failed(faults.fault("agent_raised", str(error)))
         except BaseException as error:
-            # Anything that an agent raises is its error, even SystemExit. Cancellation by us is not.
-            if not self._stopped:
-                self.failed(faults.agent_fault(error))
+            fault = self._fault_of(error)
+            if fault is not None:
+                self.failed(fault)
         else:
             return True
         return False
+
+    def _fault_of(self, error: BaseException) -> Optional[faults.Fault]:
+        """Return the fault of an exception that ended the conversation, or None if we stopped it."""
+        if isinstance(error, FrameTooLargeError):
+            return faults.fault("too_large", f"the agent's answer has {error}")
+        if isinstance(error, NoAgentError):
+            return faults.fault("agent_raised", str(error))
+        if isinstance(error, BrokenRecordingError):
+            return broken_recording(error)
+        if isinstance(error, _MissedError):
+            return error.fault
+        # Anything that an agent raises is its error, even SystemExit. Cancellation by us is not.
+        return None if self._stopped else faults.agent_fault(error)
 
     async def _turn(self, content: Dict[str, Any]) -> bool:
         """Run one turn. Return False if it ended the case."""
         number = self._finished_turns
         assert self._opened is not None
         conversation = self._opened.conversation
-        finished = await conversation.turn(content, functools.partial(self._send_acted, number))
+        finished = await self._unless_missed(conversation.turn(content, functools.partial(self._send_acted, number)))
         if finished is None:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent produced no event"))
             return False
@@ -146,6 +173,46 @@ class Case:
         send(self._finished(finished))
         self._finished_turns += 1
         return True
+
+    def _use_gate(self, conversation: Conversation) -> None:
+        self._gate = Gate(self._spec["calls"], self._on_miss)
+        if self._shared and self._gate.is_frozen:
+            self._miss = asyncio.get_running_loop().create_future()
+        conversation.use(self._gate)
+
+    def _on_miss(self, fault: faults.Fault) -> None:
+        """End the case at a call without a recording, from any thread, so that no code of the agent runs any more.
+
+        In a shared process, only the case's task ends. The call itself waits forever.
+        """
+        if self._miss is not None:
+            self._miss.get_loop().call_soon_threadsafe(_settle, self._miss, fault)
+            return
+        with contextlib.suppress(WorkbenchGoneError):
+            self.failed(fault)
+        from .fork_server import leave  # Not available on each system; there, all cases share a process.
+
+        leave(0)
+
+    async def _unless_missed(self, turn: Coroutine[Any, Any, _T]) -> _T:
+        """Return the result of a turn.
+
+        Raises:
+            _MissedError: it made a call without a recording.
+        """
+        if self._miss is None:
+            return await turn
+        running = asyncio.ensure_future(turn)
+        try:
+            both: Set[asyncio.Future[Any]] = {running, self._miss}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.wait({running}, timeout=_ABANDON_SECONDS)
+        if self._miss.done():
+            raise _MissedError(self._miss.result())
+        return running.result()
 
     def _finished(self, turn: FinishedTurn) -> Dict[str, Any]:
         assert self._opened is not None
@@ -171,6 +238,8 @@ class Case:
                 elif message["op"] == "answered":
                     assert self._opened is not None
                     self._opened.conversation.recall(message)
+                elif message["op"] == "recorded" and self._gate is not None:
+                    self._gate.load(message.get("call"))
                 # A chat's `stop` is too late here, because the turn is over.
             # A case's own socket is read only between turns, so an agent that blocks the event loop does no harm.
             if not self._wire.refill():
@@ -204,11 +273,13 @@ class Case:
             self._queue({"event": "Touched", "files": footprint.new_files(), "folders": footprint.folders()})
 
     def _send_spans(self) -> None:
-        """Report the spans of the turn. Errors are ignored, because they must not fail the turn."""
+        """Report the spans and calls of the turn. Errors are ignored, because they must not fail the turn."""
         try:
             spans = self._opened.conversation.spans() if self._opened is not None else None
             if spans is not None:
                 self._queue({"event": "Spans", "turn": self._finished_turns, **spans})
+            for calls in self._gate.report() if self._gate is not None else ():
+                self._queue({"event": "Calls", "turn": self._finished_turns, **calls})
         except WorkbenchGoneError:
             raise
         except Exception:
@@ -254,3 +325,8 @@ class Case:
             self._wire.write(data)
         except OSError as error:
             raise WorkbenchGoneError from error
+
+
+def _settle(future: asyncio.Future[faults.Fault], fault: faults.Fault) -> None:
+    if not future.done():
+        future.set_result(fault)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
+from .gate import Gate
 from .usage import Usage
 
 Json = Dict[str, Any]
@@ -52,6 +53,9 @@ class Conversation(abc.ABC):
 
     def recall(self, answer: Json) -> None:  # noqa: B027
         """Reuse a stored answer of an interrupted run for the same call, once."""
+
+    def use(self, gate: Gate) -> None:  # noqa: B027 (a driver that makes no calls that can be seen)
+        """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them."""
 
     def spans(self) -> Optional[Json]:
         """Return the spans since the last call (`spans.Trace.take`), or None if unknown."""

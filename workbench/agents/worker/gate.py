@@ -6,11 +6,13 @@ knows no framework: `adk_gate` and `python_runner` bring the calls to it.
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
 from . import faults
-from .injection import Fault, Injection
+from .calls import Call, Calls
+from .injection import Fault, Injection, damaged
 from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
 
 Json = Dict[str, Any]
@@ -18,6 +20,10 @@ OnMiss = Callable[[faults.Fault], None]
 """Ends the case with a fault, from any thread. It may end the process."""
 _WAYS_OUT = "freeze the case again after a live run, or use --on-miss live"
 _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
+
+
+inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)
+"""Whether a tool is running whose own calls are part of it."""
 
 
 class Live(NamedTuple):
@@ -30,6 +36,15 @@ class Replay(NamedTuple):
     """The call is answered from a recording, or its recorded error is raised."""
 
     recorded: Recorded
+
+
+class ModelCall(NamedTuple):
+    """A request to a model. `asked` is its digest, `parts` are the digests of its parts, or empty."""
+
+    agent: str
+    branch: str
+    asked: str
+    parts: Json
 
 
 class Miss(NamedTuple):
@@ -48,6 +63,10 @@ class Inject(NamedTuple):
     fault: Fault
     then: Union[Live, Replay, Miss, None] = None
 
+    def changed(self, answer: Any) -> Any:
+        """Return the answer that the agent gets instead of the real or recorded one."""
+        return damaged(answer, self.fault.how) if self.fault.kind == "malformed" else answer
+
 
 Decision = Union[Live, Replay, Miss, Inject]
 
@@ -63,14 +82,16 @@ class Gate:
 
     def __init__(self, settings: Optional[Json] = None, on_miss: Optional[OnMiss] = None) -> None:
         given = settings or {}
-        self.records = bool(given.get("record"))
-        """Whether calls are kept and reported."""
         replay = given.get("replay")
+        self.calls = Calls() if given.get("record") else None
+        """The calls to report, or None if none are reported."""
         self._lock = threading.Lock()
         self._on_miss = on_miss
         self._missed = False
         self._counts = {"tools": 0, "models": 0, "live": 0, "misses": 0}
         self._models: List[Recorded] = []
+        self._positions: Dict[str, int] = {}
+        """Agent → the number of its requests so far."""
         self.declarations: Dict[str, List[Json]] = {}
         """The recorded declarations of tools, by agent."""
         self.is_frozen = replay is not None
@@ -107,6 +128,14 @@ class Gate:
         with self._lock:
             return dict(self._counts) if self.is_frozen else None
 
+    def report(self) -> List[Json]:
+        """Return the `Calls` messages with what is unreported, without their turn."""
+        counts = self.counts()
+        messages = self.calls.take() if self.calls is not None else []
+        if not messages and counts is not None:
+            messages = [{"calls": "[]", "pieces": {}}]
+        return [{**message, "frozen": counts} for message in messages]
+
     def tool(self, call: ToolCall) -> Decision:
         """Decide about a call of a tool.
 
@@ -133,10 +162,62 @@ class Gate:
             message = f"{call.agent} called {shown_call(call.tool, call.args)}, which has no recording; {why}"
             return self._no_recording(message)
 
-    def no_toolset(self, agent: str, toolset: str) -> Decision:
+    def model(self, call: ModelCall) -> Union[Live, Replay, Miss]:
+        """Decide about a call of a model."""
+        if not self.freezes_models:
+            return Live()
+        with self._lock:
+            position = self._positions.get(call.agent, 0)
+            self._positions[call.agent] = position + 1
+            recorded = [known for known in self._models if known.agent == call.agent]
+            # A request without a digest was too large to be compared: then its position decides.
+            found = next((known for known in recorded if not known.used and call.asked in (known.asked, "")), None)
+            if found is not None and found.outcome != "lost":
+                found.used = True
+                self._counts["models"] += 1
+                return Replay(found)
+            why = f"its outcome was not recorded: {found.value}" if found else _why_other(call, recorded, position)
+            return self._no_recording(f"{call.agent or 'a callback'} asked its model what is not recorded: {why}")
+
+    def begin(self, kind: str, agent: str, branch: str, decision: Decision, **data: Any) -> Optional[Call]:
+        """Return a call that begins now, or None if calls are not recorded. `data` are its other fields."""
+        if self.calls is None:
+            return None
+        source = {}
+        if isinstance(decision, Inject) and decision.fault.kind:
+            source = {"from": "injected"}
+        elif isinstance(decision, Inject) and decision.then is not None:
+            return self.begin(kind, agent, branch, decision.then, **data)
+        elif isinstance(decision, Live) and decision.missed:
+            source = {"from": "live"}
+        elif isinstance(decision, Replay):
+            source = {"from": "frozen"}
+        return self.calls.begin(kind=kind, agent=agent, branch=branch, **data, **source)
+
+    def no_toolset(self, agent: str, toolset: str) -> Union[Live, Miss]:
         """Decide about a toolset of an agent whose tools are not in the recording."""
         with self._lock:
             return self._no_recording(f"the tools of {toolset} of the agent {agent} are not in the recording")
+
+    def unreadable(self, recorded: Recorded, error: Exception) -> Miss:
+        """Return the end of a case whose recording cannot be read."""
+        with self._lock:
+            self._counts["misses"] += 1
+        message = (
+            f"the recorded {recorded.outcome} of {recorded.tool or 'a model'} in turn {recorded.turn + 1}: {error}"
+        )
+        return Miss(broken_recording(BrokenRecordingError(message)))
+
+    def not_cancelled(self, recorded: Recorded) -> Miss:
+        """Return the end of a case in which a call goes on that was cancelled when it was recorded."""
+        with self._lock:
+            self._counts["misses"] += 1
+        call = shown_call(recorded.tool, recorded.args)
+        return Miss(faults.fault("frozen_miss", f"{call} was cancelled when it was recorded, but not now", _WAYS_OUT))
+
+    def next_order(self, count: int = 1) -> int:
+        """Return the number of the next call, and reserve `count` numbers from there."""
+        return self.calls.next_order(count) if self.calls is not None else 0
 
     def _no_recording(self, message: str) -> Union[Live, Miss]:
         if self.calls_on_miss:
@@ -167,6 +248,36 @@ def _injection(settings: Json) -> Optional[Injection]:
         return Injection(settings["inject"], settings.get("seed") or 0)
     except ValueError as error:
         raise BrokenRecordingError(str(error)) from None
+
+
+def _why_other(call: ModelCall, recorded: List[Recorded], position: int) -> str:
+    """Return why no recording answers a request, with the first part that differs."""
+    if not recorded:
+        return "no request of it is recorded"
+    if position >= len(recorded):
+        return f"only {len(recorded)} of its requests are recorded"
+    then, now = recorded[position].request, call.parts
+    if then is None or not now:
+        return f"its request {position + 1} differs from the recorded one"
+    return f"its request {position + 1} has {_difference(then, now)}"
+
+
+_PARTS = {"system": "another instruction", "tools": "other tools", "config": "another config"}
+
+
+def _difference(then: Json, now: Json) -> str:
+    if then.get("model") != now["model"]:
+        return f"the model {now['model']}, recorded with {then.get('model')}"
+    for part, text in _PARTS.items():
+        if then.get(part) != now.get(part):
+            return text
+    old, new = then.get("contents"), now["contents"]
+    if not isinstance(old, list):
+        return "other messages"
+    for index, content in enumerate(new[: len(old)]):
+        if content != old[index]:
+            return f"another message {index + 1} of {len(new)}"
+    return f"{len(new)} messages, recorded with {len(old)}" if len(old) != len(new) else "another form"
 
 
 def broken_recording(error: BrokenRecordingError) -> faults.Fault:

@@ -10,6 +10,7 @@ import base64
 import dataclasses
 import datetime
 import enum
+import hashlib
 import json
 from typing import Any, Dict, Mapping, Tuple
 
@@ -24,6 +25,11 @@ def dumps(value: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         # The slow way replaces non-string keys, circular references and extreme nesting.
         return _ENCODER.encode(simplified(value))
+
+
+def digest(text: str) -> str:
+    """Return the digest of an ASCII text, as 20 hexadecimal digits. Stored values are named by it."""
+    return hashlib.blake2b(text.encode("ascii"), digest_size=10).hexdigest()
 
 
 def simplified(value: Any, above: Tuple[int, ...] = ()) -> Any:

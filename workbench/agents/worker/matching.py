@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
-from .jsonable import dumps
+from .jsonable import dumps, simplified
 
 _GENERATED_RUN = re.compile(r"@(?!\d{1,6}(?:\.|$))[^.]*")
 """Run IDs in a branch that differ in each conversation. Short numbers are counted by ADK and stay."""
@@ -144,7 +144,10 @@ class Recordings:
 
 def canonical(value: Any) -> str:
     """Return one text for equal values: keys sorted, numbers by value (1 equals 1.0), true and false no numbers."""
-    return json.dumps(_by_value(value), sort_keys=True, separators=(",", ":"))
+    try:
+        return json.dumps(_by_value(value), sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        return dumps(simplified(value))
 
 
 def _by_value(value: Any) -> Any:

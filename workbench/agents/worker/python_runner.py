@@ -17,7 +17,9 @@ from typing import Any, Callable, Dict, List, Optional
 from .conversation import Conversation, FinishedTurn, Json, OnStep, OnText
 from .driver import Driver, Loaded
 from .faults import wrong_type
+from .gate import Gate
 from .jsonable import dumps
+from .python_tools import Tools
 from .python_trace import Steps
 from .spans import Trace
 from .usage import Usage
@@ -52,6 +54,14 @@ class Session:
         self.user_id: str = given.get("user_id") or "test_user_id"
         self.state: Dict[str, Any] = given.get("state") or {}
         self.history: List[Dict[str, Any]] = []
+        self._tools = Tools(agent, self)
+
+    def tool(self, name: str, args: Dict[str, Any], call: Callable[..., Any]) -> Any:
+        """Return `call(**args)`, recorded as a call of the tool `name`. A frozen run answers from the recording.
+
+        With an async `call`, the result is awaitable.
+        """
+        return self._tools.call(name, args, call)
 
 
 class PythonConversation(Conversation):
@@ -68,6 +78,10 @@ class PythonConversation(Conversation):
     async def state(self) -> Any:
         """Return the session's state."""
         return self._session.state
+
+    def use(self, gate: Gate) -> None:
+        """Let the calls of `session.tool` pass `gate`."""
+        self._session._tools.gate = gate
 
     def spans(self) -> Optional[Json]:
         """Return the spans since the last call."""

@@ -7,12 +7,11 @@ digest. `docs/trace.md` has the shapes and limits.
 from __future__ import annotations
 
 import contextvars
-import hashlib
 import re
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from .jsonable import dumps
+from .jsonable import digest, dumps
 from .usage import Usage
 
 PIECE_LIMIT = 128 * 1024
@@ -77,6 +76,9 @@ class Trace:
         """Digest of every piece so far → whether it is stored."""
         self._plain: Dict[str, str] = {}
         """Digest of a piece with generated IDs → digest of the same piece without them."""
+        self.keeps_plain = False
+        """Whether texts without generated IDs are kept for `take_plain`."""
+        self._plain_texts: List[str] = []
         self._size = 0
 
     def now(self) -> float:
@@ -159,22 +161,34 @@ class Trace:
     def piece(self, value: Any) -> str:
         """Store a value and return its digest."""
         text = dumps(value)
-        digest = _digest(text)
-        if digest not in self._seen:
+        name = digest(text)
+        if name not in self._seen:
             if '"adk-' in text:
-                self._plain[digest] = _digest(_GENERATED_ID.sub('""', text))
+                plain = _GENERATED_ID.sub('""', text)
+                self._plain[name] = digest(plain)
+                if self.keeps_plain:
+                    self._plain_texts.append(plain)
             if len(text) > PIECE_LIMIT:
                 text = dumps({"cut_at": PIECE_LIMIT, "characters": len(text), "begins": text[:PIECE_LIMIT]})
             kept = self._size + len(text) <= PIECES_LIMIT
-            self._seen[digest] = kept
+            self._seen[name] = kept
             if kept:
                 self._size += len(text)
-                self._pieces[digest] = text
-        return digest
+                self._pieces[name] = text
+        return name
 
     def combined_digest(self, pieces: List[Optional[str]]) -> str:
         """Return one digest of several pieces, equal in every conversation that takes the same path."""
-        return _digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
+        return digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
+
+    def plain(self, piece: str) -> str:
+        """Return the digest of a stored piece without generated IDs."""
+        return self._plain.get(piece, piece)
+
+    def take_plain(self) -> List[str]:
+        """Return the new pieces that had generated IDs, as JSON texts without these."""
+        texts, self._plain_texts = self._plain_texts, []
+        return texts
 
     @property
     def is_full(self) -> bool:
@@ -230,5 +244,6 @@ class Contents:
         return {"base": base, "same": same, "more": names[same:]} if same else {"more": names}
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("ascii"), digest_size=10).hexdigest()
+def plain_digest(text: str) -> str:
+    """Return the digest of a JSON text without the IDs that ADK generates, which differ in each conversation."""
+    return digest(_GENERATED_ID.sub('""', text) if '"adk-' in text else text)

@@ -1,0 +1,188 @@
+"""Values of recorded calls come back equal, and reading them imports and runs nothing."""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import sys
+import uuid
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.agents.worker.forms import UnknownFormError, decoded, decoded_error, encoded, encoded_error
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Inner(pydantic.BaseModel):
+    number: int = 1
+    note: str | None = None
+
+
+class Outer(pydantic.BaseModel):
+    model_config = {"extra": "allow"}
+    inner: Inner
+    many: list[Inner] = []
+
+    @pydantic.model_validator(mode="after")
+    def _refuse(self) -> "Outer":
+        validated.append(self)
+        return self
+
+
+validated: list[Any] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: int
+    y: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        validated.append(self)
+
+
+class GoneError(LookupError):
+    def __init__(self, number: int, code: int) -> None:
+        super().__init__(f"{number} is gone")
+        self.code = code
+        validated.append(self)
+
+
+class SpokenError(ValueError):
+    def __str__(self) -> str:
+        return f"spoken {self.words}"  # type: ignore[attr-defined]
+
+
+_PLAIN = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4)
+)
+_ODD = (
+    st.binary(max_size=4)
+    | st.decimals(allow_nan=False)
+    | st.datetimes().map(lambda value: value.replace(fold=0))
+    | st.dates()
+    | st.times().map(lambda value: value.replace(fold=0))
+    | st.timedeltas()
+    | st.uuids()
+    | st.sampled_from(Colour)
+)
+_KEYS = st.text(max_size=2) | st.just("$form") | st.integers() | st.tuples(st.integers())
+_VALUES = st.recursive(
+    _PLAIN | _ODD | st.frozensets(st.integers(), max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(_KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(_VALUES)
+def test_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
+    again = decoded(json.loads(json.dumps(encoded(value), allow_nan=False)))
+    assert again == value
+    assert repr(again) == repr(value)
+
+
+@given(st.recursive(_PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner)))
+def test_json_data_stands_for_itself(value: Any) -> None:
+    if "$form" not in json.dumps(value):
+        assert encoded(value) == value
+
+
+def test_models_and_dataclasses_are_made_without_their_code() -> None:
+    value = [Outer(inner=Inner(number=2), many=[Inner(note="x")], more=(1,)), Point(1, (2,))]  # type: ignore[call-arg]
+    data = json.loads(json.dumps(encoded(value)))
+    validated.clear()
+    again = decoded(data)
+    assert validated == []
+    assert again == value
+    assert again[0].model_dump() == value[0].model_dump()  # type: ignore[attr-defined]
+
+
+def test_object_without_a_json_form_is_shown_as_it_was() -> None:
+    class Local(pydantic.BaseModel):
+        number: int = 3
+
+    thing = object()
+    again = decoded(encoded([thing, Local(number=4)]))
+    assert repr(again[0]) == repr(thing)
+    assert (again[1].number, repr(again[1])) == (4, "Local(number=4)")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        GoneError(1, 2),
+        KeyError("x"),
+        OSError(2, "No such file"),
+        UnicodeDecodeError("utf-8", b"", 0, 1, "bad"),
+        OSError(),
+    ],
+)
+def test_error_has_the_class_and_the_text_of_the_recorded_one(error: Exception) -> None:
+    data = encoded_error(error)
+    validated.clear()
+    again = decoded_error(data["types"], data["message"])
+    assert validated == []
+    assert isinstance(again, type(error))
+    assert (str(again), type(again).__name__) == (str(error), type(error).__name__)
+
+
+def test_error_whose_class_is_unknown_has_the_nearest_base_and_its_own_name() -> None:
+    again = decoded_error(["shop.GoneError", "builtins.LookupError", "builtins.Exception"], "gone")
+    assert (type(again).__name__, isinstance(again, LookupError), str(again)) == ("GoneError", True, "gone")
+    spoken = decoded_error([f"{__name__}.SpokenError"], "spoken hello")
+    assert (isinstance(spoken, SpokenError), str(spoken)) == (True, "spoken hello")
+
+
+@pytest.mark.parametrize(
+    "name", ["builtins.KeyboardInterrupt", "builtins.print", "os.system", "this.Error", "", ".", "a"]
+)
+def test_only_exceptions_of_imported_modules_are_raised(name: str) -> None:
+    sys.modules.pop("this", None)
+    assert type(decoded_error([name], "m")) is Exception
+    assert "this" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"$form": "shell", "value": "rm"},
+        {"$form": ["tuple"], "value": []},
+        {"$form": None},
+        {"$form": "bytes", "value": 1},
+        {"$form": "bytes", "value": "not base64!"},
+        {"$form": "dict", "value": [[1]]},
+        {"$form": "dict", "value": [[[], 1]]},
+        {"$form": "set", "value": [[]]},
+        {"$form": "datetime", "value": "soon"},
+        {"$form": "timedelta", "value": [10**30]},
+        {"$form": "decimal", "value": "x"},
+        {"$form": "uuid", "value": "x"},
+        {"$form": "model", "value": [], "type": "a"},
+        {"$form": "dataclass", "value": {"y": 1}, "type": "sys.version_info"},
+    ],
+)
+def test_damaged_forms_are_refused_or_only_shown(data: Any) -> None:
+    try:
+        assert type(decoded(data)).__module__ == "workbench.agents.worker.forms"
+    except UnknownFormError:
+        return
+
+
+def test_forms_name_no_class_that_is_not_one() -> None:
+    for name in ("os.environ", f"{__name__}.validated", "enum.Enum", "json.JSONEncoder", f"{__name__}.Colour"):
+        for form in ("model", "dataclass", "enum"):
+            shown = decoded({"$form": form, "type": name, "value": {} if form != "enum" else "x"})
+            assert type(shown).__name__ == "_Object", (form, name)
+
+
+def test_every_kind_is_tested() -> None:
+    kinds: list[Any] = [b"", decimal.Decimal(1), datetime.date.min, uuid.UUID(int=0), float("inf"), {1}, Colour.RED]
+    assert [decoded(encoded(kind)) for kind in kinds] == kinds

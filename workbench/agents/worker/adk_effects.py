@@ -1,0 +1,126 @@
+"""Everything that an ADK tool does through its context: changed state, saved artifacts and other actions.
+
+It is taken around the call itself. The events of a turn cannot supply it, because ADK merges the actions of parallel
+calls into one event, with those of the callbacks.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional
+
+from google.adk.events.event_actions import EventActions  # type: ignore[import-not-found,unused-ignore]
+from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+
+from .calls import Calls
+from .forms import UnknownFormError, decoded, encoded
+from .jsonable import dumps
+
+_OWN_CALL = "$call"
+"""Stands for the ID of the function call, which differs in each conversation."""
+_SEPARATE = {"state_delta", "artifact_delta"}
+_MOST_VERSIONS = 100
+
+
+class Effects:
+    """The actions of a context before a call, to find what the call adds to them."""
+
+    def __init__(self, context: Any) -> None:
+        actions = context.actions
+        # As text, because a tool may change a value in place.
+        self._state = {name: dumps(value) for name, value in actions.state_delta.items()}
+        self._artifacts = dict(actions.artifact_delta)
+        self._actions = _others(actions)
+
+    async def taken(self, context: Any, calls: Optional[Calls]) -> Optional[Dict[str, Any]]:
+        """Return the effects since then, with their values as pieces of `calls`, or None if there are none."""
+        if calls is None:
+            return None
+        actions = context.actions
+        found: Dict[str, Any] = {}
+        state = {
+            name: value
+            for name, value in actions.state_delta.items()
+            if name not in self._state or self._state[name] != dumps(value)
+        }
+        if state:
+            found["state"] = calls.piece(encoded(state))
+        saved = {
+            name: version for name, version in actions.artifact_delta.items() if self._artifacts.get(name) != version
+        }
+        if saved:
+            found["artifacts"] = [await _artifact(context, calls, name, version) for name, version in saved.items()]
+        others = {name: value for name, value in _others(actions).items() if self._actions.get(name) != value}
+        if others:
+            found["actions"] = calls.piece(_with_call(others, context.function_call_id, _OWN_CALL))
+        return found or None
+
+    async def apply(self, effects: Dict[str, Any], context: Any) -> None:
+        """Do what a recorded call did.
+
+        Raises:
+            UnknownFormError: a recorded value cannot be read.
+        """
+        for name, value in (effects.get("state") or {}).items():
+            context.state[name] = decoded(value)
+        for artifact in effects.get("artifacts") or ():
+            await _save(context, artifact)
+        recorded = _with_call(effects.get("actions") or {}, _OWN_CALL, context.function_call_id)
+        if recorded:
+            _apply_actions(context.actions, recorded)
+
+
+def _others(actions: Any) -> Dict[str, Any]:
+    """Return all set actions except state and artifacts, as JSON data."""
+    found: Dict[str, Any] = json.loads(dumps(actions.model_dump(exclude=_SEPARATE, exclude_defaults=True)))
+    return found
+
+
+def _with_call(actions: Dict[str, Any], old: Optional[str], new: Optional[str]) -> Dict[str, Any]:
+    """Return actions in which the call's ID, a key of some of them, is another one."""
+    return {
+        name: {(new if key == old else key): item for key, item in value.items()} if isinstance(value, dict) else value
+        for name, value in actions.items()
+    }
+
+
+async def _artifact(context: Any, calls: Calls, name: str, version: int) -> Dict[str, Any]:
+    part = await context.load_artifact(name, version)
+    if part is None:
+        raise LookupError(f"the artifact {name} cannot be loaded")
+    content = part.model_dump(mode="json", exclude_none=True)
+    mime = next((data.mime_type for data in (part.inline_data, part.file_data) if data is not None), None)
+    return {"name": name, "version": version, "mime": mime or "text/plain", "content": calls.piece(content)}
+
+
+async def _save(context: Any, artifact: Dict[str, Any]) -> None:
+    """Save a recorded artifact, and as many versions before it as the call had saved."""
+    try:
+        part = types.Part.model_validate_json(json.dumps(artifact["content"]))
+    except ValueError as error:
+        raise UnknownFormError(f"the artifact {artifact['name']} is no part of a message: {error}") from None
+    version = artifact.get("version")
+    for _ in range(_MOST_VERSIONS):
+        saved = await context.save_artifact(artifact["name"], part)
+        if version is None or saved >= version:
+            return
+
+
+def _apply_actions(actions: Any, recorded: Dict[str, Any]) -> None:
+    known: List[str] = [name for name in recorded if name in EventActions.model_fields and name not in _SEPARATE]
+    try:
+        made = EventActions.model_validate({name: recorded[name] for name in known})
+        if "requested_auth_configs" in known:
+            from google.adk.auth.auth_tool import AuthConfig  # type: ignore[import-not-found,unused-ignore]
+
+            # Not a field's type in each version.
+            asked = made.requested_auth_configs
+            made.requested_auth_configs = {call: AuthConfig.model_validate(config) for call, config in asked.items()}
+    except ValueError as error:
+        raise UnknownFormError(f"the recorded actions are none of ADK's: {error}") from None
+    for name in known:
+        value, before = getattr(made, name), getattr(actions, name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            before.update(value)
+        else:
+            setattr(actions, name, value)

@@ -1,0 +1,350 @@
+"""The way of an ADK agent's tool calls through the gate.
+
+The outermost `run_async` of a tool is intercepted, in the tool's class. A plugin or callback would be wrong: callbacks,
+confirmations, error handlers and retries have to run around a replayed call exactly as around a live one. Some calls
+have no plugin at all: those of an agent tool that includes no plugins.
+
+Control tools of ADK, and tools that run an agent or a workflow, are no calls of their own. They run, and the calls that
+they make pass the gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import sys
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
+from google.adk.tools.function_tool import FunctionTool  # type: ignore[import-not-found,unused-ignore]
+
+from .adk_effects import Effects
+from .calls import Call
+from .forms import UnknownFormError, decoded, decoded_error
+from .gate import Decision, Gate, Inject, Live, Miss, inside
+from .injection import Fault
+from .jsonable import dumps
+from .matching import Recorded, ToolCall, canonical, plain_branch
+from .spans import plain_digest
+
+Change = Callable[[Any], Any]
+"""What an injected fault makes of an answer."""
+_OURS = "_agent_workbench"
+_CONTROL = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
+_CANCELLED = "asyncio.exceptions.CancelledError"
+_CANCEL_SECONDS = 30.0
+"""Seconds that a call waits which was cancelled when it was recorded."""
+_LOOK_BACK = 500
+"""Number of the newest events in which the model's answer with a call is searched."""
+
+_current: contextvars.ContextVar[Optional[AdkGate]] = contextvars.ContextVar("agent_workbench_gate", default=None)
+"""The conversation whose turn is running."""
+_open: weakref.WeakSet[AdkGate] = weakref.WeakSet()
+"""The gates of all conversations of this process."""
+
+
+class AdkGate:
+    """The gate of one conversation with an ADK agent."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.toolsets: Any = None
+        """The conversation's `adk_toolsets.Toolsets`."""
+        self.answers: Any = None
+        """The conversation's `adk_answers.Answers`."""
+        self._arrived: Set[str] = set()
+        """IDs of the function calls that have reached their tool."""
+        self._orders: Dict[str, int] = {}
+        """Function call ID → its number."""
+
+    def enter(self) -> None:
+        """Let the calls of the running task pass this gate."""
+        _current.set(self)
+        _open.add(self)
+
+    def leave(self) -> None:
+        """Stop doing so."""
+        _current.set(None)
+
+    async def run(self, tool: Any, method: Callable[..., Any], args: Any, context: Any) -> Any:
+        """Answer a call of a tool, or make it."""
+        if not (self.gate.is_frozen or self.gate.calls is not None) or _is_control(tool) or _runs_agent(tool):
+            return await method(args=args, tool_context=context)
+        agent = str(getattr(context, "agent_name", None) or "")
+        invocation = getattr(context, "_invocation_context", None)
+        branch = plain_branch(getattr(invocation, "branch", None))
+        ahead, order = self._place(context, invocation)
+        decision = self.gate.tool(ToolCall(agent, branch, tool.name, args, ahead))
+        call = self._begin(agent, branch, tool.name, args, context, order, decision)
+        change: Change = _unchanged
+        if isinstance(decision, Inject):
+            await asyncio.sleep(decision.fault.seconds)
+            if decision.then is None:
+                return await self._inject(call, decision.fault)
+            change, decision = decision.changed, decision.then
+        if isinstance(decision, Live):
+            return await self._make(call, method, args, context, change)
+        if isinstance(decision, Miss):
+            return await self.miss(decision)
+        return await self._replay(call, decision.recorded, context, change)
+
+    async def _inject(self, call: Optional[Call], fault: Fault) -> Any:
+        """Return or raise what a fault makes of a call."""
+        if fault.kind == "never":
+            if call is not None:
+                call.lost("it never ended, because of an injected fault")
+            await _forever()
+        if fault.error is not None:
+            error = decoded_error(fault.error["types"], fault.error["message"])
+            if call is not None:
+                call.raised(error)
+            raise error
+        if call is not None:
+            call.answered(fault.answer)
+        return fault.answer
+
+    async def miss(self, miss: Miss) -> Any:
+        """End the case. Never returns."""
+        self.gate.end(miss)
+        return await _forever()
+
+    def _begin(
+        self, agent: str, branch: str, tool: str, args: Any, context: Any, order: int, decision: Decision
+    ) -> Optional[Call]:
+        calls = self.gate.calls
+        if calls is None:
+            return None
+        return self.gate.begin(
+            "tool",
+            agent,
+            branch,
+            decision,
+            tool=tool,
+            call=getattr(context, "function_call_id", None),
+            order=order,
+            args=calls.argument_piece(args),
+            state=state_digest(context),
+        )
+
+    async def _make(
+        self, call: Optional[Call], method: Callable[..., Any], args: Any, context: Any, change: Change
+    ) -> Any:
+        if call is None:
+            return change(await _within(method, args, context))
+        effects = Effects(context)
+        try:
+            answer = change(await _within(method, args, context))
+        except Exception as error:
+            await self._keep(call, effects, context, functools.partial(call.raised, error))
+            raise
+        except asyncio.CancelledError as error:
+            call.raised(error)
+            raise
+        except BaseException as error:
+            call.lost(f"it ended with {type(error).__name__}")
+            raise
+        await self._keep(call, effects, context, functools.partial(call.answered, answer))
+        return answer
+
+    async def _keep(self, call: Call, effects: Effects, context: Any, outcome: Callable[..., None]) -> None:
+        """Keep the outcome of a call with its effects. Errors are kept too, because they must not reach the agent."""
+        try:
+            taken = await effects.taken(context, self.gate.calls)
+        except Exception as error:
+            call.failed(error)
+        else:
+            outcome(taken)
+
+    async def _replay(self, call: Optional[Call], recorded: Recorded, context: Any, change: Change) -> Any:
+        effects = Effects(context)
+        try:
+            await effects.apply(recorded.effects, context)
+            answer = change(decoded(recorded.value)) if recorded.outcome == "answer" else None
+        except (UnknownFormError, RecursionError) as error:
+            return await self.miss(self.gate.unreadable(recorded, error))
+        if recorded.outcome == "answer":
+            if call is not None:
+                await self._keep(call, effects, context, functools.partial(call.answered, answer))
+            return answer
+        raised = await self.recorded_error(recorded)
+        if call is not None:
+            await self._keep(call, effects, context, functools.partial(call.raised, raised))
+        raise raised
+
+    async def recorded_error(self, recorded: Recorded) -> Exception:
+        """Return the exception of a call. One that was cancelled waits to be cancelled again."""
+        names = recorded.value["types"]
+        if names[:1] == [_CANCELLED]:
+            await asyncio.sleep(_CANCEL_SECONDS)
+            await self.miss(self.gate.not_cancelled(recorded))
+        return decoded_error(names, recorded.value["message"])
+
+    def _place(self, context: Any, invocation: Any) -> Tuple[int, int]:
+        """Return how many equal calls are ahead of this one, and its number in the order of the model's calls."""
+        own = str(getattr(context, "function_call_id", None) or "")
+        together = _model_answer(invocation, own) if own else []
+        if own not in self._orders:
+            first = self.gate.next_order(len(together) or 1)
+            self._orders.update({call.id: first + index for index, call in enumerate(together)})
+            self._orders.setdefault(own, first)
+        # Taken out, because a call that waited for a confirmation comes again with the same ID.
+        order = self._orders.pop(own)
+        ahead = 0
+        if len(together) > 1:
+            index = next(index for index, call in enumerate(together) if call.id == own)
+            earlier = [call for call in together[:index] if call.id not in self._arrived]
+            mine = together[index]
+            ahead = sum(
+                call.name == mine.name and canonical(call.args or {}) == canonical(mine.args or {}) for call in earlier
+            )
+        if own:
+            self._arrived.add(own)
+        return ahead, order
+
+
+def _unchanged(answer: Any) -> Any:
+    return answer
+
+
+def _model_answer(invocation: Any, call_id: str) -> List[Any]:
+    """Return the function calls of the model's answer that holds the call, or none."""
+    events = getattr(getattr(invocation, "session", None), "events", None) or []
+    for event in _newest(events):
+        calls: List[Any] = event.get_function_calls()
+        if any(call.id == call_id for call in calls):
+            return calls
+    return []
+
+
+def _newest(events: List[Any]) -> Iterator[Any]:
+    for index in range(len(events) - 1, max(-1, len(events) - 1 - _LOOK_BACK), -1):
+        yield events[index]
+
+
+def state_digest(context: Any) -> Optional[str]:
+    """Return a digest of the session's state, or None if there is none."""
+    try:
+        return plain_digest(dumps(context.state.to_dict()))
+    except Exception:
+        # A framework's object of another kind. The call itself does not need it.
+        return None
+
+
+async def _within(method: Callable[..., Any], args: Any, context: Any) -> Any:
+    """Run a tool. Calls that it makes are its own business."""
+    before = inside.get()
+    inside.set(True)
+    try:
+        return await method(args=args, tool_context=context)
+    finally:
+        inside.set(before)
+
+
+async def _forever() -> Any:
+    await asyncio.get_running_loop().create_future()
+
+
+def current_gate(context: Any = None) -> Optional[AdkGate]:
+    """Return the gate of the conversation that makes a call now, or None.
+
+    A thread or task without the conversation's context is assigned to the only conversation there is.
+
+    Raises:
+        RuntimeError: several conversations are running, and at least one of them is frozen.
+    """
+    gate = _current.get()
+    if gate is not None or not _open:
+        return gate
+    known = list(_open)
+    if len(known) == 1:
+        return known[0]
+    if any(other.gate.is_frozen for other in known):
+        raise RuntimeError("a tool was called outside of its conversation's context, so its recording is unknown")
+    return None
+
+
+def _is_control(tool: Any) -> bool:
+    """Return whether a tool is one with which ADK controls the flow of agents."""
+    if tool.name not in _CONTROL and tool.name != "adk_request_input":
+        return False
+    home = getattr(tool.func, "__module__", "") if isinstance(tool, FunctionTool) else type(tool).__module__
+    return str(home).startswith("google.adk.")
+
+
+def _runs_agent(tool: Any) -> bool:
+    """Return whether a tool runs an agent or a workflow. A node that is just a function is a tool like others."""
+    if _is_a(tool, "google.adk.tools.agent_tool", "AgentTool"):
+        return True
+    if not _is_a(tool, "google.adk.tools._node_tool", "NodeTool"):
+        return False
+    return not _is_a(tool.node, "google.adk.workflow._function_node", "FunctionNode")
+
+
+def _is_a(value: Any, module: str, name: str) -> bool:
+    kind: Any = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+# Interception
+
+
+def intercept_tools() -> None:
+    """Let every class of tools in this process pass its calls to the gate, also classes that are defined later."""
+    patch_classes(BaseTool, {"run_async": _gated})
+
+
+def patch_classes(base: Any, wrappers: Dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
+    """Wrap methods in each class that defines them: `base`, all its subclasses, and those to come.
+
+    With `subclasses_only`, the methods of `base` itself stay.
+    """
+    waiting = type.__subclasses__(base) if subclasses_only else [base]
+    while waiting:
+        kind = waiting.pop()
+        _patch(kind, wrappers)
+        waiting += type.__subclasses__(kind)
+    if base not in _wrappers:
+        _wrappers[base] = {}
+        _patch_later_subclasses(base)
+    _wrappers[base].update(wrappers)
+
+
+_wrappers: Dict[Any, Dict[str, Callable[[Any], Any]]] = {}
+"""Base class → the wrappers of methods of its subclasses."""
+
+
+def _patch_later_subclasses(base: Any) -> None:
+    before = base.__dict__.get("__init_subclass__")
+
+    def init_subclass(cls: Any, /, **named: Any) -> None:
+        if before is None:
+            super(base, cls).__init_subclass__(**named)
+        else:
+            before.__func__(cls, **named)
+        _patch(cls, _wrappers[base])
+
+    base.__init_subclass__ = classmethod(init_subclass)
+
+
+def _patch(kind: Any, wrappers: Dict[str, Callable[[Any], Any]]) -> None:
+    for name, wrapper in wrappers.items():
+        method = kind.__dict__.get(name)
+        if inspect.isfunction(method) and not hasattr(method, _OURS):
+            wrapped = wrapper(method)
+            setattr(wrapped, _OURS, True)
+            setattr(kind, name, wrapped)
+
+
+def _gated(method: Any) -> Any:
+    @functools.wraps(method)
+    async def run_async(self: Any, *rest: Any, **named: Any) -> Any:
+        gate = None if inside.get() else current_gate()
+        if gate is None or rest or "args" not in named or "tool_context" not in named:
+            return await method(self, *rest, **named)
+        args, context = named.pop("args"), named.pop("tool_context")
+        return await gate.run(self, functools.partial(method, self, **named), args, context)
+
+    return run_async

@@ -1,0 +1,306 @@
+"""Toolsets of a frozen conversation: their tools come from the recording, and none of them connects.
+
+Agents are shared by conversations, so nothing in their tree is replaced. The methods that ADK calls are intercepted in
+the classes of the toolsets instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Dict, List, Optional, Tuple
+
+from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
+from google.adk.tools.base_toolset import BaseToolset  # type: ignore[import-not-found,unused-ignore]
+from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+
+from .adk_gate import AdkGate, current_gate, patch_classes
+from .calls import TooLargeError
+from .gate import Live, inside
+from .jsonable import digest, dumps
+from .matching import BrokenRecordingError
+
+Json = Dict[str, Any]
+
+
+class FrozenTool(BaseTool):  # type: ignore[misc]
+    """A tool of a toolset, made from its recorded declaration.
+
+    Its calls are answered by the gate. If the gate lets one through, the toolset is opened for this call only.
+    """
+
+    def __init__(self, toolset: Any, declared: Json, context: Any) -> None:
+        declaration = declared.get("declaration")
+        self._declaration = None if declaration is None else types.FunctionDeclaration.model_validate(declaration)
+        description = getattr(self._declaration, "description", None) or ""
+        super().__init__(name=declared["name"], description=description, is_long_running=declared["long_running"])
+        self._toolset = toolset
+        self._context = context
+        self._instruction: str = declared["instruction"]
+        self._confirmation: bool = declared["confirmation"]
+
+    def _get_declaration(self) -> Any:
+        return None if self._declaration is None else self._declaration.model_copy(deep=True)
+
+    async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
+        """Declare the tool, with the instruction that the recorded one added."""
+        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        if self._instruction:
+            llm_request.append_instructions([self._instruction])
+
+    async def check_require_confirmation(self, args: Json, tool_context: Any) -> bool:
+        """Return whether the user must confirm the call: as recorded, or as the toolset's own function decides."""
+        decide = getattr(self._toolset, "_require_confirmation", None)
+        if not callable(decide):
+            return self._confirmation
+        known = inspect.signature(decide).parameters
+        given = {name: value for name, value in {**args, "tool_context": tool_context}.items() if name in known}
+        decided = decide(**given)
+        return bool(await decided if inspect.isawaitable(decided) else decided)
+
+    async def run_async(self, *, args: Json, tool_context: Any) -> Any:
+        """Call the real tool, and close its toolset."""
+        try:
+            for tool in await _real_tools(self._toolset)(self._context):
+                if tool.name == self.name:
+                    return await tool.run_async(args=args, tool_context=tool_context)
+            raise LookupError(f"{type(self._toolset).__name__} has no tool {self.name}")
+        finally:
+            await self._toolset.close()
+
+
+class Toolsets:
+    """The tools of one conversation's agents: those that were used, and those of its recording."""
+
+    def __init__(self, gate: AdkGate) -> None:
+        self._gate = gate
+        self._listed: Dict[Tuple[str, int], List[Any]] = {}
+        """(agent, position of the toolset) → its tools."""
+        self._places: Dict[int, Tuple[Any, str, int]] = {}
+        """`id` of a toolset → the toolset, its agent and its position."""
+        self._instructions: Dict[Tuple[str, str], str] = {}
+        """(agent, tool) → the instruction that the tool added to a request."""
+        self._reported: Dict[str, str] = {}
+        """Agent → digest of its reported tools."""
+        self._sent: Dict[str, str] = {}
+        """Agent → digest of the declarations in its newest request."""
+
+    def place(self, toolset: Any, context: Any) -> Tuple[str, int]:
+        """Return the agent of a toolset and its position in the agent's tools, from 1, or 0 if it is not there."""
+        agent: Any = getattr(getattr(context, "_invocation_context", None), "agent", None)
+        for position, tool in enumerate(getattr(agent, "tools", None) or (), 1):
+            if tool is toolset:
+                self._places[id(toolset)] = toolset, agent.name, position
+        _, name, position = self._places.get(id(toolset), (None, str(getattr(agent, "name", "")), 0))
+        return name, position
+
+    # Recording
+
+    def listed(self, agent: str, position: int, tools: List[Any]) -> None:
+        """Note the tools of a toolset."""
+        if position:
+            self._listed[agent, position] = list(tools)
+
+    def instructed(self, agent: str, tool: str, instruction: str) -> None:
+        """Note what a tool, or the toolset at `#position`, added to the instructions of a request."""
+        if instruction:
+            self._instructions[agent, tool] = instruction
+
+    def sent(self, agent: str, request: Any, declared: str) -> None:
+        """Report the tools of a request if they are new. `declared` is a digest of all declarations, or ""."""
+        if self._gate.gate.calls is None or (declared and self._sent.get(agent) == declared):
+            return
+        self._sent[agent] = declared
+        positions = self._positions(agent)
+        entries: List[Json] = []
+        for group in getattr(request.config, "tools", None) or []:
+            for function in getattr(group, "function_declarations", None) or []:
+                tool = request.tools_dict.get(function.name)
+                entries.append(self._entry(agent, function.name, tool, positions.get(function.name, 0), function))
+        self._report(agent, entries, positions)
+
+    def finish(self) -> None:
+        """Report the toolsets of agents that sent no request."""
+        if self._gate.gate.calls is not None:
+            for agent in {agent for agent, _ in self._listed} - self._reported.keys():
+                self._report(agent, [], self._positions(agent))
+
+    def _positions(self, agent: str) -> Dict[str, int]:
+        return {
+            tool.name: position for (name, position), tools in self._listed.items() if name == agent for tool in tools
+        }
+
+    def _report(self, agent: str, entries: List[Json], positions: Dict[str, int]) -> None:
+        known = {entry["name"] for entry in entries}
+        for (name, position), tools in self._listed.items():
+            for tool in tools if name == agent else ():
+                if tool.name not in known:
+                    entries.append(self._entry(agent, tool.name, tool, position, tool._get_declaration()))
+            if name == agent:
+                # The toolset itself, so that one without tools is known, too.
+                own = self._instructions.get((agent, f"#{position}"), "")
+                entries.append({"name": "", "toolset": position, "long_running": False, "declaration": None})
+                entries[-1].update({"instruction": own} if own else {})
+        text = dumps(entries)
+        if entries and self._reported.get(agent) != digest(text):
+            self._reported[agent] = digest(text)
+            assert self._gate.gate.calls is not None
+            self._gate.gate.calls.add({"kind": "tools", "agent": agent, "tools": entries})
+
+    def _entry(self, agent: str, name: str, tool: Any, position: int, declaration: Any) -> Json:
+        calls = self._gate.gate.calls
+        assert calls is not None
+        entry: Json = {"name": name, "toolset": position, "long_running": bool(getattr(tool, "is_long_running", False))}
+        try:
+            dumped = None if declaration is None else declaration.model_dump(mode="json", exclude_none=True)
+            entry["declaration"] = None if dumped is None else calls.piece(dumped)
+        except (TooLargeError, ValueError) as error:
+            entry.update({"declaration": None, "lost": str(error)})
+        instruction = self._instructions.get((agent, name))
+        if instruction and position:
+            entry["instruction"] = instruction
+        if position and getattr(tool, "_require_confirmation", False) is True:
+            entry["confirmation"] = True
+        return entry
+
+    # Replay
+
+    async def frozen(self, toolset: Any, agent: str, position: int, context: Any) -> Optional[List[Any]]:
+        """Return the recorded tools of a toolset, or None if it is to be asked itself. A miss never returns."""
+        declared = self._declared(agent, position)
+        if declared is not None:
+            return [FrozenTool(toolset, entry, context) for entry in declared if entry["name"]]
+        decision = self._gate.gate.no_toolset(agent, type(toolset).__name__)
+        if isinstance(decision, Live):
+            return None
+        await self._gate.miss(decision)
+        return None
+
+    def is_unknown(self, agent: str, position: int) -> bool:
+        """Return whether the recording does not have the toolset."""
+        return self._declared(agent, position) is None
+
+    def instruction(self, agent: str, position: int) -> str:
+        """Return what the toolset itself added to the instructions."""
+        declared = self._declared(agent, position) or []
+        return next((entry["instruction"] for entry in declared if not entry["name"]), "")
+
+    def _declared(self, agent: str, position: int) -> Optional[List[Json]]:
+        known = self._gate.gate.declarations.get(agent, ()) if position else ()
+        return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
+
+
+def _checked(entry: Json) -> Json:
+    """Return a declaration with all fields.
+
+    Raises:
+        BrokenRecordingError: a field has a wrong type.
+    """
+    whole = {"long_running": False, "instruction": "", "confirmation": False, "declaration": None, **entry}
+    kinds = {"name": str, "long_running": bool, "instruction": str, "confirmation": bool}
+    for name, kind in kinds.items():
+        if not isinstance(whole.get(name), kind):
+            raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(whole.get(name))[:100]}")
+    return whole
+
+
+def check_declarations(gate: Any) -> None:
+    """Check all recorded declarations.
+
+    Raises:
+        BrokenRecordingError: one is no declaration.
+    """
+    for entries in gate.declarations.values():
+        for entry in map(_checked, entries):
+            try:
+                if entry["declaration"] is not None:
+                    types.FunctionDeclaration.model_validate(entry["declaration"])
+            except ValueError as error:
+                raise BrokenRecordingError(f"the declaration of {entry['name']}: {error}") from None
+
+
+# Interception
+
+
+def intercept_toolsets() -> None:
+    """Let every class of toolsets in this process ask the gate for its tools."""
+    patch_classes(BaseToolset, {"get_tools_with_prefix": _listing, "get_auth_config": _authorizing})
+    # Their own implementations do nothing that could be noted.
+    patch_classes(BaseToolset, {"process_llm_request": _processing}, subclasses_only=True)
+    patch_classes(BaseTool, {"process_llm_request": _declaring}, subclasses_only=True)
+
+
+def _listing(method: Any) -> Any:
+    @functools.wraps(method)
+    async def get_tools_with_prefix(self: Any, readonly_context: Any = None) -> Any:
+        gate = None if inside.get() else current_gate()
+        if gate is None:
+            return await method(self, readonly_context)
+        agent, position = gate.toolsets.place(self, readonly_context)
+        if gate.gate.is_frozen:
+            tools = await gate.toolsets.frozen(self, agent, position, readonly_context)
+            tools = await method(self, readonly_context) if tools is None else tools
+        else:
+            tools = await method(self, readonly_context)
+        gate.toolsets.listed(agent, position, tools)
+        return tools
+
+    return get_tools_with_prefix
+
+
+def _authorizing(method: Any) -> Any:
+    @functools.wraps(method)
+    def get_auth_config(self: Any) -> Any:
+        gate = None if inside.get() else current_gate()
+        return None if gate is not None and gate.gate.is_frozen else method(self)
+
+    return get_auth_config
+
+
+def _processing(method: Any) -> Any:
+    @functools.wraps(method)
+    async def process_llm_request(self: Any, *, tool_context: Any, llm_request: Any) -> None:
+        gate = current_gate()
+        if gate is None:
+            await method(self, tool_context=tool_context, llm_request=llm_request)
+            return
+        agent, position = gate.toolsets.place(self, tool_context)
+        before = _instruction(llm_request)
+        if not gate.gate.is_frozen or gate.toolsets.is_unknown(agent, position):
+            await method(self, tool_context=tool_context, llm_request=llm_request)
+        elif instruction := gate.toolsets.instruction(agent, position):
+            llm_request.append_instructions([instruction])
+        gate.toolsets.instructed(agent, f"#{position}", _added(before, llm_request))
+
+    return process_llm_request
+
+
+def _declaring(method: Any) -> Any:
+    @functools.wraps(method)
+    async def process_llm_request(self: Any, *, tool_context: Any, llm_request: Any) -> None:
+        gate = current_gate()
+        before = _instruction(llm_request)
+        await method(self, tool_context=tool_context, llm_request=llm_request)
+        if gate is not None:
+            added = _added(before, llm_request)
+            gate.toolsets.instructed(str(getattr(tool_context, "agent_name", "")), self.name, added)
+
+    return process_llm_request
+
+
+def _instruction(request: Any) -> Any:
+    return getattr(getattr(request, "config", None), "system_instruction", None)
+
+
+def _added(before: Any, request: Any) -> str:
+    """Return what was appended to a request's instruction."""
+    after = _instruction(request)
+    if not isinstance(after, str) or after == before:
+        return ""
+    return after[len(before) :].lstrip("\n") if isinstance(before, str) and after.startswith(before) else ""
+
+
+def _real_tools(toolset: Any) -> Any:
+    """Return the toolset's own method that lists its tools."""
+    method = type(toolset).get_tools_with_prefix
+    return functools.partial(getattr(method, "__wrapped__", method), toolset)

@@ -1,0 +1,207 @@
+"""The tools of a plain-Python agent, as far as it calls them with `session.tool`."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures.thread
+import contextlib
+import functools
+import inspect
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from .calls import Call, Calls
+from .forms import UnknownFormError, decoded, decoded_error, encoded
+from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside
+from .jsonable import dumps
+from .matching import Recorded, ToolCall
+from .spans import plain_digest
+
+State = Dict[str, Any]
+_POLL_SECONDS = 0.2
+
+
+class Tools:
+    """The tools of one conversation of the agent `name`. `session` has its `state`, which the agent may replace."""
+
+    def __init__(self, name: str, session: Any) -> None:
+        self._name = name
+        self._session = session
+        self.gate: Optional[Gate] = None
+        """The gate that the calls pass, or None if they are neither recorded nor replayed."""
+
+    def call(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
+        """Return `function(**args)`, or what is recorded for this call. An async function has an awaitable result."""
+        if self.gate is None or inside.get():
+            return function(**args)
+        if _is_async(function):
+            return self._call_async(tool, args, function)
+        decision, recording = self._pass(tool, args)
+        if isinstance(decision, Inject):
+            time.sleep(decision.fault.seconds)
+        try:
+            if _is_live(decision):
+                return self._make(recording, functools.partial(function, **args), decision)
+            return self._replay(recording, decision)
+        except _NoAnswerError as error:
+            if error.miss is not None:
+                self.gate.end(error.miss)
+            return _never()
+
+    async def _call_async(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
+        assert self.gate is not None
+        decision, recording = self._pass(tool, args)
+        if isinstance(decision, Inject):
+            await asyncio.sleep(decision.fault.seconds)
+        try:
+            if _is_live(decision):
+                return await self._make_async(recording, functools.partial(function, **args), decision)
+            return self._replay(recording, decision)
+        except _NoAnswerError as error:
+            if error.miss is not None:
+                self.gate.end(error.miss)
+            return await asyncio.get_running_loop().create_future()
+
+    def _pass(self, tool: str, args: Dict[str, Any]) -> Tuple[Decision, Optional[_Recording]]:
+        gate = self.gate
+        assert gate is not None
+        decision = gate.tool(ToolCall(self._name, "", tool, args))
+        if gate.calls is None:
+            return decision, None
+        state = plain_digest(dumps(self._session.state))
+        named = gate.calls.argument_piece(args)
+        call = gate.begin("tool", self._name, "", decision, tool=tool, order=gate.next_order(), args=named, state=state)
+        assert call is not None
+        return decision, _Recording(call, gate.calls, self._session.state)
+
+    def _make(self, recording: Optional[_Recording], function: Callable[[], Any], decision: Decision) -> Any:
+        with _keeping(recording) as keep, _inside():
+            answer = function()
+            if inspect.isawaitable(answer):
+                raise TypeError("session.tool: the call returned an awaitable; pass the async function itself")
+            return keep(_changed(decision, answer))
+
+    async def _make_async(
+        self, recording: Optional[_Recording], function: Callable[[], Any], decision: Decision
+    ) -> Any:
+        with _keeping(recording) as keep, _inside():
+            return keep(_changed(decision, await function()))
+
+    def _replay(self, recording: Optional[_Recording], decision: Decision) -> Any:
+        """Return or raise what is recorded or injected.
+
+        Raises:
+            _NoAnswerError: there is none, or it cannot be read.
+        """
+        found = decision.then if isinstance(decision, Inject) else decision
+        if isinstance(found, Miss):
+            raise _NoAnswerError(found)
+        if isinstance(found, Replay):
+            return self._recorded(recording, found.recorded, decision)
+        assert isinstance(decision, Inject)
+        fault = decision.fault
+        if fault.kind == "never":
+            if recording is not None:
+                recording.call.lost("it never ended, because of an injected fault")
+            raise _NoAnswerError(None)
+        with _keeping(recording) as keep:
+            if fault.error is not None:
+                raise decoded_error(fault.error["types"], fault.error["message"])
+            return keep(fault.answer)
+
+    def _recorded(self, recording: Optional[_Recording], recorded: Recorded, decision: Decision) -> Any:
+        try:
+            state = {name: decoded(value) for name, value in (recorded.effects.get("state") or {}).items()}
+            answer = decoded(recorded.value) if recorded.outcome == "answer" else None
+        except (UnknownFormError, RecursionError) as error:
+            assert self.gate is not None
+            raise _NoAnswerError(self.gate.unreadable(recorded, error)) from None
+        with _keeping(recording) as keep:
+            self._session.state.update(state)
+            if recorded.outcome == "error":
+                raise decoded_error(recorded.value["types"], recorded.value["message"])
+            return keep(_changed(decision, answer))
+
+
+def _is_live(decision: Decision) -> bool:
+    return isinstance(decision.then if isinstance(decision, Inject) else decision, Live)
+
+
+def _changed(decision: Decision, answer: Any) -> Any:
+    return decision.changed(answer) if isinstance(decision, Inject) else answer
+
+
+class _NoAnswerError(Exception):
+    """A call that must not return. `miss` is the reason to end the case, if there is one."""
+
+    def __init__(self, miss: Optional[Miss]) -> None:
+        super().__init__()
+        self.miss = miss
+
+
+class _Recording:
+    """A call that is being recorded, with the session's state before it."""
+
+    def __init__(self, call: Call, calls: Calls, state: State) -> None:
+        self.call, self._calls, self._state = call, calls, state if isinstance(state, dict) else {}
+        self._before = {name: dumps(value) for name, value in self._state.items()}
+
+    def effects(self) -> Optional[Dict[str, Any]]:
+        """Return the changes of the state since then, as a piece."""
+        changed = {name: value for name, value in self._state.items() if self._before.get(name) != dumps(value)}
+        return {"state": self._calls.piece(encoded(changed))} if changed else None
+
+
+@contextlib.contextmanager
+def _keeping(recording: Optional[_Recording]) -> Iterator[Callable[[Any], Any]]:
+    """Keep the outcome of a call: the argument of the function that this provides, or the exception inside."""
+
+    def keep(answer: Any) -> Any:
+        if recording is not None:
+            _end(recording, recording.call.answered, answer)
+        return answer
+
+    try:
+        yield keep
+    except Exception as error:
+        if recording is not None:
+            _end(recording, recording.call.raised, error)
+        raise
+
+
+def _end(recording: _Recording, outcome: Callable[..., None], value: Any) -> None:
+    try:
+        effects = recording.effects()
+    except Exception as error:
+        recording.call.failed(error)
+    else:
+        outcome(value, effects)
+
+
+@contextlib.contextmanager
+def _inside() -> Iterator[None]:
+    before = inside.get()
+    inside.set(True)
+    try:
+        yield
+    finally:
+        inside.set(before)
+
+
+def _never() -> Any:
+    """Do not return, because the case has ended. A thread waits until its process ends.
+
+    The thread of an event loop cannot wait, because other cases use the loop.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        # The interpreter waits for threads of executors when it ends.
+        while threading.main_thread().is_alive() and not getattr(concurrent.futures.thread, "_shutdown", False):
+            time.sleep(_POLL_SECONDS)
+    raise asyncio.CancelledError
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
