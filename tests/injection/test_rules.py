@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from tests.hostile import HOSTILE
 from workbench.agents.worker import injection as worker
 from workbench.events import CaseRef
-from workbench.injection.injection_file import BrokenInjectionError, Injection, parse_injection, read_injection
+from workbench.injection.injection import Injection
+from workbench.injection.injection_file import parse_injection, read_injection
 from workbench.injection.rules import json_schema
-from workbench.model.text_file import TextFile
+from workbench.model.own_file import OwnFileError
 
 FILE = Path("faults.json")
 HEAD = '{"schema": "agent-workbench/inject/1",\n'
 
 
 def parse(text: str) -> Injection:
-    return parse_injection(FILE, TextFile(text.encode("utf-8", "surrogatepass")))
+    return parse_injection(FILE, text.encode("utf-8", "surrogatepass"))
 
 
 def rule(**fields: Any) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def rule(**fields: Any) -> dict[str, Any]:
 
 
 def faults(text: str) -> list[str]:
-    with pytest.raises(BrokenInjectionError) as caught:
+    with pytest.raises(OwnFileError) as caught:
         parse(text)
     return [fault.sentence() for fault in caught.value.faults]
 
@@ -90,7 +91,7 @@ def test_null_is_an_answer_but_else_no_value() -> None:
         ),
         (
             '"rules": [{"tool": "a", "tool": "b", "answer": 1}]}',
-            "faults.json:2:25 (rules[0].tool): duplicate key `tool`: this one is used, the one on line 2 is ignored",
+            "faults.json:2:25: duplicate key `tool`: it is on line 2, too. Delete one of them",
         ),
     ],
 )
@@ -108,13 +109,13 @@ def test_newer_schema_is_named() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"rules:\n- a", b"\xff\xfe{\0", b"[]", b"[" * 500, b"{", b"\x80", b"null"])
 def test_any_other_file_is_refused_at_its_place(content: bytes) -> None:
-    with pytest.raises(BrokenInjectionError, match=r"faults\.json"):
-        parse_injection(FILE, TextFile(content))
+    with pytest.raises(OwnFileError, match=r"faults\.json"):
+        parse_injection(FILE, content)
 
 
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(BrokenInjectionError, match=path.name):
+        with pytest.raises(OwnFileError, match=path.name):
             read_injection(path)
 
 
@@ -138,7 +139,7 @@ def test_worker_takes_every_file_that_is_accepted(rules: list[Any]) -> None:
     text = json.dumps({"schema": "agent-workbench/inject/1", "rules": rules})
     try:
         found = parse(text)
-    except BrokenInjectionError:
+    except OwnFileError:
         return
     worker.Injection(list(found.rules), 1).decide("agent", "search", {})
     jsonschema.validate(json.loads(text), json_schema())

@@ -18,7 +18,6 @@ from workbench.model.breaches import Breach, nearest
 from workbench.model.places import Location
 from workbench.model.schema_messages import explain
 
-SCHEMA = "agent-workbench/inject/1"
 _CALLS = ("only", "every", "since")
 _FALLBACK = "builtins.RuntimeError"
 """Class that is raised if the agent's process has not imported the class of an error."""
@@ -91,7 +90,7 @@ def rules_breaches(content: Any) -> list[Breach]:
     try:
         InjectionFile.model_validate(content)
     except ValidationError as error:
-        found = [_in_plain_words(breach) for breach in explain(InjectionFile, error)]
+        found = [_in_plain_words(breach) for breach in explain(InjectionFile, error, reader="")]
     else:
         found = []
     rules = content.get("rules") if isinstance(content, dict) else None
@@ -170,9 +169,8 @@ def _is_exception(value: Any) -> bool:
 
 
 def _in_plain_words(breach: Breach) -> Breach:
-    """Return a breach without what is only true of evalsets, and without pydantic's words for lengths and limits."""
-    message = _PYDANTIC.sub(" must be ", breach.message.removesuffix(": ADK rejects the file"))
-    message = message.replace("ADK's schema", "the schema")
+    """Return a breach without pydantic's words for lengths and limits."""
+    message = _PYDANTIC.sub(" must be ", breach.message)
     if "at least 1 item" in message:
         message = "there are no rules"
     elif message.endswith('must be text, not the text ""'):
