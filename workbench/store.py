@@ -62,8 +62,8 @@ class Turn:
     metrics: MetricNames = field(default_factory=dict)
     spans: SpansRecorded | None = None
     """The spans of the turn, or None if none were recorded."""
-    calls: CallsRecorded | None = None
-    """The calls of the turn for replay, or None if none were recorded."""
+    calls: tuple[CallsRecorded, ...] = ()
+    """The calls of the turn for replay, as far as they were recorded."""
 
     @property
     def so_far(self) -> dict[str, Any]:
@@ -637,7 +637,7 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded 
         case SpansRecorded():
             turn.spans = event
         case CallsRecorded():
-            turn.calls = event
+            turn.calls += (event,)
 
 
 def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
@@ -30,7 +31,7 @@ class Recorded:
         """Return the end of a case with its inputs. If `read` is False, its reads are unknown."""
         setting = self._plan.agents[event.case.agent]
         reads = Reads(frozenset([setting.agent.definition])) if read else None
-        numbers, _ = self._recorder.finished_inputs(event, reads, is_simulated=False)
+        numbers, _ = self._recorder.finished_inputs(event, Transcript(reads=reads), is_simulated=False)
         return replace(event, inputs=numbers)
 
     def _planned(self, entry: Any) -> PlannedCase:

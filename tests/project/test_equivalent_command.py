@@ -18,7 +18,7 @@ from workbench.cli.export_command import export_command as export_parser
 from workbench.cli.score_command import score_command as score_parser
 from workbench.cli.status_command import status_command as status_parser
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_options import FrozenMode, RunOptions
 from workbench.engine.plan.run_plan import plan_cases
 from workbench.project import equivalent_command
 from workbench.project.equivalent_command import (
@@ -114,14 +114,27 @@ def test_run_of_everything_names_the_folder(workspace: Workspace) -> None:
         RunOptions(runs=1, until_sure=0.125, all_votes=True),
         RunOptions(use_cache=False, max_judge_calls=0, timeout=1.5, isolation="run", allow_not_evaluated=True),
         RunOptions(concurrency=2),
+        RunOptions(frozen="tools"),
+        RunOptions(frozen="all", on_miss="live"),
     ],
 )
 def test_command_of_a_run_has_its_options(workspace: Workspace, read_back: ReadBack, options: RunOptions) -> None:
     plan = plan_cases(workspace, {min(workspace.case_names)}, options)
     state = workspace.root / "other"
     command = command_of_plan(plan, workspace, state, Shell(Path.cwd(), state))
-    assert read_back(command).options == options
+    assert read_back(command).options == plan.options == replace(options, frozen=options.frozen or "")
     assert "--state-dir" in command.arguments
+
+
+@pytest.mark.parametrize(("mode", "words"), [("tools", []), ("", ["--frozen=off"]), ("all", ["--frozen=all"])])
+def test_command_overrides_the_setting_of_the_project(
+    workspace: Workspace, read_back: ReadBack, mode: FrozenMode, words: list[str]
+) -> None:
+    (workspace.root / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozen = "tools"\n')
+    plan = plan_cases(workspace, {min(workspace.case_names)}, RunOptions(frozen=mode))
+    command = command_of_plan(plan, workspace, workspace.root / ".workbench", Shell(Path.cwd()))
+    assert [word for word in command.arguments if word.startswith("--")] == words
+    assert read_back(command).options == plan.options
 
 
 def params(parser: Any, command: ShellCommand) -> dict[str, Any]:

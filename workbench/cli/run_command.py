@@ -13,8 +13,9 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
-from workbench.engine.plan.run_options import MOST_UNTIL_SURE, RunOptions
+from workbench.engine.plan.run_options import MOST_UNTIL_SURE, OFF, RunOptions
 
+_MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 _DESCRIPTION = """Run evalsets without a screen. Shows which cases failed, and why.
@@ -33,7 +34,16 @@ Exit codes
 """
 
 
-@common.command("run", _DESCRIPTION, "Run evalsets without a screen, in a terminal, a script or CI.")
+class _RunCommand(click.Command):
+    """The command, where `--frozen` has an optional value, but only after `=`: a target may follow it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        named = [f"--frozen={_MODES[0]}" if word == "--frozen" else word for word in args[:end]]
+        return super().parse_args(ctx, [*named, *args[end:]])
+
+
+@common.command("run", _DESCRIPTION, "Run evalsets without a screen, in a terminal, a script or CI.", _RunCommand)
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
 @common.CONFIG
 @common.CASES
@@ -77,6 +87,19 @@ Exit codes
 @common.MAX_JUDGE_CALLS
 @common.ALL_VOTES
 @common.NO_CACHE
+@click.option(
+    "--frozen",
+    type=click.Choice(_MODES),
+    metavar="[=tools|all|off]",
+    help="Answer the calls of tools (all: models, too) from the recordings of the cases.",
+)
+@click.option(
+    "--on-miss",
+    type=click.Choice(["error", "live"]),
+    default="error",
+    show_default=True,
+    help="A call that a recording does not have ends the case, or is made.",
+)
 @click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed.")
 @click.option("--watch", is_flag=True, help="Keep running: each save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
@@ -89,6 +112,7 @@ def run_command(**values: Any) -> int:
     _refuse_storage(values.pop("eval_storage_uri"))
     _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
     values["use_cache"] = not values.pop("no_cache")
+    values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})

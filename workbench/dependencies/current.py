@@ -15,6 +15,7 @@ from workbench.dependencies.agent_inputs import MANY_NAMES, AgentFiles, environm
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
+from workbench.dependencies.frozen_inputs import frozen_bundles_like
 from workbench.dependencies.functions import other_files
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.model.criteria import CriteriaConfig, stored_config
@@ -24,6 +25,7 @@ from workbench.simulation.scenario import full_scenario
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""
 TIMEOUT = "--timeout"
+FROZEN, ON_MISS = "--frozen", "--on-miss"
 _OF_AGENT = frozenset({"agent_file", "agent_folder", "environment"})
 
 
@@ -47,6 +49,9 @@ class Options:
     isolation: Literal["case", "run"] = "case"
     timeout: float = 300.0
     python: Path | None = None
+    frozen: str = ""
+    """The mode of `--frozen`, "" for live runs."""
+    on_miss: str = ""
 
     @classmethod
     def of_run(cls, kept: Mapping[str, Any]) -> "Options":
@@ -56,6 +61,8 @@ class Options:
             "run" if kept.get("isolation") == "run" else "case",
             float(timeout) if isinstance(timeout, int | float) else cls().timeout,
             Path(python) if isinstance(python, str) else None,
+            str(kept.get("frozen") or ""),
+            str(kept.get("on_miss") or ""),
         )
 
 
@@ -91,7 +98,10 @@ class CurrentInputs:
         yield from self._once(
             ("criteria", entry.relative, is_simulated), lambda: self.criteria(config, is_simulated=is_simulated)
         )
-        yield self.options(timed_out=TIMEOUT in then.record.names("options"))
+        counting = then.record.names("options")
+        yield self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting)
+        if self._options.frozen:
+            yield from frozen_bundles_like(then.record, self.root, self.digests)
         yield from self._once(
             ("other files", entry.relative, agent, is_simulated),
             lambda: self.other_files(config, agent, is_simulated=is_simulated),
@@ -117,10 +127,15 @@ class CurrentInputs:
             content += repr(case and case.session_input).encode("utf-8", "replace")
         return self.digests.text(content)
 
-    def options(self, *, timed_out: bool) -> Bundle:
-        """Return the options of the run. The timeout counts only if the case reached it."""
-        values = {"--isolation": self._options.isolation}
-        return Bundle({"options": values | ({TIMEOUT: readable(self._options.timeout)} if timed_out else {})})
+    def options(self, *, timed_out: bool, missed: bool = False) -> Bundle:
+        """Return the options of the run.
+
+        The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording.
+        """
+        now = self._options
+        values = {"--isolation": now.isolation} | ({TIMEOUT: readable(now.timeout)} if timed_out else {})
+        values |= ({FROZEN: now.frozen} if now.frozen else {}) | ({ON_MISS: now.on_miss} if missed else {})
+        return Bundle({"options": values})
 
     def owner(self, agent: AgentFolder | None) -> Bundle:
         """Return the agent that runs an evalset."""

@@ -7,14 +7,14 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CONFIG_NAMES
 from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
 from workbench.agents.python_source import LARGEST_SOURCE
-from workbench.agents.walk import Walk
+from workbench.agents.walk import FROZEN_SUFFIX, Walk
 from workbench.regular_file import read_regular
 
 _MODULES = (".py", ".pyi", ".so")
 _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 _SOURCES_READ = 200
-_NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc")
+_NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc", ".frozen.json")
 
 
 class AgentFileFilter:
@@ -92,6 +92,7 @@ def _is_no_source(path: Path) -> bool:
         name.endswith((*EVALSET_SUFFIXES, *_NOT_THE_AGENTS))
         or name in CONFIG_NAMES
         or name == ".env"
+        or path.parent.name.endswith(FROZEN_SUFFIX)
         or bool(_PAPERS.match(name))
     )
 

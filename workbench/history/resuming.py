@@ -15,7 +15,7 @@ from workbench.dependencies.record import Bundle, Record, compare
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.engine.plan.interrupted import InterruptedCase, InterruptedRun, interrupted_run
 from workbench.engine.plan.plan import Plan, PlanEntry
-from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError
+from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.run.input_recorder import plan_inputs
@@ -32,8 +32,6 @@ _MAX_RUNS = 20
 """Number of newest runs searched for one with the same cases."""
 _OPTIONS_OF_CASES = frozenset({"runs", "timeout", "isolation"})
 """Options that are compared case by case. The others are compared for the run as a whole."""
-_USUAL = RunOptions()
-"""The values of options that the run did not record, because its version did not have them."""
 _LAST_LINE = 1024 * 1024
 """Bytes at the end of a journal that are read for its last line."""
 _MAX_REASONS = 3
@@ -168,11 +166,12 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
     now = plan_inputs(plan, project_digests(state), clean)
     if found.inputs.salt_id != now.digests.salt_id:
         return ["its inputs were recorded with another salt"]
-    options = {name: getattr(plan.options, name) for name in RESULT_OPTIONS if name not in _OPTIONS_OF_CASES}
+    usual, options = stored_options(RunOptions()), stored_options(plan.options)
     changed = [
         Change("options", RESULT_OPTIONS[name], None, "run")
-        for name, value in options.items()
-        if found.inputs.options.get(name, getattr(_USUAL, name)) != value
+        for name in RESULT_OPTIONS
+        # An older version did not record all options.
+        if name not in _OPTIONS_OF_CASES and found.inputs.options.get(name, usual[name]) != options[name]
     ]
     reasons = dict.fromkeys(map(describe, changed))
     for entry in plan.entries:

@@ -9,13 +9,15 @@ from workbench.agents.targets import find_root
 from workbench.agents.workspace import Workspace
 from workbench.counting import exact
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions
+from workbench.engine.plan.project_setting import project_mode
+from workbench.engine.plan.run_options import OFF, RESULT_OPTIONS, RunOptions, UsageFaultError
 from workbench.engine.plan.target_parser import escape
 
 PROGRAM = "agent-workbench"
 _LONGEST = 100_000
 """Characters of one argument. Linux allows 128 KiB."""
 _OPTIONS = {**RESULT_OPTIONS, "concurrency": "--concurrency", "python": "--python"}
+del _OPTIONS["frozen"]  # It is compared with the project's setting.
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def command_of_plan(plan: Plan, workspace: Workspace, state: Path, shell: Shell)
     if plan.scored_from:
         return _score_command(plan, state, shell, caveat)
     words, cases = _targets(plan, workspace, shell)
-    options = [*_options(plan.options), *shell.state(plan.root, state, by_run=False)]
+    options = [*_options(plan.options), *_frozen(plan), *shell.state(plan.root, state, by_run=False)]
     return ShellCommand(("run", *options, *_each("--case", cases), *words), caveat)
 
 
@@ -142,6 +144,17 @@ def _options(options: RunOptions) -> Iterator[str]:
             yield exact(value)
         elif not isinstance(value, bool):
             yield str(value)
+
+
+def _frozen(plan: Plan) -> Iterator[str]:
+    """Yield `--frozen` if it differs from the project's setting."""
+    mode = plan.options.frozen or ""
+    try:
+        usual = project_mode(plan.root)
+    except UsageFaultError:
+        usual = ""
+    if mode != usual:
+        yield f"--frozen={mode or OFF}"
 
 
 def _each(option: str, values: Iterable[str]) -> Sequence[str]:

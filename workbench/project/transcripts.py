@@ -50,8 +50,7 @@ def _events(record: CaseRecord) -> Iterator[Event]:
         yield TurnStarted(ref, number, turn.user)
         if turn.spans is not None:
             yield turn.spans
-        if turn.calls is not None:
-            yield turn.calls
+        yield from turn.calls
         if turn.actual is None:
             yield from (AgentActed(ref, number, acted) for acted in turn.acted)
         else:

@@ -9,10 +9,10 @@ import pytest_asyncio
 from tests.engine.project import turn
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricScored, Usage
 from workbench.model.criteria import CriteriaConfig, Criterion
@@ -61,7 +61,7 @@ class Scoring:
         return [event.result.name for event in self.shown if event.result.status != "informational"]
 
 
-async def _without_inputs(finished: CaseFinished, reads: Reads | None, is_simulated: bool) -> CaseFinished:
+async def _without_inputs(finished: CaseFinished, transcript: Transcript, is_simulated: bool) -> CaseFinished:
     return finished
 
 

@@ -14,6 +14,7 @@ from workbench.dependencies.change import describe
 from workbench.dependencies.current import CurrentInputs, Execution
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
+from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource
@@ -63,8 +64,9 @@ class Run:
         if reads is not None:
             reads = Reads(frozenset(self.plan.root / name for name in read))
         event = CaseFinished(ref, "passed", error, seconds)
-        asyncio.run(self.input_recorder.gather(event, reads, is_simulated=False))
-        numbers, _ = self.input_recorder.finished_inputs(event, reads, is_simulated=False)
+        transcript = Transcript(reads=reads)
+        asyncio.run(self.input_recorder.gather(event, transcript, is_simulated=False))
+        numbers, _ = self.input_recorder.finished_inputs(event, transcript, is_simulated=False)
         return Record(ref.evalset_file, self.input_recorder._inputs.of(numbers))
 
     def since(self, then: Record) -> list[str]:

@@ -9,6 +9,7 @@ from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.messages import ConversationEnd, FixedMessages, MessageSource
+from workbench.engine.conversation.replaying import Replay, read_replay
 from workbench.engine.conversation.rescoring import complete_case, settled_verdicts, stored_events, unsuited_error
 from workbench.engine.conversation.scenario_user import ScenarioUser
 from workbench.engine.conversation.transcript import Transcript
@@ -64,6 +65,7 @@ class CaseFlow:
         self._slot: ProcessSlot | None = None
         self._started = context.at()
         self._attempts = 0
+        self._replay: Replay | None = None
         self.is_simulated = False
         """Whether the user is simulated."""
 
@@ -122,7 +124,14 @@ class CaseFlow:
             self._start(case)
             await self._skip_scenario(why_not)
         else:
+            replay = self._replay = await read_replay(source.evalset, self.ref, self._context)
+            if replay is not None and replay.error is not None:
+                self._start(case)
+                await self._finish("error", replay.error, replay.note(Transcript()))
+                return
             transcript = await self._transcript(case, self._host, source.answers)
+            if replay is not None:
+                replay.note(transcript)
             self._release_once()
             await self._score(case, transcript)
 
@@ -212,9 +221,13 @@ class CaseFlow:
         context = self._context
         run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit)
         keep = None if context.answers is None else context.answers.spec(self.ref)
+        replay = self._replay
+        calls = {"record": context.records, "replay": None if replay is None else replay.settings}
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
+        spec["calls"] = calls
+        before = [*(answer.frame() for answer in answers), *(() if replay is None else replay.frames())]
         attempt = self._attempts
-        return await run.run(slot.process, spec, answers, share=slot.share, here=slot.here, attempt=attempt)
+        return await run.run(slot.process, spec, before, share=slot.share, here=slot.here, attempt=attempt)
 
     async def _wait_for_slot(self, host: AgentHost, alone: bool) -> ProcessSlot:
         self._waiting = asyncio.ensure_future(host.slot(alone=alone))
@@ -283,7 +296,7 @@ class CaseFlow:
     async def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
         duration = self._context.at() - self._started
         finished = CaseFinished(self.ref, status, error, duration, transcript.usage, frozen=transcript.frozen)
-        self._context.emit(await self._context.with_inputs(finished, transcript.reads, self.is_simulated))
+        self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))
 
     def _release_once(self) -> None:
         release, self._release = self._release, None

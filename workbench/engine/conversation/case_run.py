@@ -7,10 +7,10 @@ from typing import Any
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
+from workbench.engine.conversation.recorded_tools import declarations
 from workbench.engine.conversation.transcript import CallCounts, Transcript
 from workbench.engine.places.agent_clock import AgentClock
 from workbench.engine.places.place import Stream
-from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
@@ -72,7 +72,7 @@ class CaseRun:
         self,
         process: AgentProcess,
         case: dict[str, Any],
-        answers: Sequence[Answer] = (),
+        before: Sequence[Frame] = (),
         *,
         share: bool,
         here: bool = False,
@@ -81,7 +81,8 @@ class CaseRun:
         """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
 
         With `share`, the case runs together with others in `process`. With `here`, `process` becomes the case's own.
-        Otherwise the case gets a fork. `answers` are reused for the same requests to models.
+        Otherwise the case gets a fork. `before` are messages that precede the first turn: stored answers of models and
+        recorded calls.
         """
         self._process = CaseProcess(
             process,
@@ -92,9 +93,13 @@ class CaseRun:
         )
         self._clock.start()
         self._process.start(case, attempt=attempt, here=here)
-        if answers:
-            self._process.send(*(answer.frame() for answer in answers))
-        self._next_move()
+        try:
+            if before:
+                self._process.send(*before)
+        except FrameTooLargeError as error:
+            self.cancel(CaseError("frozen_file", f"a recorded call cannot be sent: {error}"))
+        else:
+            self._next_move()
         await self._settled
         return self._transcript
 
@@ -252,6 +257,7 @@ class CaseRun:
         counts = frame.get("frozen")
         if counts is not None and not self._settled.done():
             self._transcript.calls = CallCounts(*(_int(_dict(counts)[name]) for name in CallCounts._fields))
+            self._transcript.declared.update(declarations(str(frame["calls"])))
         self._record(_calls(self._ref, frame))
 
     def _record(self, event: SpansRecorded | CallsRecorded) -> None:

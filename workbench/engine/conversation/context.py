@@ -1,14 +1,14 @@
 """The context that all cases of a run share."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.answers import AnswerStorage
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 
@@ -19,8 +19,9 @@ class RunContext:
 
     `emit` takes events, and `at` returns the seconds since the run began. `secrets` must not be shown. `environment_of`
     returns the environment of an agent's judges (`workbench.engine.plan.judge_environment`). `with_inputs` adds the
-    inputs of the verdict to the end of a case. It gets the files that the case read (None: not known), and whether its
-    user was simulated. `answers` stores answers of models, or is None.
+    inputs of the verdict to the end of a case. It gets its transcript, and whether its user was simulated.
+    `note_inputs` gets files that a case is about to read, in a thread. `answers` stores answers of models, or is None.
+    `records` says whether the calls of agents are recorded.
     """
 
     options: RunOptions
@@ -29,7 +30,10 @@ class RunContext:
     at: Callable[[], float]
     secrets: Secrets
     environment_of: Callable[[str], Mapping[str, Any]]
-    with_inputs: Callable[[CaseFinished, Reads | None, bool], Awaitable[CaseFinished]]
+    with_inputs: Callable[[CaseFinished, Transcript, bool], Awaitable[CaseFinished]]
+    note_inputs: Callable[[Iterable[Path]], None] = lambda files: None
+    root: Path = Path()
+    records: bool = False
     answers: AnswerStorage | None = None
 
     def limit_judges(self, cache: Path | None, since: float | None = None) -> None:

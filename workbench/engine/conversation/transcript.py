@@ -1,6 +1,7 @@
 """The transcript of a running case. Stored transcripts are in `workbench.engine.plan.transcripts`."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.engine.processes.agent_process import Reads
@@ -34,5 +35,11 @@ class Transcript:
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
     calls: CallCounts = field(default_factory=CallCounts)
+    declared: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Agent and tool → digest of its declaration, for each tool that a replayed case had."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
+    recording: tuple[Path, ...] = ()
+    """The frozen file of a case that is replayed if it exists, and the files that it names."""
+    changed_declarations: tuple[str, ...] = ()
+    """The tools whose declaration differs from that in the recording."""

@@ -42,7 +42,7 @@ class ConfigFaults:
     def blocked(self, choice: CriteriaChoice) -> CaseError | None:
         """Return the error of the cases that a config governs, or None if the config is valid."""
         errors = self.errors(choice.config)
-        return _first_of("config", errors, self.root) if errors else None
+        return first_fault("config", errors, self.root) if errors else None
 
     def refuse_given(self, choices: Iterable[CriteriaChoice]) -> None:
         """Reject a wrong config that was named on the command line.
@@ -71,7 +71,7 @@ def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
 
 def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
     """Return the one error for all cases of a broken file, or None if the file is valid."""
-    return _first_of("broken_file", _errors(entry.document.faults), root) if entry.document.broken else None
+    return first_fault("broken_file", _errors(entry.document.faults), root) if entry.document.broken else None
 
 
 def lost_agent(owner: Owner) -> CaseError | None:
@@ -100,7 +100,8 @@ def _errors(faults: Iterable[Fault]) -> list[Fault]:
     return [fault for fault in faults if fault.severity == "error"]
 
 
-def _first_of(kind: ErrorKind, errors: Sequence[Fault], root: Path) -> CaseError:
+def first_fault(kind: ErrorKind, errors: Sequence[Fault], root: Path) -> CaseError:
+    """Return the error of a case whose file has these faults. The message has the first one, with its place."""
     first = errors[0].sentence(relative_to(errors[0].file, root))
     if len(errors) == 1:
         return CaseError(kind, first)

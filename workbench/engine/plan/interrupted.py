@@ -43,6 +43,8 @@ class InterruptedCase:
     damaged: bool = False
     answers: list[Answer] = field(default_factory=list)
     """Stored answers of models to its agent."""
+    is_frozen: bool = False
+    """Whether the run replayed its recording."""
 
     @property
     def has_result(self) -> bool:
@@ -59,8 +61,15 @@ class InterruptedCase:
         """Whether only scores are missing.
 
         A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
+        A replayed case runs again, because only its end says how it was replayed.
         """
-        if self.has_result or self.damaged or self.stored.started is None or self.stored.why_incomplete() is not None:
+        if (
+            self.is_frozen
+            or self.has_result
+            or self.damaged
+            or self.stored.started is None
+            or self.stored.why_incomplete() is not None
+        ):
             return False
         return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
 
@@ -203,8 +212,10 @@ def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
     found: InterruptedRun | None = None
     for event in events:
         if isinstance(event, RunStarted):
-            cases = {planned.case: InterruptedCase(StoredCase(planned)) for planned in event.cases}
-            found = InterruptedRun(event, cases, dict(event.sources), inputs=RunInputs(event.inputs))
+            inputs = RunInputs(event.inputs)
+            frozen = bool(inputs.options.get("frozen"))
+            cases = {planned.case: InterruptedCase(StoredCase(planned), is_frozen=frozen) for planned in event.cases}
+            found = InterruptedRun(event, cases, dict(event.sources), inputs=inputs)
         elif found is None:
             return None
         else:

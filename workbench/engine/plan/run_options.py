@@ -21,6 +21,8 @@ RESULT_OPTIONS = {
 
 FrozenMode: TypeAlias = Literal["", "tools", "all"]
 """What is answered from recordings: nothing, the calls of tools, or those of tools and models."""
+OFF = "off"
+"""The word for no mode."""
 OnMiss: TypeAlias = Literal["error", "live"]
 """What happens to a call that the recording does not have: the case ends with an error, or the call is made."""
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
@@ -81,8 +83,8 @@ class RunOptions:
     """Limit of calls to judges, the evaluation service and simulated users in this run, without retries."""
     in_flight: int = 100
     """Number of such calls at the same time."""
-    frozen: FrozenMode = ""
-    """The calls that are answered from the recordings of the cases, "" for none."""
+    frozen: FrozenMode | None = None
+    """The calls that are answered from the recordings of the cases; None: as the project's setting says."""
     on_miss: OnMiss = "error"
     """The treatment of calls that a recording does not have."""
 
@@ -105,4 +107,5 @@ class RunOptions:
 def stored_options(options: RunOptions) -> dict[str, Any]:
     """Return the options that affect the results of a run as JSON values, by the names of their fields."""
     found = {name: getattr(options, name) for name in RESULT_OPTIONS}
+    found["frozen"] = options.frozen or ""
     return found if options.python is None else {**found, "python": str(options.python.absolute())}

@@ -10,6 +10,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.plan.owner_notes import foreign_agent_notices, look_alike_notices, owner_notices, owners_to_keep
 from workbench.engine.plan.plan import Plan, PlanEntry, agent_notices, agent_setting, fault_notices, new_run_id
+from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import Chosen, choose, select_cases
 from workbench.engine.plan.source import AgentSource
@@ -28,6 +29,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         UsageFaultError: a named config or evalset is wrong, a named evalset belongs to no agent, an id does not exist,
             or nothing is selected.
     """
+    options = with_project_setting(options, workspace.root)
     chosen = sorted(choose(workspace, selection), key=lambda item: item.entry.document.kind != "test")
     configs = ConfigFaults(workspace.root)
     configs.refuse_given(item.entry.criteria for item in chosen)

@@ -13,8 +13,10 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.walk import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
 from workbench.dependencies.digests import Digests, was_written
+from workbench.dependencies.frozen_inputs import frozen_bundle
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs, planned_key
+from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.run_options import stored_options
 from workbench.engine.plan.source import AgentSource, StoredSource
@@ -34,7 +36,8 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     """Return a reader of the current inputs of a plan's cases."""
     agents = [*plan.project_agents, *(setting.agent for setting in plan.agents.values())]
     options = plan.options
-    return CurrentInputs(plan.root, agents, digests, clean, Options(options.isolation, options.timeout, options.python))
+    chosen = Options(options.isolation, options.timeout, options.python, options.frozen or "", options.on_miss)
+    return CurrentInputs(plan.root, agents, digests, clean, chosen)
 
 
 class InputRecorder:
@@ -117,48 +120,66 @@ class InputRecorder:
         """Return the digest of a case's text in the evalset, or "" if it is not known."""
         return self._texts.get(entry.ref, "")
 
-    async def gather(self, event: CaseFinished, reads: Reads | None, *, is_simulated: bool) -> None:
+    def note(self, files: Iterable[Path]) -> None:
+        """Take the digests of files before a case reads them, so that later changes are noticed. Call it in a thread.
+
+        The digests of a run's files never change, so the files of the first repeat count.
+        """
+        if self._now is not None:
+            for file in files:
+                self._now.digests.file(file)
+
+    async def gather(self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool) -> None:
         """Read in a thread what `finished_inputs` needs, because files without a digest yet may be large."""
         await self._find_changes()
         entry = self._entries.get(event.case)
-        if entry is None or self._key(event, entry, reads, is_simulated=is_simulated) in self._found:
+        if entry is None or self._key(event, entry, transcript, is_simulated=is_simulated) in self._found:
             return
         async with self._gathering:
-            await asyncio.to_thread(self._inputs_of, event, entry, reads, is_simulated=is_simulated)
+            await asyncio.to_thread(self._inputs_of, event, entry, transcript, is_simulated=is_simulated)
 
     def finished_inputs(
-        self, event: CaseFinished, reads: Reads | None, *, is_simulated: bool
+        self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool
     ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-        """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet.
-
-        `reads` are the files that the execution read, or None if they are not known.
-        """
+        """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet."""
         entry, count = self._entries.get(event.case), len(self._inputs.bundles)
         if self._now is None or entry is None:
             return (), ()
-        numbers = self._inputs.numbers(self._inputs_of(event, entry, reads, is_simulated=is_simulated))
+        found = (
+            *self._inputs_of(event, entry, transcript, is_simulated=is_simulated),
+            *self._frozen(event, transcript),
+        )
+        numbers = self._inputs.numbers(found)
         return numbers, tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
 
+    def _frozen(self, event: CaseFinished, transcript: Transcript) -> Iterator[Bundle]:
+        """Yield the input that each case has for itself: its recording, whose digest `note` took."""
+        if transcript.recording and self._now is not None:
+            now, differing, changed = self._now, transcript.changed_declarations, self._changed_in(event)
+            yield frozen_bundle(transcript.recording, now.root, now.digests, differing, changed, _CHANGED)
+
     def _key(
-        self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
+        self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
     ) -> tuple[Any, ...]:
+        reads = transcript.reads
         made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
         stored = tuple(bundle.digest for bundle in made_with)
         setting = self._plan.agents.get(event.case.agent)
         results = frozenset(path.parent for path in self._results(setting.agent)) if setting is not None else None
         seen = self._touched_count() if reads is None else reads, results
-        changed = self._changed_in(event)
-        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), seen, changed, stored
+        changed, ended = self._changed_in(event), (_timed_out(event), _missed(event, transcript))
+        return event.case.agent, event.case.evalset_file, is_simulated, ended, seen, changed, stored
 
     def _inputs_of(
-        self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
+        self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
     ) -> tuple[Bundle, ...]:
-        key = self._key(event, entry, reads, is_simulated=is_simulated)
+        key = self._key(event, entry, transcript, is_simulated=is_simulated)
         if key not in self._found and self._now is not None:
             with self._collecting_faults():
-                timed_out, changed = _timed_out(event), self._changed_in(event)
+                options = self._now.options(timed_out=_timed_out(event), missed=_missed(event, transcript))
+                changed = self._changed_in(event)
                 self._found[key] = tuple(
-                    self._bundles(self._now, entry, reads, changed, is_simulated=is_simulated, timed_out=timed_out)
+                    self._bundles(self._now, entry, transcript.reads, options, changed, is_simulated=is_simulated)
                 )
         return self._found.get(key, ())
 
@@ -196,7 +217,8 @@ class InputRecorder:
             key = planned_key(entry.ref.agent, entry.ref.evalset_file)
             if key not in self._inputs.planned:
                 criteria = now.criteria(entry.config, is_simulated=True)
-                bundles = (*criteria, *self._bundles(now, entry, None, is_simulated=True, timed_out=True))
+                options = now.options(timed_out=True, missed=bool(self._plan.options.frozen))
+                bundles = (*criteria, *self._bundles(now, entry, None, options, is_simulated=True))
                 self._inputs.planned[key] = list(self._inputs.numbers(bundles))
         self._inputs.salt_id = now.digests.salt_id
         self._inputs.options = stored_options(self._plan.options)
@@ -206,10 +228,10 @@ class InputRecorder:
         now: CurrentInputs,
         entry: PlanEntry,
         reads: Reads | None,
+        options: Bundle,
         changed: frozenset[Path] = frozenset(),
         *,
         is_simulated: bool,
-        timed_out: bool,
     ) -> Iterator[Bundle]:
         """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile."""
         setting = self._plan.agents.get(entry.ref.agent)
@@ -219,7 +241,7 @@ class InputRecorder:
             yield from self._stored_inputs(entry, entry.source, others)
             return
         yield from others
-        yield now.options(timed_out=timed_out)
+        yield options
         yield now.owner(agent)
         if agent is not None:
             files = now.files(agent)
@@ -298,3 +320,9 @@ class InputRecorder:
 
 def _timed_out(event: CaseFinished) -> bool:
     return event.error is not None and event.error.kind == "timeout"
+
+
+def _missed(event: CaseFinished, transcript: Transcript) -> bool:
+    """Return whether a case had no recording, or made a call that its recording does not have."""
+    frozen = event.frozen
+    return bool(transcript.recording) and (frozen is None or not frozen.file or frozen.misses > 0 or frozen.live > 0)

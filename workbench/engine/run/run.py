@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workbench.engine.conversation.case_flow import CaseFlow
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.places.place import Place
 from workbench.engine.plan.answers import AnswerStorage
 from workbench.engine.plan.judge_environment import judge_environments
@@ -19,7 +20,6 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import AgentHosts
-from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
 from workbench.engine.run.input_recorder import InputRecorder
@@ -134,7 +134,17 @@ class Run:
         answers = None if kept_in is None else AnswerStorage(kept_in, environments)
         environment_of = judge_environments(agents)
         return RunContext(
-            options, self._children, self._put, self._at, secrets, environment_of, self._with_inputs, answers
+            options,
+            self._children,
+            self._put,
+            self._at,
+            secrets,
+            environment_of,
+            self._with_inputs,
+            self._input_recorder.note,
+            self._plan.root,
+            records=self._writer is not None,
+            answers=answers,
         )
 
     async def _prepare(self) -> list[Noticed]:
@@ -285,9 +295,9 @@ class Run:
             self._cancelled += event.status == "cancelled"
         self._recorder.put(event)
 
-    async def _with_inputs(self, event: CaseFinished, reads: Reads | None, is_simulated: bool) -> CaseFinished:
-        await self._input_recorder.gather(event, reads, is_simulated=is_simulated)
-        numbers, new_reads = self._input_recorder.finished_inputs(event, reads, is_simulated=is_simulated)
+    async def _with_inputs(self, event: CaseFinished, transcript: Transcript, is_simulated: bool) -> CaseFinished:
+        await self._input_recorder.gather(event, transcript, is_simulated=is_simulated)
+        numbers, new_reads = self._input_recorder.finished_inputs(event, transcript, is_simulated=is_simulated)
         if new_reads:
             self._recorder.put(FilesRead({}, new_reads))
         return replace(event, inputs=numbers)

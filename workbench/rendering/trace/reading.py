@@ -145,8 +145,9 @@ def read_trace(
             old or _read_turn(number, turn, prices)
             for number, (turn, old) in enumerate(zip_longest(turns, kept[: len(turns)]))
         ]
-    recorded = (*(turn.spans for turn in turns), *(turn.calls for turn in turns))
-    found = TraceRead(read, Pieces((event for event in recorded if event is not None), runs), prices)
+    spans = (turn.spans for turn in turns if turn.spans is not None)
+    calls = (event for turn in turns for event in turn.calls)
+    found = TraceRead(read, Pieces((*spans, *calls), runs), prices)
     for one in read:
         if one.trace.timed:
             found.models.update({node.number: node for node in one.nodes if node.kind == "model"})

@@ -7,6 +7,7 @@ from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.notices import notices
 from workbench.engine.plan.preflight.own_models import agents_without_key
 from workbench.engine.plan.preflight.preflight_cases import PreflightCase
+from workbench.engine.plan.preflight.recordings import recordings
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.events import Noticed
@@ -29,6 +30,7 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
         return _of_transcripts(plan, options)
     environments = _environments(plan)
     entries = list(_to_run(plan))
+    before = list(recordings(entries, options))
     one_of_each = {entry.ref.evalset_file: (entry, source) for entry, source in entries}
     plain = {file: entry for file, (entry, source) in one_of_each.items() if _is_plain(entry, source)}
     cases = [_preflight_case(plan, entry, _CONVERSATION) for entry in plain.values()]
@@ -44,7 +46,7 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     if found and scale > 1:
         message = f"these notices are based on the first {CHECKED_CASES} of {len(entries)} cases"
         found.append(Noticed("info", message))
-    return found
+    return [*before, *found]
 
 
 def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:

@@ -1,0 +1,70 @@
+"""The recording of a replayed case as an input of its verdict.
+
+Verdicts of live cases do not depend on recordings. The option `--frozen` itself is one of the run's options.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from workbench.agents.walk import relative_to
+from workbench.dependencies.digests import Digests
+from workbench.dependencies.record import Bundle, Record
+from workbench.regular_file import read_regular
+
+RECORDING = "recording"
+"""The name of the frozen file among the inputs. Other files have their own name."""
+_BESIDE = re.compile(r"[0-9a-f]{20}\.json")
+_NAMED = re.compile(rb'_in"\s*:\s*"([0-9a-f]{20}\.json)"')
+_DECLARATION = "declaration of "
+_DIFFERS, _EQUAL = "differs from the agent's", "equals the agent's"
+
+
+def recording_files(file: Path) -> tuple[Path, ...]:
+    """Return a frozen file and the files with large values that it names."""
+    try:
+        names = set(_NAMED.findall(read_regular(file)))
+    except (OSError, ValueError):
+        return (file,)
+    return file, *sorted(file.with_name(name.decode("ascii")) for name in names)
+
+
+def frozen_bundle(
+    files: Sequence[Path],
+    root: Path,
+    digests: Digests,
+    declarations: Iterable[str] = (),
+    changed: Collection[Path] = (),
+    mark: str = "",
+) -> Bundle:
+    """Return the inputs of a case that was replayed from `files` (as in `recording_files`).
+
+    `declarations` are tools whose declaration differs from that in the recording. Files in `changed` have the value
+    `mark` instead of a digest.
+    """
+    values = {path.name: mark if path in changed else digests.file(path) for path in files}
+    values[RECORDING] = values.pop(files[0].name)
+    differing = {f"{_DECLARATION}{tool}": _DIFFERS for tool in declarations}
+    return Bundle({"frozen": {**values, **differing}}, relative_to(files[0], root))
+
+
+def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bundle, ...]:
+    """Return the current values of the recordings in `then`.
+
+    A declaration that differed is expected to be equal. So the verdict is stale until the case is frozen again.
+    """
+    return tuple(_like(bundle, root, digests) for bundle in then.bundles if "frozen" in bundle.inputs)
+
+
+def _like(then: Bundle, root: Path, digests: Digests) -> Bundle:
+    if then.file is None:
+        return then
+    file = root / then.file
+    values = {name: _current(name, file, digests) for name in then.inputs["frozen"]}
+    return Bundle({"frozen": values}, then.file)
+
+
+def _current(name: str, file: Path, digests: Digests) -> str:
+    if name.startswith(_DECLARATION):
+        return _EQUAL
+    return digests.file(file.with_name(name) if _BESIDE.fullmatch(name) else file)

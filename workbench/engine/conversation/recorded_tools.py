@@ -1,0 +1,15 @@
+"""The tools that an agent had, read from its recorded calls."""
+
+import json
+from collections.abc import Iterator
+
+
+def declarations(calls: str) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield agent and tool, and the digest of its declaration, from the JSON text of `CallsRecorded.calls`.
+
+    Raises:
+        ValueError, KeyError or TypeError: the text has another form.
+    """
+    for item in json.loads(calls):
+        for tool in item["tools"] if item["kind"] == "tools" else ():
+            yield (item["agent"], tool["name"]), tool["declaration"]

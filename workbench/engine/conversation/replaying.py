@@ -1,0 +1,96 @@
+"""The recording from which a case is replayed, read when the case starts."""
+
+import asyncio
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.walk import relative_to
+from workbench.agents.workspace import EvalsetEntry
+from workbench.dependencies.frozen_inputs import recording_files
+from workbench.engine.conversation.context import RunContext
+from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.plan.blocking import first_fault
+from workbench.engine.plan.run_options import OnMiss
+from workbench.events import CaseError, CaseRef, Frozen
+from workbench.model.own_file import OwnFileError
+from workbench.recordings.frozen_path import frozen_path
+from workbench.recordings.recording import Mode, Recording, digest
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The replay of one case.
+
+    `files` are the frozen file and those that it names. `recording` is None if the case has none. `error` is why the
+    case cannot run, or None.
+    """
+
+    mode: Mode
+    on_miss: OnMiss
+    file: str
+    """The frozen file, relative to the root."""
+    files: tuple[Path, ...]
+    recording: Recording | None = None
+    error: CaseError | None = None
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """The setting `replay` of the case (`docs/worker-protocol.md`), or None if it runs live."""
+        return None if self.recording is None else self.recording.settings(self.mode, self.on_miss)
+
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """Yield the messages with the recorded calls."""
+        if self.recording is not None:
+            yield from self.recording.frames(self.mode)
+
+    def note(self, transcript: Transcript) -> Transcript:
+        """Add to a transcript how it was replayed, and return it. Without a recording, it is a live one."""
+        transcript.recording = self.files
+        if self.recording is not None or self.error is not None:
+            recorded = "" if self.recording is None else self.recording.origin.at
+            transcript.frozen = Frozen(self.mode, self.file, recorded, *transcript.calls)
+        if self.recording is not None:
+            transcript.changed_declarations = tuple(_changed(self.recording, transcript.declared))
+        return transcript
+
+
+async def read_replay(evalset: EvalsetEntry, ref: CaseRef, context: RunContext) -> Replay | None:
+    """Return the replay of a case, or None if the run is live.
+
+    A case without a recording runs live with `--on-miss live`, and else ends with an error, as with a recording that
+    cannot be read.
+    """
+    options = context.options
+    if not options.frozen:
+        return None
+    return await asyncio.to_thread(_read, evalset.file, ref, context, options.frozen, options.on_miss)
+
+
+def _read(evalset: Path, ref: CaseRef, context: RunContext, mode: Mode, on_miss: OnMiss) -> Replay:
+    from workbench.recordings.frozen_file import read_frozen
+
+    file = frozen_path(evalset, ref.eval_id)
+    replay = Replay(mode, on_miss, relative_to(file, context.root), recording_files(file))
+    context.note_inputs(replay.files)
+    if not (file.exists() or file.is_symlink()):
+        return replay if on_miss == "live" else replace(replay, error=_no_recording(replay.file, ref))
+    try:
+        return replace(replay, recording=read_frozen(file))
+    except OwnFileError as error:
+        return replace(replay, error=first_fault("frozen_file", error.faults, context.root))
+
+
+def _no_recording(file: str, ref: CaseRef) -> CaseError:
+    again = shlex.join(["agent-workbench", "freeze", "last", "--case", ref.eval_id])
+    hint = f"Run it once without --frozen, then freeze it: {again}"
+    return CaseError("frozen_miss", f"the case has no recording: {file} does not exist", hint)
+
+
+def _changed(recording: Recording, declared: Mapping[tuple[str, str], str]) -> Iterable[str]:
+    """Return the tools that the agent and the recording declare differently, sorted."""
+    recorded = {(agent, tool.name): tool for agent, tools in recording.tools.items() for tool in tools}
+    both = ((key, recorded[key]) for key in declared.keys() & recorded.keys())
+    return sorted({key[1] for key, tool in both if digest(tool.declaration) != declared[key]})
