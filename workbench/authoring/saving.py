@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
-from workbench.agents.walk import FROZEN_SUFFIX
 from workbench.atomic import delete, replace_content
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
+from workbench.recordings.frozen_path import is_in_frozen_folder
 from workbench.regular_file import read_regular
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
@@ -185,7 +185,7 @@ def _write(edit: Edit, contents: Contents) -> None:
 
 def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
     # The folder of an evalset's recordings exists only as long as it has some.
-    in_folder_of_recordings = file.parent.name.endswith(FROZEN_SUFFIX)
+    in_folder_of_recordings = is_in_frozen_folder(file)
     if content is not None:
         if in_folder_of_recordings:
             file.parent.mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 """Edits of whole cases: duplicate, delete, move, add and rename.
 
 They apply to the current content of the files. Cases are found by ID, so changes by others in the meantime are kept.
+The recordings of cases are read from the disk and change with them.
 """
 
 import contextlib
@@ -9,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from workbench.authoring.carried_recordings import CarriedCase, with_recordings
 from workbench.authoring.evalset_file import EvalsetFile, moved
 from workbench.authoring.saving import Contents
 from workbench.authoring.value_edit import with_value
-from workbench.model.spelling import key_for
+from workbench.json_values import string
+from workbench.model.spelling import get, key_for
 
 OpenedFiles: TypeAlias = Mapping[Path, EvalsetFile]
 """Current content of files."""
@@ -61,12 +64,16 @@ def duplicated(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> tuple[Co
         GoneError: a case cannot be found.
         EditError: a file cannot be changed safely.
     """
-    contents, names = {}, []
+    contents, names, carried = {}, [], []
     for one in chosen:
-        after, added = opened[one.file].with_copies(set(one.places(opened)))
+        places = sorted(set(one.places(opened)))
+        after, added = opened[one.file].with_copies(places)
         contents[one.file] = (opened[one.file].content, after)
         names += added
-    return contents, names
+        pairs = zip(places, added, strict=True)
+        old = opened[one.file].ids
+        carried += [CarriedCase(one.file, old[place], one.file, name, is_copy=True) for place, name in pairs]
+    return with_recordings(contents, carried), names
 
 
 def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
@@ -76,7 +83,13 @@ def deleted(opened: OpenedFiles, chosen: Sequence[CaseSelection]) -> Contents:
         GoneError: as in `duplicated`.
         EditError: as in `duplicated`.
     """
-    return {one.file: (opened[one.file].content, opened[one.file].without(one.places(opened))) for one in chosen}
+    contents, carried = {}, []
+    for one in chosen:
+        evalset, places = opened[one.file], one.places(opened)
+        contents[one.file] = (evalset.content, evalset.without(places))
+        left = {eval_id for place, eval_id in enumerate(evalset.ids) if place not in places}
+        carried += [CarriedCase(one.file, name, None) for name in one.names if name not in left]
+    return with_recordings(contents, carried)
 
 
 def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Contents:
@@ -91,7 +104,10 @@ def moved_to(opened: OpenedFiles, chosen: CaseSelection, target: Path) -> Conten
     """
     source, other = opened[chosen.file], opened[target]
     left, right = moved(source, chosen.places(opened), other)
-    return {target: (other.content, right), chosen.file: (source.content, left)}
+    contents = {target: (other.content, right), chosen.file: (source.content, left)}
+    eval_set_id = string(get(other.frame(), "eval_set_id"))
+    carried = (CarriedCase(chosen.file, name, target, eval_set_id=eval_set_id) for name in chosen.names)
+    return with_recordings(contents, carried)
 
 
 def added(opened: OpenedFiles, file: Path, case: dict[str, Any], *, after: CaseSelection | None) -> Contents:
@@ -119,4 +135,5 @@ def renamed(opened: OpenedFiles, chosen: CaseSelection, name: str) -> Contents:
     evalset, (place,) = opened[chosen.file], chosen.places(opened)
     case = evalset.case(place)
     wanted = with_value(case, (key_for(case, "eval_id", camel=False),), name)
-    return {chosen.file: (evalset.content, evalset.with_case(place, wanted))}
+    contents = {chosen.file: (evalset.content, evalset.with_case(place, wanted))}
+    return with_recordings(contents, [CarriedCase(chosen.file, chosen.names[0], chosen.file, name)])

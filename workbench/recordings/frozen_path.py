@@ -21,6 +21,11 @@ def frozen_folder(evalset: Path) -> Path:
     return evalset.with_name(evalset.name.removesuffix(".json") + FROZEN_SUFFIX)
 
 
+def is_in_frozen_folder(path: Path) -> bool:
+    """Return whether a path is directly in a folder of recordings."""
+    return path.parent.name.endswith(FROZEN_SUFFIX)
+
+
 def frozen_path(evalset: Path, eval_id: str) -> Path:
     """Return the path of a case's frozen file. Two cases never share it."""
     return frozen_folder(evalset) / frozen_name(eval_id)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.counting import few
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
@@ -68,7 +69,7 @@ class Files(Controller):
         except (ChangedOnDiskError, OSError) as error:
             return None, save_error_message(error)
         await self.reopen(*(change.file for change in edit.changes))
-        files = ", ".join(sorted({change.file.name for change in edit.changes}))
+        files = few(sorted({change.file.name for change in edit.changes}))
         return edit, one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
 
     async def offer_interrupted(self) -> None:
@@ -109,7 +110,12 @@ class Files(Controller):
         Read the whole folder if one of them is new, gone or not an evalset.
         """
         from workbench.model.evalset import open_evalset
+        from workbench.recordings.frozen_path import is_in_frozen_folder
 
+        # Recordings are not shown.
+        files = tuple(file for file in files if not is_in_frozen_folder(file))
+        if not files:
+            return
         workspace = self.session.workspace
         if workspace is not None and await self.reread_triage(files):
             return
@@ -244,7 +250,8 @@ class Files(Controller):
         try:
             mine = await asyncio.to_thread(draft.after, value)
             choose = partial(choose_cases, self.view.ask, self.view.keys, draft.file, base, mine.content)
-            saved = await save(saver, label, draft.file, base, mine.content, choose)
+            complete = partial(draft.with_recordings, value)
+            saved = await save(saver, label, draft.file, base, mine.content, choose, complete)
             if saved is None:
                 raise NotSavedError("not saved: your edit is still here")
         except (EditError, OSError) as error:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.authoring.merge import FRAME, Difference, Side, differences, merged
-from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.authoring.saving import ChangedOnDiskError, Contents, Saver
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
 from workbench.ui.dialogs.pick import Ask, PickScreen
@@ -42,11 +42,18 @@ class Saved(NamedTuple):
 
 
 async def save(
-    saver: Saver, label: str, file: Path, before: bytes | None, after: bytes, choose: Choose
+    saver: Saver,
+    label: str,
+    file: Path,
+    before: bytes | None,
+    after: bytes,
+    choose: Choose,
+    complete: Callable[[Contents], Contents] = lambda contents: contents,
 ) -> Saved | None:
     """Replace `before` with `after` in a file.
 
-    If the file has other content by now, write the answer of `choose`. Return None if the user went back.
+    If the file has other content by now, write the answer of `choose`. Return None if the user went back. `complete`
+    adds other files to the edit, in a thread.
 
     Raises:
         OSError: The file cannot be written.
@@ -54,11 +61,13 @@ async def save(
     content: bytes | None = after
     while content is not None:
         try:
-            await asyncio.to_thread(saver.save, label, {file: (before, content or None)})
+            contents = await asyncio.to_thread(complete, {file: (before, content or None)})
+            await asyncio.to_thread(saver.save, label, contents)
             return Saved(content, written=content != before)
         except ChangedOnDiskError as error:
-            before = error.theirs
-            content = await choose(before)
+            if error.file == file:  # Another file is read again.
+                before = error.theirs
+                content = await choose(before)
     return None
 
 

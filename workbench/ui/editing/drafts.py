@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.authoring.carried_recordings import CarriedCase, with_recordings
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of
 from workbench.authoring.evalset_file import EvalsetFile
+from workbench.authoring.saving import Contents
 from workbench.authoring.value_edit import value_at, with_value, without
 from workbench.authoring.whole_cases import CaseSelection
 from workbench.json_values import case_id
@@ -37,6 +39,18 @@ class CaseDraft:
     def after(self, value: Any) -> EvalsetFile:
         """Return the file with the case replaced by `value`. Raises the errors of `EvalsetFile.edited`."""
         return self.evalset.edited(self.number, value)
+
+    def with_recordings(self, value: Any, contents: Contents) -> Contents:
+        """Return the contents together with the case's recording if the case gets another ID. Reads files.
+
+        Raises:
+            EditError: the recording cannot be read.
+        """
+        name = case_id(value)
+        after = contents[self.file][1]
+        if name == self.name or after is None or name not in EvalsetFile(after).ids:
+            return contents
+        return with_recordings(contents, [CarriedCase(self.file, self.name, self.file, name)])
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
         """Return the draft, updated to newer content of the file. Return None if the case is gone."""
@@ -69,6 +83,10 @@ class FrameDraft:
         keys = [str(row.location[0]) for row in self.rows()]
         changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
         return EvalsetFile(self.evalset.with_frame(changed))
+
+    def with_recordings(self, value: Any, contents: Contents) -> Contents:
+        """Return the contents. No case changes."""
+        return contents
 
     def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
         """Return the draft, updated to newer content of the file."""
