@@ -5,7 +5,7 @@ What did not change stays as it was, so that the difference of both files shows 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -52,6 +52,46 @@ def _together(
 
     If some were replayed, the old calls that were not used stay at their places.
     """
+    places = _places(old, new, key_of)
+    found: list[CallT] = []
+    for number, (place, call) in enumerate(zip(places, new, strict=True)):
+        if place is not None and number in replayed:
+            call = replace(old[place], turn=call.turn, branch=call.branch)
+        elif place is not None and replace(old[place], seconds=call.seconds) == call:
+            call = old[place]
+        found.append(call)
+    if not replayed or prune:
+        return tuple(found)
+    return tuple(_each(old, found, _woven(len(old), places)))
+
+
+def _each(
+    old: Sequence[CallT], new: Sequence[CallT], pairs: Iterable[tuple[int | None, int | None]]
+) -> Iterator[CallT]:
+    """Yield the new call of each pair, or the old one if there is no new one."""
+    for one, other in pairs:
+        if other is not None:
+            yield new[other]
+        elif one is not None:
+            yield old[one]
+
+
+def matched_calls(old: Recording, new: Recording) -> list[tuple[ToolCall | None, ToolCall | None]]:
+    """Return the tool calls of both recordings in pairs, in the order of the old ones.
+
+    A pair has the same agent, tool and arguments, at the same repetition. A new call without an old one comes after
+    the call before it.
+    """
+    ignore = _union(old.ignore, new.ignore)
+    places = _places(old.calls, new.calls, lambda call: _tool_key(call, ignore))
+    return [
+        (None if one is None else old.calls[one], None if other is None else new.calls[other])
+        for one, other in _woven(len(old.calls), places)
+    ]
+
+
+def _places(old: Sequence[CallT], new: Sequence[CallT], key_of: Callable[[CallT], Hashable]) -> list[int | None]:
+    """Return the number of the old call in the place of each new one, or None."""
     branched = all(call.branch is not None for call in old)
 
     def key(call: CallT) -> Hashable:
@@ -60,36 +100,30 @@ def _together(
     waiting: dict[Hashable, list[int]] = defaultdict(list)
     for number, call in enumerate(old):
         waiting[key(call)].append(number)
-    found: list[tuple[int | None, CallT]] = []
-    """Each call with the number of the old one in its place."""
-    for number, call in enumerate(new):
-        places = waiting[key(call)]
-        place = places.pop(0) if places else None
-        if place is not None and number in replayed:
-            call = replace(old[place], turn=call.turn, branch=call.branch)
-        elif place is not None and replace(old[place], seconds=call.seconds) == call:
-            call = old[place]
-        found.append((place, call))
-    if not replayed or prune:
-        return tuple(call for _, call in found)
-    return tuple(_woven(old, found))
+    found: list[int | None] = []
+    for call in new:
+        numbers = waiting[key(call)]
+        found.append(numbers.pop(0) if numbers else None)
+    return found
 
 
-def _woven(old: Sequence[CallT], found: Sequence[tuple[int | None, CallT]]) -> list[CallT]:
-    """Return the old calls in their order, with new ones after the call before them."""
-    taken_over = {place: call for place, call in found if place is not None}
-    added: dict[int, list[CallT]] = defaultdict(list)
+def _woven(count: int, places: Sequence[int | None]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the numbers of old and new calls that belong together, in the order of the `count` old ones.
+
+    `places` are those of the new calls. A call without a place comes after the call before it.
+    """
+    partner = {place: number for number, place in enumerate(places) if place is not None}
+    added: dict[int, list[int]] = defaultdict(list)
     after = -1
-    for place, call in found:
+    for number, place in enumerate(places):
         if place is None:
-            added[after].append(call)
+            added[after].append(number)
         else:
             after = place
-    result = list(added[-1])
-    for number, call in enumerate(old):
-        result.append(taken_over.get(number, call))
-        result.extend(added[number])
-    return result
+    for place in range(-1, count):
+        if place >= 0:
+            yield place, partner.get(place)
+        yield from ((None, number) for number in added[place])
 
 
 def _tool_key(call: ToolCall, ignore: Mapping[str, Collection[str]]) -> Hashable:

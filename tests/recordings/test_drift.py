@@ -1,0 +1,94 @@
+"""Live runs compared with recordings, and what is accepted of the difference."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.recordings.recordings import RECORDINGS, recording
+from workbench.recordings.drift import MISSING, Drift, Thaw
+from workbench.recordings.recording import Declaration, Effects, ModelCall, Origin, Recording, ToolCall
+
+
+def _call(tool: str, answer: object = None, *, seconds: float | None = None, **args: object) -> ToolCall:
+    return ToolCall(1, "desk", tool, args, answer=answer, seconds=seconds)
+
+
+def _of(*calls: ToolCall, **more: object) -> Recording:
+    return replace(recording(calls=calls, models=(), parts={}, tools={}), **more)  # type: ignore[arg-type]
+
+
+def _kinds(thaw: Thaw) -> list[tuple[str, str]]:
+    return [(drift.kind, drift.tool) for drift in thaw.drifts]
+
+
+OLD = _of(_call("find", {"status": "late", "days": 3}, seconds=0.5), _call("refund", 1), _call("mail", 1))
+LIVE = _of(_call("find", {"status": "lost", "days": 3}), _call("refund", 1.0), _call("note", 1), origin=Origin("run_2"))
+
+
+def test_each_call_is_same_changed_gone_or_new() -> None:
+    thaw = Thaw(OLD, LIVE)
+    assert _kinds(thaw) == [("changed", "find"), ("same", "refund"), ("new", "note"), ("gone", "mail")]
+    assert thaw.drifts[0].where == [("answer.status", "late", "lost")]
+    assert thaw.drifts[2].values[0] is MISSING
+    assert [thaw.count(kind) for kind in ("same", "changed", "gone", "new")] == [1, 1, 1, 1]
+
+
+def test_call_is_unknown_if_the_run_ended_before_it() -> None:
+    thaw = Thaw(OLD, LIVE, complete=False)
+    assert _kinds(thaw)[-1] == ("unknown", "mail")
+    assert thaw.accepted(thaw.changes).calls[-1] is OLD.calls[2]
+
+
+def test_chosen_changes_are_taken_over_and_others_stay() -> None:
+    thaw = Thaw(OLD, LIVE)
+    find, _, note, mail = thaw.drifts
+    assert thaw.accepted([]).calls == OLD.calls
+    assert thaw.accepted([find]).calls == (LIVE.calls[0], *OLD.calls[1:])
+    assert [call.tool for call in thaw.accepted([note, mail]).calls] == ["find", "refund", "note"]
+    assert thaw.accepted([find]).origin.run == OLD.origin.run
+    every = thaw.accepted(thaw.changes)
+    assert (every.calls, every.origin.run) == ((LIVE.calls[0], OLD.calls[1], LIVE.calls[2]), "run_2")
+
+
+def test_effects_count_only_if_both_runs_recorded_them() -> None:
+    live = _of(replace(OLD.calls[0], effects=Effects({"a": 1})))
+    assert Thaw(_of(OLD.calls[0]), live).drifts[0].where == [("effects", MISSING, {"state": {"a": 1}})]
+    older = _of(OLD.calls[0], origin=Origin(effects=False))
+    assert Thaw(older, live).drifts[0].kind == "same"
+
+
+def test_answer_that_was_lost_cannot_be_accepted() -> None:
+    thaw = Thaw(OLD, _of(replace(OLD.calls[0], answer=None, lost="too large"), *OLD.calls[1:]))
+    assert thaw.drifts[0].kind == "changed"
+    assert thaw.changes == []
+
+
+def test_changed_declaration_and_models_are_one_change_each() -> None:
+    one, two = (Declaration("find", {"description": text}) for text in ("a", "b"))
+    models = [(ModelCall(1, "desk", "d1", responses=(text,)),) for text in ("a", "b")]
+    old = _of(OLD.calls[0], tools={"desk": (one,)}, models=models[0])
+    live = _of(OLD.calls[0], tools={"desk": (two,), "new": (one,)}, models=models[1])
+    thaw = Thaw(old, live)
+    assert [(drift.kind, drift.about) for drift in thaw.changes] == [
+        ("changed", "declaration"),
+        ("new", "declaration"),
+        ("changed", "models"),
+    ]
+    assert thaw.changes[0].where == [("declaration.description", "a", "b")]
+    assert thaw.accepted(thaw.changes[:1]).tools == {"desk": (two,)}
+    assert thaw.accepted(thaw.changes[2:]).models == models[1]
+    assert thaw.count("changed") == 0
+
+
+@given(RECORDINGS, RECORDINGS, st.data())
+@settings(max_examples=25, deadline=None)
+def test_what_was_accepted_has_not_drifted_any_more(old: Recording, live: Recording, data: st.DataObject) -> None:
+    thaw = Thaw(old, live)
+    chosen: Collection[Drift] = [drift for drift in thaw.changes if data.draw(st.booleans())]
+    after = Thaw(thaw.accepted(chosen), live)
+    assert len(after.changes) <= len(thaw.changes)
+    assert len(thaw.accepted([]).calls) == len(old.calls)
+    if len(chosen) == sum(drift.kind != "same" for drift in thaw.drifts):
+        assert after.changes == []
