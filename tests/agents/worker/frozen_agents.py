@@ -27,7 +27,7 @@ def count(what):
 
 
 class Scripted(BaseLlm):
-    """A model that gives one answer after the other, then the first one again."""
+    """A model that gives one answer after the other. An argument "$user" is what the user said first."""
 
     model: str = "scripted"
     answers: list = []
@@ -37,7 +37,12 @@ class Scripted(BaseLlm):
         given = sum(content.role == "model" for content in llm_request.contents)
         parts = self.answers[min(given, len(self.answers) - 1)]
         parts = parts if isinstance(parts, list) else [parts]
-        made = [types.Part(text=part) if isinstance(part, str) else part for part in parts]
+        made = [types.Part(text=part) if isinstance(part, str) else part.model_copy(deep=True) for part in parts]
+        for part in made:
+            if part.function_call:
+                heard = llm_request.contents[0].parts[0].text
+                args = part.function_call.args
+                part.function_call.args = {key: heard if args[key] == "$user" else args[key] for key in args}
         usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=10, candidates_token_count=2)
         yield LlmResponse(content=types.Content(role="model", parts=made), usage_metadata=usage)
 
@@ -83,12 +88,30 @@ def _whole(call: dict[str, Any], pieces: dict[str, str]) -> dict[str, Any]:
     return {**whole, "effects": effects} if effects else whole
 
 
+def tool_calls(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the reported calls of tools."""
+    return [call for call in calls(outcome) if call["kind"] == "tool"]
+
+
 def frozen(outcome: Outcome, mode: str = "tools", **settings: Any) -> dict[str, Any]:
     """Return the options of a case that replays what `outcome` recorded."""
     made = calls(outcome)
     tools = {call["agent"]: call["tools"] for call in made if call["kind"] == "tools"}
     replay = {"mode": mode, "on_miss": "error", "ignore": {}, "tools": tools, **settings}
-    kept = ("kind", "turn", "agent", "branch", "tool", "args", "asked", "answer", "responses", "error", "lost")
+    kept = (
+        "kind",
+        "turn",
+        "agent",
+        "branch",
+        "tool",
+        "args",
+        "asked",
+        "answer",
+        "request",
+        "responses",
+        "error",
+        "lost",
+    )
     recorded = [
         {name: call[name] for name in (*kept, "effects") if name in call} for call in made if call["kind"] != "tools"
     ]

@@ -1,10 +1,11 @@
 """Frozen cases of real google-adk agents: equal to live ones, without a call of a tool."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.agents.worker.client import Outcome
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown
+from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
 
 pytestmark = [needs_adk, needs_fork]
 
@@ -172,3 +173,196 @@ def test_frozen_case_equals_the_live_one_and_calls_nothing(make_agent: MakeAgent
     silent = desk.run("a kettle", "another", **frozen(live, "all"))
     check_equal(live, silent)
     assert counted(tmp_path)[len(before) :] == added
+
+
+SHOP = """
+def find_order(number: str) -> dict:
+    "Finds an order."
+    count("find_order")
+    return {"item": "kettle", "number": number}
+
+
+def swallow(tool, args, tool_context, error):
+    count("swallowed")
+    return {"swallowed": str(error)}
+
+
+root_agent = agent(call("find_order", number="$user"), "Found.", tools=[find_order],
+                   on_tool_error_callback=swallow)
+"""
+
+
+def test_miss_ends_the_case_where_no_code_of_the_agent_sees_it(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + SHOP)
+    live = desk.run("A-1", **RECORDING)
+    before = counted(tmp_path)
+    missed = desk.run("B-2", **frozen(live))
+    assert missed.error["kind"] == "frozen_miss"
+    assert missed.error["message"] == (
+        'desk called find_order(number="B-2"), which has no recording; '
+        'nearest recording: find_order(number="A-1") in turn 1; number was "A-1", now "B-2"'
+    )
+    assert missed.exit_code == 0
+    assert counted(tmp_path)[len(before) :] == ["model"]
+    assert [event["event"] for event in missed.events][-4:] == ["Spans", "Calls", "Touched", "Failed"]
+    assert missed.of("Calls")[-1]["frozen"] == {"tools": 0, "models": 0, "live": 0, "misses": 1}
+
+
+def test_call_without_recording_is_made_if_the_user_wants_that(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + SHOP)
+    live = desk.run("A-1", **RECORDING)
+    made = desk.run("B-2", **frozen(live, on_miss="live"))
+    assert made.answers == ["Found."]
+    assert counted(tmp_path).count("find_order") == 2
+    (call,) = tool_calls(made)
+    assert (call["from"], call["answer"]["number"]) == ("live", "B-2")
+    assert made.of("Calls")[-1]["frozen"] == {"tools": 0, "models": 0, "live": 1, "misses": 0}
+
+
+def test_changed_request_is_a_miss_that_names_the_difference(make_agent: MakeAgent, tmp_path: Path) -> None:
+    kind = 'instruction=lambda context: os.environ.get("TEXT", "Be kind."), tools=[find_order],'
+    desk = make_agent(HEAD + SHOP.replace("tools=[find_order],", kind))
+    live = desk.run("a kettle", "another", **RECORDING)
+    before = counted(tmp_path)
+    assert desk.run("a kettle", "another", **frozen(live, "all")).answers == ["Found.", "Found."]
+    other = desk.run("a kettle", env={"TEXT": "Be rude."}, **frozen(live, "all"))
+    assert "its request 1 has another instruction" in other.error["message"]
+    assert (
+        "its request 3 has another message 5 of 5" in desk.run("a kettle", "x", **frozen(live, "all")).error["message"]
+    )
+    more = desk.run("a kettle", "another", "third", **frozen(live, "all"))
+    assert "only 3 of its requests are recorded" in more.error["message"]
+    assert counted(tmp_path) == before
+
+
+def test_cases_that_share_a_process_miss_alone(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + SHOP)
+    live = desk.run("a kettle", share=True, **RECORDING)
+    options = frozen(live)
+    missing = {**options, "recorded": [{**options["recorded"][0], "args": {"number": "C-3"}}]}
+    missed, again, plain = (desk.start(share=True, **given) for given in (missing, options, {}))
+    for case in (missed, again, plain):
+        case.send({"op": "turn", "content": {"role": "user", "parts": [{"text": "a kettle"}]}})
+    for case in (again, plain):
+        case.send({"op": "end"})
+    assert missed.wait().error["kind"] == "frozen_miss"
+    assert again.wait().answers == plain.wait().answers == ["Found."]
+    assert again.outcome.of("Calls")[-1]["frozen"]["tools"] == 1
+    assert counted(tmp_path).count("find_order") == 2
+
+
+def test_recording_of_a_wrong_form_ends_only_its_case(make_agent: MakeAgent) -> None:
+    desk = make_agent(HEAD + SHOP)
+    live = desk.run("a kettle", **RECORDING)
+    good = frozen(live)
+    (call,) = good["recorded"]
+    strange = {"$form": "model", "type": "os.system", "value": []}
+    for recorded, replay in (
+        ([{**call, "answer": strange}], {}),
+        ([{**call, "args": 7}], {}),
+        (["call"], {}),
+        ([{**call, "effects": {"actions": {"escalate": "perhaps"}}}], {}),
+        ([{**call, "effects": {"artifacts": [{"name": "a", "content": {"text": 7}}]}}], {}),
+        ([call], {"tools": {"desk": [{"toolset": 1}]}}),
+        ([call], {"tools": {"desk": [{"name": "find", "declaration": {"parameters": "text"}}]}}),
+        ([call], {"ignore": {"find_order": 7}}),
+    ):
+        settings = {**good["calls"], "replay": {**good["calls"]["replay"], **replay}}
+        outcome = desk.run("a kettle", calls=settings, recorded=recorded)
+        assert outcome.error["kind"] == "frozen_file", (recorded, replay, outcome.error)
+    assert desk.run("a kettle", **good).answers == ["Found."]
+
+
+PAIR = """
+import asyncio
+
+NUMBERS = iter(range(100))
+
+
+async def roll(sides: int, tool_context: ToolContext) -> dict:
+    "Rolls a die."
+    number = next(NUMBERS)
+    # The second of two parallel calls is done first, and the first one sees what it did.
+    for _ in range(20 if number % 2 == 0 else 5):
+        await asyncio.sleep(0)
+    tool_context.state["rolls"] = [*tool_context.state.get("rolls", []), number]
+    return {"rolled": number}
+
+
+async def slow_first(tool, args, tool_context):
+    # The first call of the model's answer reaches its tool last.
+    for _ in range(50 if not tool_context.state.get("slow") else 1):
+        tool_context.state["slow"] = True
+        await asyncio.sleep(0)
+
+
+def fail(number: int) -> dict:
+    "Fails."
+    count("fail")
+    raise ValueError(f"no {number}")
+
+
+left = agent(call("roll", sides=6), "left", name="left", tools=[roll])
+right = agent(call("roll", sides=6), "right", name="right", tools=[roll])
+desk = agent([call("roll", sides=6), call("roll", sides=6)], [call("roll", sides=6), call("roll", sides=6)], "Rolled.",
+             tools=[roll], name="roller", before_tool_callback=slow_first)
+root_agent = SequentialAgent(name="desk", sub_agents=[desk, ParallelAgent(name="both", sub_agents=[left, right])])
+"""
+
+
+def test_parallel_calls_get_their_own_answers_and_effects(make_agent: MakeAgent) -> None:
+    desk = make_agent(HEAD + PAIR)
+    live = desk.run("roll", **RECORDING)
+    again = desk.run("roll", **frozen(live))
+    rolled = [call["answer"]["rolled"] for call in tool_calls(live)]
+    assert sorted(rolled) == list(range(6))
+    assert [call["answer"]["rolled"] for call in tool_calls(again)] == rolled
+    assert {call["branch"] for call in tool_calls(live)} >= {"", "both.left", "both.right"}
+    assert responses(live) == responses(again)
+
+
+def responses(outcome: Outcome) -> list[Any]:
+    """Return the authors and responses of all tool calls, by author, because parallel agents take turns by chance."""
+    events = [event for turn in outcome.actual for event in turn["intermediate_data"]["invocation_events"]]
+    parts = [(event["author"], part) for event in events for part in event.get("content", {}).get("parts", ())]
+    found = [(author, part["function_response"]["response"]) for author, part in parts if "function_response" in part]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def test_tool_that_fails_the_case_fails_the_frozen_one(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(
+        HEAD + PAIR + 'root_agent = agent([call("roll", sides=6), call("fail", number=1)], "x", tools=[roll, fail])'
+    )
+    live = desk.run("roll", **RECORDING)
+    again = desk.run("roll", **frozen(live))
+    assert live.error["message"] == again.error["message"] == "ValueError: no 1"
+    assert counted(tmp_path).count("fail") == 1
+
+
+UNKNOWN = """
+root_agent = agent("Hello.", tools=[Remote()] if os.environ.get("REMOTE") else [])
+"""
+
+
+def test_toolset_that_is_not_recorded_is_a_miss_and_does_not_connect(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + DESK + "\nroot_agent = agent('Hello.')")
+    live = desk.run("hello", **RECORDING)
+    options = frozen(live)
+    factory = make_agent(HEAD + DESK + "\nroot_agent = agent('Hello.', tools=[Remote()])", name="other")
+    missed = factory.run("hello", **options)
+    assert missed.error["kind"] == "frozen_miss"
+    assert "the tools of Remote of the agent desk are not in the recording" in missed.error["message"]
+    assert (
+        "connect" not in (tmp_path / "other" / "counter").read_text()
+        if (tmp_path / "other" / "counter").exists()
+        else 1
+    )
+
+
+def test_toolset_without_calls_is_frozen_too(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + DESK + "\nroot_agent = agent('Hello.', tools=[Remote()])", files={"server": ""})
+    live = desk.run("hello", **RECORDING)
+    connected = counted(tmp_path).count("connect")
+    (tmp_path / "desk" / "server").unlink()
+    assert desk.run("hello", **frozen(live)).answers == ["Hello."]
+    assert counted(tmp_path).count("connect") == connected

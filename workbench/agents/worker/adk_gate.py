@@ -52,7 +52,7 @@ class AdkGate:
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
         self.toolsets: Any = None
-        """The conversation's `adk_toolsets.Toolsets`."""
+        """The conversation's `adk_toolsets.Toolsets`, or None if nothing is recorded, replayed or changed."""
         self.answers: Any = None
         """The conversation's `adk_answers.Answers`."""
         self._arrived: Set[str] = set()
@@ -60,18 +60,26 @@ class AdkGate:
         self._orders: Dict[str, int] = {}
         """Function call ID → its number."""
 
+    @property
+    def is_used(self) -> bool:
+        """Whether calls are recorded, replayed or changed."""
+        return self.toolsets is not None
+
     def enter(self) -> None:
         """Let the calls of the running task pass this gate."""
         _current.set(self)
-        _open.add(self)
+        if self.is_used:
+            _open.add(self)
 
     def leave(self) -> None:
         """Stop doing so."""
         _current.set(None)
+        if self.toolsets is not None:
+            self.toolsets.finish()
 
     async def run(self, tool: Any, method: Callable[..., Any], args: Any, context: Any) -> Any:
         """Answer a call of a tool, or make it."""
-        if not (self.gate.is_frozen or self.gate.calls is not None) or _is_control(tool) or _runs_agent(tool):
+        if _is_control(tool) or _runs_agent(tool):
             return await method(args=args, tool_context=context)
         agent = str(getattr(context, "agent_name", None) or "")
         invocation = getattr(context, "_invocation_context", None)
@@ -247,7 +255,7 @@ async def _forever() -> Any:
     await asyncio.get_running_loop().create_future()
 
 
-def current_gate(context: Any = None) -> Optional[AdkGate]:
+def current_gate() -> Optional[AdkGate]:
     """Return the gate of the conversation that makes a call now, or None.
 
     A thread or task without the conversation's context is assigned to the only conversation there is.
@@ -256,9 +264,11 @@ def current_gate(context: Any = None) -> Optional[AdkGate]:
         RuntimeError: several conversations are running, and at least one of them is frozen.
     """
     gate = _current.get()
-    if gate is not None or not _open:
-        return gate
+    if gate is not None:
+        return gate if gate.is_used else None
     known = list(_open)
+    if not known:
+        return None
     if len(known) == 1:
         return known[0]
     if any(other.gate.is_frozen for other in known):

@@ -58,7 +58,7 @@ class AdkConversation(Conversation):
         self._session = session
         self._recorder = recorder
         self._answers = Answers(recorder)
-        self._gate: Optional[AdkGate] = None
+        self._gate = AdkGate(Gate())
         self._seen = Usage()
         """The sum of the recorded events' usage."""
         self._streaming: Optional[FrozenSet[str]] = None
@@ -118,15 +118,11 @@ class AdkConversation(Conversation):
     @contextlib.contextmanager
     def _passing(self) -> Iterator[None]:
         """Let the calls of a turn pass the gate."""
-        if self._gate is None:
-            yield
-            return
         self._gate.enter()
         try:
             yield
         finally:
             self._gate.leave()
-            self._gate.toolsets.finish()
 
     @contextlib.contextmanager
     def _pieces(self, stream: Optional[OnText]) -> Iterator[Stream]:
