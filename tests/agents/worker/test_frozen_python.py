@@ -1,0 +1,143 @@
+"""Frozen cases of plain-Python agents that call their tools with `session.tool`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.worker.client import Outcome
+from tests.agents.worker.conftest import MakeAgent, needs_fork
+from tests.agents.worker.frozen_agents import RECORDING, frozen, shown, tool_calls
+
+pytestmark = needs_fork
+
+DESK = """
+import asyncio
+import threading
+from pathlib import Path
+
+COUNTER = Path(__file__).with_name("counter")
+
+
+def count(what):
+    with COUNTER.open("a") as file:
+        file.write(f"{what}\\n")
+
+
+class GoneError(Exception):
+    pass
+
+
+def find(number):
+    count(f"find {number}")
+    if number == "gone":
+        raise GoneError("no such order")
+    return {"item": "kettle", "tags": ("a", 1)}
+
+
+async def ship(number):
+    count(f"ship {number}")
+    await asyncio.sleep(0)
+    return f"shipped {number}"
+
+
+def swallowing(call):
+    while True:
+        try:
+            return call()
+        except BaseException as error:
+            count(f"swallowed {type(error).__name__}")
+            if type(error) is GoneError:
+                return f"sorry, {error}"
+"""
+SYNC = (
+    DESK
+    + """
+def root_agent(message, session):
+    def store(number):
+        session.state["last"] = number
+        return find(number)
+
+    found = session.tool("find", {"number": str(message)}, store)
+    gone = swallowing(lambda: session.tool("find", {"number": "gone"}, find))
+    return f"{found} {gone} {session.state}"
+"""
+)
+ASYNC = (
+    DESK
+    + """
+async def root_agent(message, session):
+    both = [session.tool("ship", {"number": number}, ship) for number in (str(message), "B")]
+    return str(await asyncio.gather(*both))
+"""
+)
+THREADS = (
+    DESK
+    + """
+def root_agent(message, session):
+    results = []
+    thread = threading.Thread(
+        target=lambda: results.append(swallowing(lambda: session.tool("find", {"number": str(message)}, find))),
+        daemon=True,
+    )
+    thread.start()
+    thread.join()
+    return str(results)
+"""
+)
+
+
+def counted(folder: Path) -> list[str]:
+    file = folder / "desk" / "counter"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize("source", [SYNC, ASYNC, THREADS])
+def test_frozen_case_equals_the_live_one_and_a_miss_cannot_be_swallowed(
+    make_agent: MakeAgent, tmp_path: Path, source: str, share: bool
+) -> None:
+    desk = make_agent(source)
+    live = desk.run("A-1", share=share, **RECORDING)
+    assert len(live.answers) == 1, live.error
+    before = counted(tmp_path)
+    again = desk.run("A-1", share=share, **frozen(live))
+    assert shown(again) == shown(live)
+    missed = desk.run("B-2", share=share, **frozen(live))
+    assert missed.error["kind"] == "frozen_miss"
+    assert 'number was "A-1", now "B-2"' in missed.error["message"]
+    after = [line for line in counted(tmp_path)[len(before) :] if "swallowed Gone" not in line]
+    assert set(after) <= {"swallowed CancelledError"}
+
+
+def test_answers_errors_and_state_of_calls_are_recorded(make_agent: MakeAgent) -> None:
+    found, gone = tool_calls(make_agent(SYNC).run("A-1", **RECORDING))
+    assert (found["agent"], found["tool"], found["args"]) == ("desk", "find", {"number": "A-1"})
+    assert found["answer"] == {"item": "kettle", "tags": {"$form": "tuple", "value": ["a", 1]}}
+    assert found["effects"] == {"state": {"last": "A-1"}}
+    assert gone["error"] == {"types": ["desk.agent.GoneError", "builtins.Exception"], "message": "no such order"}
+
+
+def test_tools_are_called_without_any_settings(make_agent: MakeAgent) -> None:
+    assert "kettle" in str(make_agent(SYNC).run("A-1").answers)
+
+
+def rule(**more: Any) -> dict[str, Any]:
+    return {"calls": {"record": True, "inject": [{"tool": "find", "only": 1, **more}], "seed": 1}}
+
+
+@pytest.mark.parametrize(
+    ("fault", "answer"),
+    [
+        ({"error": {"types": ["desk.agent.GoneError"], "message": "planted"}}, "sorry, planted"),
+        ({"answer": {"item": "toaster"}}, "toaster"),
+        ({"dropped": "no_answer"}, "None"),
+        ({"malformed": "wrong_types"}, "{'item': 0"),
+        ({"latency_seconds": 0.01}, "kettle"),
+    ],
+)
+def test_injected_fault_reaches_the_agent(make_agent: MakeAgent, fault: dict[str, Any], answer: str) -> None:
+    outcome: Outcome = make_agent(THREADS).run("A-1", **rule(**fault))
+    assert answer in str(outcome.answers)
+    (call,) = tool_calls(outcome)
+    assert call.get("from") == (None if "latency_seconds" in fault else "injected")
