@@ -97,7 +97,7 @@ def test_finished_case_is_frozen_beside_its_evalset(tmp_path: Path, evalset: Pat
     saver = _save(tmp_path, freezing)
     recording = read_frozen(case.file)
     assert [call.answer for call in recording.calls] == [{"status": "late"}]
-    assert (recording.origin.run, recording.origin.version) == ("run_1", "2.13.0")
+    assert (recording.origin.run, recording.origin.framework) == ("run_1", "python")
     saver.undo()
     assert not frozen_folder(evalset).exists()
     saver.redo()
@@ -147,6 +147,10 @@ def test_only_the_chosen_cases_are_frozen(tmp_path: Path, evalset: Path) -> None
     ("case", "why"),
     [
         (_case(_LATE, 1, status="error", error="timeout"), "its transcript is not complete: it broke"),
+        (
+            _case(_LATE, 1, status="error", error="frozen_miss"),
+            "its transcript is not complete: it broke; run it with --frozen --on-miss live first",
+        ),
         (_case(_LATE, status="error", error="agent_raised"), "it has no calls of tools, only an error: it broke"),
         (_case(_LATE, 1, whence="injected"), "a fault was injected into one of its calls"),
         (_case(replace(_LATE, eval_id="gone"), 1), "refunds.evalset.json has no such case any more"),

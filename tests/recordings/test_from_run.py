@@ -57,7 +57,7 @@ def test_recorded_calls_are_taken_in_the_order_of_the_model() -> None:
             1, "desk", "refund", {}, error=RecordedError(("shop.Refused", "builtins.Exception"), "no"), seconds=0.123
         ),
     )
-    assert taken.recording.origin.effects
+    assert taken.recording.origin == Origin("run_1", "2026-11-21T10:30:00Z", 1, "python"), "no tools were reported"
 
 
 def test_models_are_taken_with_the_known_parts_of_their_requests() -> None:
@@ -72,6 +72,7 @@ def test_models_are_taken_with_the_known_parts_of_their_requests() -> None:
     )
     assert taken.recording.models == (ModelCall(1, "desk", "q1", request=request, responses=(response,)),)
     assert taken.recording.parts == {digest("be kind"): "be kind"}
+    assert taken.recording.origin == _ORIGIN
 
 
 def test_reported_tools_of_an_agent_are_collected() -> None:

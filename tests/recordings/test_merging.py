@@ -45,8 +45,10 @@ def test_equal_run_leaves_the_recording_unchanged(made: Recording) -> None:
         calls=tuple(replace(call, seconds=9.0) for call in made.calls),
         models=tuple(replace(model, seconds=9.0) for model in made.models),
     )
-    made = replace(made, parts={})
-    assert merged(made, Taken(replace(later, parts={})), models=bool(made.models), prune=False) is made
+    made, later = replace(made, parts={}), replace(later, parts={})
+    assert merged(made, Taken(later), models=bool(made.models), prune=False) is made
+    replayed = Taken(later, frozenset(range(len(made.calls))), frozenset(range(len(made.models))))
+    assert merged(made, replayed, models=bool(made.models), prune=True) is made
 
 
 def test_call_made_live_after_a_miss_is_added_after_the_call_before_it() -> None:

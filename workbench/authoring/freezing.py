@@ -116,7 +116,8 @@ class _Work:
     def _taken(self, case: StoredCase) -> Taken:
         ended = case.why_incomplete()
         if ended is not None and ended.kind not in _SAME_AGAIN:
-            raise NotRecordedError(f"its transcript is not complete: {ended.message}")
+            way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
+            raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
         version = str(self._run.versions.get(_ADK, ""))
         origin = Origin(self._run.run_id, self._run.started, case.ref.repeat, _ADK if version else "", version)
         taken = take_recording(case.ref, case.steps, self._runs, origin)

@@ -18,6 +18,7 @@ from workbench.events import CallsRecorded, CaseRef, Event, SpansRecorded, TurnF
 from workbench.json_values import mapping, objects, string
 from workbench.judge.secret_forms import REPLACED
 from workbench.recordings.recording import (
+    SHOWN_PARTS,
     Artifact,
     Declaration,
     Effects,
@@ -58,6 +59,8 @@ class Taken:
 def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, origin: Origin) -> Taken:
     """Return the recording of a case. `runs` is the folder with the runs' folders, or None. Reads files.
 
+    The framework and its version in `origin` are kept only if the events come from that framework.
+
     Raises:
         NotRecordedError: a fault was injected into a call, so its answer is not the tool's.
     """
@@ -71,7 +74,7 @@ def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, ori
     traces = list(_traces(steps, spans))
     found = tuple(_span_call(turn + 1, node, pieces) for turn, root in traces for node in root.walk() if _is_call(node))
     if found and spans and not any("type" in node.facts for _, root in traces for node in root.walk()):
-        return Taken(empty, remark=_PLAIN)
+        return Taken(replace(empty, origin=replace(origin, framework="python", version="")), remark=_PLAIN)
     return Taken(replace(empty, calls=found, ignore=_secret_arguments(found), origin=replace(origin, effects=False)))
 
 
@@ -90,8 +93,11 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
     tools: dict[str, dict[tuple[str, int], Declaration]] = {}
     for _, item in of_kind["tools"]:
         tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
+    # Only frameworks report tools and models. A plain-Python agent reports the calls that it makes itself.
+    origin = empty.origin if tools or models else replace(empty.origin, framework="python", version="")
     recording = replace(
         empty,
+        origin=origin,
         ignore=_secret_arguments(calls),
         tools={agent: tuple(declared.values()) for agent, declared in tools.items()},
         calls=calls,
@@ -163,16 +169,11 @@ def _request(given: Any) -> dict[str, Any] | None:
 
 
 def _parts(models: Iterable[ModelCall], pieces: Pieces) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of requests that were stored as a whole."""
-    seen: set[str] = set()
-    for model in models:
-        request = model.request or {}
-        named = (request[name] for name in ("system", "tools", "config") if name in request)
-        for name in (*named, *request.get("contents", ())):
-            if name not in seen:
-                seen.add(name)
-                with contextlib.suppress(PieceLostError):
-                    yield name, _whole(pieces.read(name))
+    """Yield the shown parts of requests that were stored as a whole."""
+    requests = (model.request for model in models if model.request is not None)
+    for name in dict.fromkeys(request[part] for request in requests for part in SHOWN_PARTS if part in request):
+        with contextlib.suppress(PieceLostError):
+            yield name, _whole(pieces.read(name))
 
 
 def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:

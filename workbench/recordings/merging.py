@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 from workbench.agents.worker.matching import canonical, plain_branch
 from workbench.recordings.from_run import Taken
-from workbench.recordings.recording import Declaration, ModelCall, Recording, ToolCall
+from workbench.recordings.recording import SHOWN_PARTS, Declaration, ModelCall, Recording, ToolCall
 
-_SINGLE = ("system", "tools", "config")
 CallT = TypeVar("CallT", ToolCall, ModelCall)
 
 
@@ -36,7 +35,8 @@ def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) ->
     if taken.replayed or taken.replayed_models:
         # Most of it is as old as before, and effects of the old calls are as little known.
         origin = replace(old.origin, effects=old.origin.effects and new.origin.effects)
-        return replace(result, tools=_tools(old.tools, new.tools), origin=origin)
+        result = replace(result, tools=_tools(old.tools, new.tools), origin=origin)
+        return old if result == old else result
     return old if replace(result, origin=old.origin) == old else result
 
 
@@ -138,8 +138,8 @@ def _model_key(call: ModelCall) -> Hashable:
 def _parts(models: Sequence[ModelCall], parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts that requests name, in the order in which they do."""
     requests = [model.request for model in models if model.request is not None]
-    names = [name for request in requests for name in (*map(request.get, _SINGLE), *request["contents"])]
-    return {name: parts[name] for name in names if name in parts}
+    names = (request.get(part) for request in requests for part in SHOWN_PARTS)
+    return {name: parts[name] for name in names if name is not None and name in parts}
 
 
 def _union(old: Mapping[str, tuple[str, ...]], new: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -150,6 +150,9 @@ def _union(old: Mapping[str, tuple[str, ...]], new: Mapping[str, tuple[str, ...]
 def _tools(
     old: Mapping[str, tuple[Declaration, ...]], new: Mapping[str, tuple[Declaration, ...]]
 ) -> dict[str, tuple[Declaration, ...]]:
-    """Return the tools of each agent. New ones replace old ones of the same name."""
-    named = {agent: {tool.name: tool for tool in (*old.get(agent, ()), *new.get(agent, ()))} for agent in (*old, *new)}
+    """Return the tools of each agent. New ones replace old ones of the same toolset and name."""
+    named = {
+        agent: {(tool.name, tool.toolset): tool for tool in (*old.get(agent, ()), *new.get(agent, ()))}
+        for agent in (*old, *new)
+    }
     return {agent: tuple(tools.values()) for agent, tools in named.items()}

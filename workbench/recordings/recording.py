@@ -3,11 +3,11 @@
 All values are JSON data. Turns count from 1, as in files and on the screen; the worker's messages count from 0.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from workbench.agents.worker.jsonable import digest as text_digest
 from workbench.agents.worker.jsonable import dumps
 
 Mode: TypeAlias = Literal["tools", "all"]
@@ -16,9 +16,13 @@ OnMiss: TypeAlias = Literal["error", "live"]
 """What happens at a call without a recording: the case ends, or the call is made."""
 
 
+SHOWN_PARTS = ("system", "config")
+"""Parts of requests that are kept as text: the instruction and the options. The others follow from the calls."""
+
+
 def digest(value: Any) -> str:
     """Return the digest of JSON data (20 hexadecimal digits), as the worker's messages and frozen files use it."""
-    return hashlib.blake2b(dumps(value).encode("ascii"), digest_size=10).hexdigest()
+    return text_digest(dumps(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +179,8 @@ class Recording:
     """The recorded calls of one case.
 
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
-    when a call is looked up. `tools` are the declarations by agent. `parts` are the parts of requests, by digest, as
-    far as they are known: instructions, tools, options and messages.
+    when a call is looked up. `tools` are the declarations by agent. `parts` are the `SHOWN_PARTS` of requests by their
+    digest, as far as they are known.
     """
 
     eval_set_id: str
