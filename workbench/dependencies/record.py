@@ -1,7 +1,7 @@
 """Records of an execution's inputs, and the comparison of two records."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ CODE = "custom_metrics"
 
 INTERPRETER = "interpreter"
 """The name of Python's path among the packages."""
+_COMPARISONS = 100
+"""Limit of comparisons that a bundle keeps."""
 _NAMED = 2
 """Limit of packages that are named. Of more, only the number is shown."""
 
@@ -35,6 +37,11 @@ class Bundle:
     def digest(self) -> str:
         """A digest that is the same for equal bundles."""
         return digest(self.as_json())
+
+    @cached_property
+    def comparisons(self) -> dict[Any, tuple[tuple["Bundle", ...], tuple["Bundle", ...], tuple[Change, ...]]]:
+        """Results of comparisons with this bundle, as `compare` keeps them."""
+        return {}
 
     def as_text(self) -> str:
         """Return the JSON text, which is the same for equal bundles."""
@@ -99,13 +106,11 @@ def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
     kinds = {kind for bundle in _differing(then.bundles, now.bundles) for kind in bundle.inputs}
     if not kinds:
         return ()
-    old, new = (_by_kind(record, kinds) for record in (then, now))
     found: list[Change] = []
-    for kind in (kind for kind in KINDS if kind in new):
-        if kind not in old:
-            found += not_recorded([kind])
-        elif old[kind] != new[kind]:
-            found += _changes(kind, old[kind], new[kind], now.evalset)
+    for kind in (kind for kind in KINDS if kind in kinds):
+        old, new = (tuple(one for one in record.bundles if kind in one.inputs) for record in (then, now))
+        if new:
+            found += _compared(kind, old, new, now.evalset) if old else not_recorded([kind])
     whole = {change.name for change in found if change.input == "criteria"}
     return tuple(change for change in found if change.input != "judge" or _criterion(change.name) not in whole)
 
@@ -126,13 +131,22 @@ def criterion_of(change: Change) -> str:
     return _criterion(change.name) or change.name
 
 
-def _by_kind(record: Record, kinds: Iterable[Input]) -> dict[Input, dict[str, _Placed]]:
-    found: dict[Input, dict[str, _Placed]] = {}
-    for bundle in record.bundles:
-        for kind in bundle.inputs.keys() & kinds:
-            values = bundle.inputs[kind].items()
-            found.setdefault(kind, {}).update((name, _Placed(value, bundle.file)) for name, value in values)
-    return found
+def _compared(kind: Input, old: tuple[Bundle, ...], new: tuple[Bundle, ...], evalset: str) -> tuple[Change, ...]:
+    """Return the changes of one kind of input. The cases of a run share most bundles, so a result is used again."""
+    known = new[0].comparisons
+    key = kind, evalset, tuple(map(id, old)), tuple(map(id, new))
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _COMPARISONS:
+            known.clear()
+        then, now = _placed(kind, old), _placed(kind, new)
+        # The bundles are kept, so that no other gets the same id.
+        found = known[key] = old, new, tuple(_changes(kind, then, now, evalset)) if then != now else ()
+    return found[2]
+
+
+def _placed(kind: Input, bundles: tuple[Bundle, ...]) -> dict[str, _Placed]:
+    return {name: _Placed(value, bundle.file) for bundle in bundles for name, value in bundle.inputs[kind].items()}
 
 
 def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], evalset: str) -> Iterator[Change]:

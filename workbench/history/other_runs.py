@@ -116,7 +116,7 @@ class OtherRuns:
         try:
             # The lock comes first: a run that ends meanwhile has written everything by the next look.
             written = is_being_written(followed.journal)
-            grown = followed.read()
+            grown = followed.has_news() and followed.read()
         except (OSError, ValueError):
             # The run was deleted, its program has not written a line, or a later version writes it.
             if not followed.journal.parent.is_dir() or followed.unreadable:
@@ -124,7 +124,7 @@ class OtherRuns:
             followed.unreadable = True
             return None
         if followed.offset <= followed.known:
-            # It was opened to offer that it can be resumed, by this program or another.
+            # It is only held open to find out whether it can be resumed, by this program or another.
             if not written:
                 del self._followed[run_id]
             return None
@@ -161,6 +161,14 @@ class _Followed:
         self.quiet = 0
         """Number of looks since the last new line."""
         self._told: set[tuple[str, str]] = set()
+
+    def has_news(self) -> bool:
+        """Return whether the journal is longer than what is known. Until then, a large one need not be read.
+
+        Raises:
+            OSError: the file is gone.
+        """
+        return self.journal.stat().st_size > max(self.known, self.offset)
 
     def read(self) -> bool:
         """Read the complete lines since the last call. Return whether there were any.
