@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.worker.jsonable import dumps
-from workbench.authoring.freezing import Freezing, freezing_of
+from workbench.authoring.freezing import Freezing, freezing_of, ignoring
 from workbench.authoring.saving import Saver
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import (
@@ -89,7 +89,7 @@ def _save(root: Path, freezing: Freezing) -> Saver:
 
 
 def test_finished_case_is_frozen_beside_its_evalset(tmp_path: Path, evalset: Path) -> None:
-    freezing = freezing_of(_run(_case(_LATE, {"status": "late"})), tmp_path)
+    freezing = freezing_of([_run(_case(_LATE, {"status": "late"}))], tmp_path)
     (case,) = freezing.cases
     assert (case.change, case.file) == ("new", frozen_path(evalset, "late_parcel"))
     assert freezing.label == "freeze late_parcel"
@@ -105,19 +105,19 @@ def test_finished_case_is_frozen_beside_its_evalset(tmp_path: Path, evalset: Pat
 
 
 def test_equal_run_changes_nothing(tmp_path: Path, evalset: Path) -> None:
-    _save(tmp_path, freezing_of(_run(_case(_LATE, 1)), tmp_path))
-    again = freezing_of(_run(_case(_LATE, 1), run_id="run_2"), tmp_path)
+    _save(tmp_path, freezing_of([_run(_case(_LATE, 1))], tmp_path))
+    again = freezing_of([_run(_case(_LATE, 1), run_id="run_2")], tmp_path)
     assert again.cases[0].change == "unchanged"
     assert not again.contents
 
 
 def test_large_answers_that_nothing_names_any_more_are_removed(tmp_path: Path, evalset: Path) -> None:
     other = replace(_LATE, eval_id="other")
-    _save(tmp_path, freezing_of(_run(_case(_LATE, _LARGE), _case(other, _LARGE, _LARGE + "y")), tmp_path))
+    _save(tmp_path, freezing_of([_run(_case(_LATE, _LARGE), _case(other, _LARGE, _LARGE + "y"))], tmp_path))
     beside = frozen_folder(evalset) / f"{digest(_LARGE)}.json"
-    _save(tmp_path, freezing_of(_run(_case(_LATE, 1)), tmp_path))
+    _save(tmp_path, freezing_of([_run(_case(_LATE, 1))], tmp_path))
     assert beside.exists(), "the other case still names it"
-    saver = _save(tmp_path, freezing_of(_run(_case(other, 1)), tmp_path))
+    saver = _save(tmp_path, freezing_of([_run(_case(other, 1))], tmp_path))
     assert {path.name for path in frozen_folder(evalset).iterdir()} == {
         "late_parcel.frozen.json",
         "other.frozen.json",
@@ -132,7 +132,7 @@ def test_first_repeat_that_passed_is_frozen(tmp_path: Path, evalset: Path) -> No
         _case(replace(_LATE, repeat=2), 2, status="error", error="timeout"),
         _case(replace(_LATE, repeat=3), 3),
     ]
-    (case,) = freezing_of(_run(*repeats), tmp_path).cases
+    (case,) = freezing_of([_run(*repeats)], tmp_path).cases
     assert case.recording is not None
     assert case.recording.calls[0].answer == 3
     assert case.recording.origin.repeat == 3
@@ -140,7 +140,7 @@ def test_first_repeat_that_passed_is_frozen(tmp_path: Path, evalset: Path) -> No
 
 def test_only_the_chosen_cases_are_frozen(tmp_path: Path, evalset: Path) -> None:
     run = _run(_case(_LATE, 1), _case(replace(_LATE, eval_id="other"), 1))
-    assert [case.ref.eval_id for case in freezing_of(run, tmp_path, cases=["other"]).cases] == ["other"]
+    assert [case.ref.eval_id for case in freezing_of([run], tmp_path, cases=["other"]).cases] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -159,58 +159,78 @@ def test_only_the_chosen_cases_are_frozen(tmp_path: Path, evalset: Path) -> None
     ],
 )
 def test_case_that_cannot_be_replayed_is_not_frozen(tmp_path: Path, evalset: Path, case: Any, why: str) -> None:
-    freezing = freezing_of(_run(case), tmp_path)
+    freezing = freezing_of([_run(case)], tmp_path)
     assert [(case.change, case.why) for case in freezing.cases] == [("not frozen", why)]
     assert not freezing.contents
 
 
 def test_case_that_raised_after_a_call_is_frozen_with_a_remark(tmp_path: Path, evalset: Path) -> None:
-    (case,) = freezing_of(_run(_case(_LATE, 1, status="error", error="agent_raised")), tmp_path).cases
+    (case,) = freezing_of([_run(_case(_LATE, 1, status="error", error="agent_raised"))], tmp_path).cases
     assert case.change == "new"
     assert case.remarks == ("the case ended with an error, which it will repeat; later calls are not known",)
 
 
 def test_live_call_after_a_miss_is_added(tmp_path: Path, evalset: Path) -> None:
-    _save(tmp_path, freezing_of(_run(_case(_LATE, 1, 2, tools=("a", "b"))), tmp_path))
+    _save(tmp_path, freezing_of([_run(_case(_LATE, 1, 2, tools=("a", "b")))], tmp_path))
     run = _run(_case(_LATE, 1, 5, tools=("a", "c")), run_id="run_2")
     event = run.cases[_LATE].steps[0]
     assert isinstance(event, CallsRecorded)
     calls = json.loads(event.calls)
     calls[0]["from"] = "frozen"
     run.cases[_LATE].steps[0] = replace(event, calls=json.dumps(calls))
-    (case,) = freezing_of(run, tmp_path).cases
+    (case,) = freezing_of([run], tmp_path).cases
     assert case.recording is not None
     assert [call.tool for call in case.recording.calls] == ["a", "c", "b"]
-    (pruned,) = freezing_of(run, tmp_path, prune=True).cases
+    (pruned,) = freezing_of([run], tmp_path, prune=True).cases
     assert pruned.recording is not None
     assert [call.tool for call in pruned.recording.calls] == ["a", "c"]
 
 
 def test_pruning_removes_recordings_of_cases_that_are_gone(tmp_path: Path, evalset: Path) -> None:
     run = _run(_case(_LATE, 1), _case(replace(_LATE, eval_id="other"), _LARGE))
-    _save(tmp_path, freezing_of(run, tmp_path))
+    _save(tmp_path, freezing_of([run], tmp_path))
     _write(evalset, "late_parcel")
-    freezing = freezing_of(_run(_case(_LATE, 1)), tmp_path, prune=True)
+    freezing = freezing_of([_run(_case(_LATE, 1))], tmp_path, prune=True)
     assert freezing.pruned == (frozen_path(evalset, "other"),)
     _save(tmp_path, freezing)
     assert [path.name for path in frozen_folder(evalset).iterdir()] == ["late_parcel.frozen.json"]
 
 
 def test_nothing_is_pruned_if_the_evalset_is_broken(tmp_path: Path, evalset: Path) -> None:
-    _save(tmp_path, freezing_of(_run(_case(_LATE, 1)), tmp_path))
+    _save(tmp_path, freezing_of([_run(_case(_LATE, 1))], tmp_path))
     evalset.write_text('{"eval_set_id": "refunds", "eval_cases": [')
-    freezing = freezing_of(_run(_case(_LATE, 1)), tmp_path, prune=True)
+    freezing = freezing_of([_run(_case(_LATE, 1))], tmp_path, prune=True)
     assert not freezing.contents
 
 
 def test_damaged_recording_is_replaced_and_a_later_one_is_not(tmp_path: Path, evalset: Path) -> None:
-    _save(tmp_path, freezing_of(_run(_case(_LATE, 1)), tmp_path))
+    _save(tmp_path, freezing_of([_run(_case(_LATE, 1))], tmp_path))
     file = frozen_path(evalset, "late_parcel")
     file.write_text("{")
-    (case,) = freezing_of(_run(_case(_LATE, 1)), tmp_path).cases
+    (case,) = freezing_of([_run(_case(_LATE, 1))], tmp_path).cases
     assert case.change == "changed"
     assert "could not be read and is replaced" in case.remarks[0]
     file.write_text('{"schema": "agent-workbench/frozen/2"}')
-    (case,) = freezing_of(_run(_case(_LATE, 1)), tmp_path).cases
+    (case,) = freezing_of([_run(_case(_LATE, 1))], tmp_path).cases
     assert case.change == "not frozen"
     assert "Update agent-workbench" in case.why
+
+
+def test_cases_of_several_runs_are_frozen_as_one_edit(tmp_path: Path, evalset: Path) -> None:
+    runs = [_run(_case(_LATE, 1)), _run(_case(replace(_LATE, eval_id="other"), 2), run_id="run_2")]
+    freezing = freezing_of(runs, tmp_path)
+    assert freezing.label == "freeze 2 cases"
+    _save(tmp_path, freezing)
+    assert read_frozen(frozen_path(evalset, "other")).origin.run == "run_2"
+
+
+def test_argument_is_ignored_from_now_on(tmp_path: Path, evalset: Path) -> None:
+    _save(tmp_path, freezing_of([_run(_case(_LATE, 1))], tmp_path))
+    file = frozen_path(evalset, "late_parcel")
+    file.write_text(json.dumps(json.loads(file.read_bytes()), indent=1))
+    lines = file.read_text().splitlines()
+    for _ in range(2):
+        Saver(tmp_path / ".workbench").save("ignore n of find", ignoring(file, "find", "n"))
+        assert read_frozen(file).ignore == {"find": ("n",)}
+    after = file.read_text().splitlines()
+    assert [line for line in lines if line not in after] == [' "ignore": {},']

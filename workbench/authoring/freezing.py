@@ -1,8 +1,10 @@
 """Freezing as an edit: the calls of finished cases become files beside their evalset."""
 
+import json
+from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
@@ -12,7 +14,9 @@ from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseName, CaseRef
 from workbench.history.journal_lines import is_journal
 from workbench.model.evalset import open_evalset
+from workbench.model.json_edit import revised
 from workbench.model.own_file import OwnFileError
+from workbench.model.scanner import is_scannable
 from workbench.recordings.from_run import NotRecordedError, Taken, take_recording
 from workbench.recordings.frozen_file import parse_frozen
 from workbench.recordings.frozen_path import frozen_folder, frozen_name, frozen_path
@@ -21,6 +25,7 @@ from workbench.recordings.frozen_text import frozen_contents
 from workbench.recordings.merging import merged
 from workbench.recordings.recording import Origin, Recording
 from workbench.recordings.remarks import remarks
+from workbench.regular_file import read_regular
 
 Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
 _ADK = "google-adk"
@@ -48,7 +53,6 @@ class FrozenCase:
 class Freezing:
     """A prepared freezing: what happens to each case, the new contents of files, and recordings that are pruned."""
 
-    run_id: str
     cases: tuple[FrozenCase, ...]
     contents: Contents
     pruned: tuple[Path, ...] = ()
@@ -61,25 +65,48 @@ class Freezing:
 
 
 def freezing_of(
-    run: StoredRun, root: Path, *, cases: Sequence[str] = (), models: bool = False, prune: bool = False
+    runs: Iterable[StoredRun], root: Path, *, cases: Sequence[str] = (), models: bool = False, prune: bool = False
 ) -> Freezing:
-    """Prepare the freezing of a run's cases, or only of those with these ids. It reads files and writes none.
+    """Prepare the freezing of the cases of runs, or only of those with these ids. It reads files and writes none.
 
-    Of several repeats, the first that passed is taken, else the first that is complete. `models` also keeps the answers
-    of models. `prune` drops recorded calls that a frozen run did not use, and without `cases` also the recordings of
-    cases that are gone.
+    Of several repeats in a run, the first that passed is taken, else the first that is complete. `models` also keeps
+    the answers of models. `prune` drops recorded calls that a frozen run did not use, and without `cases` also the
+    recordings of cases that are gone.
 
     Raises:
         OSError: a file cannot be read.
     """
-    chosen: dict[CaseName, list[StoredCase]] = defaultdict(list)
-    for ref, case in run.cases.items():
-        if not cases or ref.eval_id in cases:
-            chosen[ref.name].append(case)
-    work = _Work(run, root, models=models, prune=prune)
-    found = tuple(work.freeze(_best(executions)) for executions in chosen.values())
+    work = _Work(root, models=models, prune=prune)
+    found: list[FrozenCase] = []
+    for run in runs:
+        chosen: dict[CaseName, list[StoredCase]] = defaultdict(list)
+        for ref, case in run.cases.items():
+            if not cases or ref.eval_id in cases:
+                chosen[ref.name].append(case)
+        found += (work.freeze(_best(executions), run) for executions in chosen.values())
     pruned = work.prune() if prune and not cases else ()
-    return Freezing(run.run_id, found, work.folders.contents(), pruned)
+    return Freezing(tuple(found), work.folders.contents(), pruned)
+
+
+def ignoring(file: Path, tool: str, argument: str) -> Contents:
+    """Return the content of a frozen file in which an argument of a tool does not count any more. Reads the file.
+
+    Everything else keeps its bytes, unless the file is very large.
+
+    Raises:
+        OwnFileError: the file cannot be used.
+        OSError: it cannot be read.
+    """
+    content = read_regular(file)
+    recording = parse_frozen(file, content)
+    known = recording.ignore.get(tool, ())
+    ignore = {**recording.ignore, tool: (*known, *(() if argument in known else (argument,)))}
+    if frozen_contents(file, recording)[file] == content or not is_scannable(content):
+        return {file: (content, frozen_contents(file, replace(recording, ignore=ignore))[file])}
+    mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
+    text = content.removeprefix(mark).decode("utf-8", "surrogatepass")
+    after = revised(text, {**json.loads(text), "ignore": {name: list(names) for name, names in ignore.items()}})
+    return {file: (content, mark + after.encode("utf-8", "surrogatepass"))}
 
 
 def _best(executions: Sequence[StoredCase]) -> StoredCase:
@@ -88,19 +115,31 @@ def _best(executions: Sequence[StoredCase]) -> StoredCase:
     return next(passed, (complete or executions)[0])
 
 
+def _taken(case: StoredCase, run: StoredRun) -> Taken:
+    ended = case.why_incomplete()
+    if ended is not None and ended.kind not in _SAME_AGAIN:
+        way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
+        raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
+    runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
+    version = str(run.versions.get(_ADK, ""))
+    origin = Origin(run.run_id, run.started, case.ref.repeat, _ADK if version else "", version)
+    taken = take_recording(case.ref, case.steps, runs, origin)
+    if ended is not None and not taken.recording.calls:
+        raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
+    return taken
+
+
 class _Work:
-    def __init__(self, run: StoredRun, root: Path, *, models: bool, prune: bool) -> None:
+    def __init__(self, root: Path, *, models: bool, prune: bool) -> None:
         self.folders = FrozenFolders()
-        self._run, self._root = run, root
-        self._models, self._prune = models, prune
-        self._runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
+        self._root, self._models, self._prune = root, models, prune
         self._ids: dict[Path, frozenset[str]] = {}
         """Evalset → the ids of its cases."""
         self._broken: set[Path] = set()
         """Evalsets whose cases are not all known."""
 
-    def freeze(self, case: StoredCase) -> FrozenCase:
-        """Freeze one case, or say why not."""
+    def freeze(self, case: StoredCase, run: StoredRun) -> FrozenCase:
+        """Freeze one case of a run, or say why not."""
         ref = case.ref
         evalset = self._evalset(ref)
         file = frozen_path(self._root / ref.evalset_file, ref.eval_id)
@@ -109,21 +148,9 @@ class _Work:
         if ref.eval_id not in self._ids[evalset]:
             return FrozenCase(ref, file, "not frozen", why=f"{evalset.name} has no such case any more")
         try:
-            return self._frozen(case, file, self._taken(case))
+            return self._frozen(case, file, _taken(case, run))
         except (NotRecordedError, LaterFrozenFileError) as error:
             return FrozenCase(ref, file, "not frozen", why=str(error))
-
-    def _taken(self, case: StoredCase) -> Taken:
-        ended = case.why_incomplete()
-        if ended is not None and ended.kind not in _SAME_AGAIN:
-            way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
-            raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
-        version = str(self._run.versions.get(_ADK, ""))
-        origin = Origin(self._run.run_id, self._run.started, case.ref.repeat, _ADK if version else "", version)
-        taken = take_recording(case.ref, case.steps, self._runs, origin)
-        if ended is not None and not taken.recording.calls:
-            raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
-        return taken
 
     def _frozen(self, case: StoredCase, file: Path, taken: Taken) -> FrozenCase:
         before = self.folders.content(file)

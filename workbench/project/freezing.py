@@ -1,6 +1,7 @@
-"""Freezing of cases of a stored run."""
+"""Freezing of cases of a stored run, or of cases on the screen."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from workbench.agents.targets import find_root
@@ -8,11 +9,46 @@ from workbench.authoring.freezing import Freezing, freezing_of
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
+from workbench.engine.plan.transcripts import StoredRun
+from workbench.events import RunStarted
+from workbench.history.journal import read_journal
+from workbench.history.run_names import find_stored_run
 from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
 from workbench.project.scoring import root_of_run
+from workbench.project.transcripts import stored_case
+from workbench.store import CaseRecord
 
 _TRIES = 3
+
+
+def freezing_of_cases(
+    records: Iterable[CaseRecord], root: Path, state: Path, *, models: bool = False, prune: bool = False
+) -> Freezing:
+    """Prepare the freezing of cases on the screen. It reads files and writes none.
+
+    `root` is that of their evalsets. The records may belong to different runs of the state folder.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    by_run: dict[str, list[CaseRecord]] = {}
+    for record in records:
+        by_run.setdefault(record.run_id, []).append(record)
+    runs = [_run_of(run_id, found, state) for run_id, found in by_run.items()]
+    ids = [ref.eval_id for run in runs for ref in run.cases]
+    return freezing_of(runs, root, cases=ids, models=models, prune=prune)
+
+
+def _run_of(run_id: str, records: Iterable[CaseRecord], state: Path) -> StoredRun:
+    """Return a run with these cases. A run that was not stored has its calls in memory."""
+    run = StoredRun(run_id, cases={record.ref: stored_case(record) for record in records})
+    with contextlib.suppress(UsageFaultError, OSError, ValueError):
+        run.file = find_stored_run(run_id, state)
+        start = next((event for event in read_journal(run.file) if isinstance(event, RunStarted)), None)
+        if start is not None:
+            run.started, run.versions = start.started, start.versions
+    return run
 
 
 def freeze_run(
@@ -41,7 +77,7 @@ def freeze_run(
     refuse_unknown_cases(cases, {ref.eval_id for ref in run.cases}, f"run {run.run_id}")
     root = root_of_run(run, here, explicit_state)
     for tries in range(_TRIES):
-        freezing = freezing_of(run, root, cases=cases, models=models, prune=prune)
+        freezing = freezing_of([run], root, cases=cases, models=models, prune=prune)
         try:
             if freezing.contents and not dry_run:
                 Saver(state_dir(root, explicit_state)).save(freezing.label, freezing.contents)
