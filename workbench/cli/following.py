@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
@@ -17,7 +17,7 @@ from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.config import Settings, read_settings
 from workbench.engine.plan.plan import Plan, new_run_id
-from workbench.engine.plan.run_options import UsageFaultError
+from workbench.engine.plan.run_options import MATRIX, UsageFaultError
 from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.prices import Prices
 from workbench.project.project import Project, Running
@@ -25,6 +25,9 @@ from workbench.rendering.plain_lines import notice_line
 from workbench.rendering.plain_summary import summary_lines
 from workbench.store import Store
 from workbench.text import plain
+
+if TYPE_CHECKING:
+    from workbench.project.fault_matrix import FaultMatrix
 
 _WIDTH_WITHOUT_TERMINAL = 100
 
@@ -59,6 +62,14 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
     results = sys.stderr if outputs.json == "-" else sys.stdout
     progress = _progress(outputs, store, results)
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
+        if plan.options.inject == MATRIX:
+            matrix = await project.fault_matrix(plan)
+            if await _was_interrupted(project, matrix, store, progress):
+                return INTERRUPTED
+            try:
+                plan, fresh = matrix.plan(), True
+            except UsageFaultError as fault:
+                return _nothing_ran(outputs, fault)
         run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
@@ -71,6 +82,18 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
     if interruption.count:
         return INTERRUPTED
     return exit_code(store) if written else UNDECIDED
+
+
+async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store, progress: Progress) -> bool:
+    """Run the cases of a matrix whose tools are unknown. Return whether the user interrupted that."""
+    if matrix.first is None:
+        return False
+    run = project.run(matrix.first)
+    with Interruption(run, progress.message) as interruption, progress:
+        progress.message(matrix.first_message)
+        await _execute(run, progress)
+    matrix.add(store.current_records())
+    return bool(interruption.count)
 
 
 def _nothing_ran(outputs: Outputs, fault: UsageFaultError) -> int:

@@ -13,7 +13,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
-from workbench.engine.plan.run_options import MOST_UNTIL_SURE, OFF, RunOptions
+from workbench.engine.plan.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
 
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -100,6 +100,11 @@ class _RunCommand(click.Command):
     show_default=True,
     help="A call that a recording does not have ends the case, or is made.",
 )
+@click.option(
+    "--inject",
+    metavar="FILE|matrix",
+    help="Let calls of tools fail as FILE says, or each tool of each case once in each way.",
+)
 @click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed.")
 @click.option("--watch", is_flag=True, help="Keep running: each save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
@@ -115,6 +120,7 @@ def run_command(**values: Any) -> int:
     values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
+    values["inject"] = _injection(values["inject"])
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
     request = RunRequest(targets=Targets(**named, folder=Path.cwd()), options=options, **values)
@@ -129,6 +135,23 @@ def run_command(**values: Any) -> int:
         from workbench.cli.following import run_and_report
 
         return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh)
+
+
+def _injection(word: str | None) -> Any:
+    """Return the faults to inject, `matrix`, or None.
+
+    Raises:
+        UsageFaultError: the file is wrong.
+    """
+    if word is None or word == MATRIX:
+        return word
+    from workbench.injection.injection_file import read_injection
+    from workbench.model.own_file import OwnFileError
+
+    try:
+        return read_injection(Path(word))
+    except OwnFileError as error:
+        raise UsageFaultError("\n".join(fault.sentence() for fault in error.faults), kind="config") from None
 
 
 def _refuse_storage(storage: str | None) -> None:
@@ -163,6 +186,8 @@ def _check(request: RunRequest) -> None:
         )
     if "" in request.targets.words:
         raise Refused("a target is empty", hint="Check for unset variables on the command line")
+    if request.watch and request.options.inject is not None:
+        raise Refused("--watch cannot inject faults", hint="Leave out --watch or --inject")
     if request.watch and (request.json is not None or request.junit is not None):
         raise Refused(
             "--watch cannot write a report, because it has no end",

@@ -84,7 +84,9 @@ def newest_interrupted(state: Path) -> RunStarted | None:
         if _is_complete(path):
             return None  # Most runs are complete, and announcements can be long.
         announced = announcement(path)
-        if announced is not None and not announced.scored_from and not is_being_written(path):
+        if announced is None or announced.scored_from or RunInputs(announced.inputs).options.get("inject"):
+            return None  # The screen cannot repeat injected faults.
+        if not is_being_written(path):
             return announced
     return None
 
@@ -173,6 +175,8 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
         # An older version did not record all options.
         if name not in _OPTIONS_OF_CASES and found.inputs.options.get(name, usual[name]) != options[name]
     ]
+    if found.inputs.options.get("inject") != options.get("inject"):
+        changed.append(Change("options", "--inject", None, "run"))
     reasons = dict.fromkeys(map(describe, changed))
     for entry in plan.entries:
         case = found.cases.get(entry.ref)

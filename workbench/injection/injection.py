@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from workbench.events import CaseRef
@@ -18,6 +19,8 @@ class Injection:
     seed: int = 0
     name: str = ""
     """The name of the file, followed by a digest of its content; "" if the rules are not from a file."""
+    file: Path | None = None
+    """The file, or None."""
 
     def seed_of(self, ref: CaseRef) -> int:
         """Return the seed of one execution of a case. It depends on nothing else in the run."""

@@ -36,4 +36,4 @@ def parse_injection(path: Path, content: bytes) -> Injection:
     file = OwnFile(path, content, _WHAT)
     file.refuse(rules_breaches(file.value))
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-    return Injection(tuple(wire_rules(file.value)), file.value.get("seed", 0), f"{path.name} {digest}")
+    return Injection(tuple(wire_rules(file.value)), file.value.get("seed", 0), f"{path.name} {digest}", path)

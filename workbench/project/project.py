@@ -19,7 +19,7 @@ from workbench.engine.chat.chat import Chat, ChatEvent
 from workbench.engine.places.kinds import place_at
 from workbench.engine.places.place import Place
 from workbench.engine.plan.plan import Plan, agent_setting
-from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
@@ -43,6 +43,7 @@ from workbench.stored_records import register_details
 if TYPE_CHECKING:
     from workbench.authoring.freezing import Freezing
     from workbench.history.compare import Comparison
+    from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.last_verdicts import LastVerdict
 
 __all__ = ["Project", "Running", "TrialImport"]
@@ -211,6 +212,15 @@ class Project:
             return await asyncio.to_thread(plan_cases, workspace, names, options)
         return await asyncio.to_thread(self.targets(*words, **named).plan, options)
 
+    async def fault_matrix(self, plan: Plan) -> "FaultMatrix":
+        """Return the matrix of tool faults for the cases of a plan whose `RunOptions.inject` is `matrix`.
+
+        Run its `first`, if it is not None, and give the records to its `add`. Then run its `plan()`.
+        """
+        from workbench.project.fault_matrix import FaultMatrix
+
+        return await asyncio.to_thread(FaultMatrix, plan, state_of(plan.root, self._explicit_state))
+
     async def score(
         self,
         run: str = "last",
@@ -326,8 +336,11 @@ class Project:
         """Prepare a run of the plan. Its events go to `publish`, or by default to the project's store.
 
         Raises:
-            UsageFaultError: the project's place does not exist.
+            UsageFaultError: the project's place does not exist, or the plan is for a matrix of tool faults but not made
+                by `fault_matrix`.
         """
+        if plan.options.inject == MATRIX and all(entry.fault is None for entry in plan.entries):
+            raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
         place = self._agents_place()
         self.run_ids.add(plan.run_id)
         state = state_of(plan.root, self._explicit_state)

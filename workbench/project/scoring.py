@@ -59,6 +59,10 @@ def plan_of_run(
     """
     here = find_root(folder)
     run = open_run(word, state_dir(here, explicit_state), folder)
+    if run.injected:
+        raise UsageFaultError(
+            f"faults were injected into run {run.run_id}, so it is not scored again", "Name another run"
+        )
     root = root_of_run(run, here, explicit_state)
     if criteria is None:
         criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)

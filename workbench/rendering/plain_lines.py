@@ -21,17 +21,17 @@ def case_line(record: CaseRecord) -> str:
 
     The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
     metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. An
-    execution with an injected fault names it after the case, and the line ends with what the agent did.
+    execution with an injected fault names it after the case, followed by what the agent did instead of metrics.
     """
-    judged = (result for result in record.metrics.values() if result.status != "informational")
-    parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in judged)]
-    if record.planned.criteria_changed:
-        parts.append("(other criteria)")
+    judged = [result for result in record.metrics.values() if result.status != "informational"]
     if record.handling is not None:
         from workbench.rendering.fault_table import handling_text  # Few runs inject faults.
 
-        parts.append(handling_text(record.handling))
-    elif record.state == "error":
+        return f"{VERDICTS[record.state]} {case_label(record)} {handling_text(record.handling)}"
+    parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in judged)]
+    if record.planned.criteria_changed:
+        parts.append("(other criteria)")
+    if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from workbench.causes.groups import CauseGroup
 from workbench.counting import counted, counted_status, few
 from workbench.json_values import string
-from workbench.judge.judge_details import judged_by
+from workbench.judge.judge_details import judge_in, judged_by
 from workbench.prices import Prices, case_cost, money, total
 from workbench.rendering.causes import cause_text, failing_groups, is_shared
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
@@ -243,14 +243,16 @@ def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
     """Yield the judges and their criteria, with notes such as rules instead of a model, or a foreign address."""
     criteria: dict[str, list[str]] = {}
     for record in records:
-        for result in record.scores.values():
-            judge = judge_of(result)
+        judged = [(judge_of(result), result.name) for result in record.scores.values()]
+        if record.handling is not None:
+            judged.append((judge_in(record.handling.details), "tool faults"))
+        for judge, name in judged:
             if judge:
                 fields = [one_line(string(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
                 who = f"{fields[0]} at {fields[1]}" if fields[1] else fields[0]
                 names = criteria.setdefault(f"{who}: {fields[2]}" if fields[2] else who, [])
-                if result.name not in names:
-                    names.append(result.name)
+                if name not in names:
+                    names.append(name)
     if criteria:
         yield SummaryLine("Judges:", style="bold")
     for who, names in criteria.items():

@@ -6,6 +6,7 @@ the agent makes again gets the recorded answer. Nothing here waits, calls a tool
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import threading
@@ -146,7 +147,7 @@ def _fault(rule: Json, number: int, nth: int) -> Fault:
     if "error" in rule:
         return Fault("error", number, nth, seconds, error=rule["error"])
     if "answer" in rule:
-        return Fault("answer", number, nth, seconds, answer=rule["answer"])
+        return Fault("answer", number, nth, seconds, answer=copy.deepcopy(rule["answer"]))
     if "malformed" in rule:
         return Fault("malformed", number, nth, seconds, how=rule["malformed"])
     return Fault(rule.get("dropped", ""), number, nth, seconds)

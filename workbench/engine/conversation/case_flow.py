@@ -3,11 +3,13 @@
 import asyncio
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.conversation.fault_case import FaultCase
 from workbench.engine.conversation.messages import ConversationEnd, FixedMessages, MessageSource
 from workbench.engine.conversation.replaying import Replay, read_replay
 from workbench.engine.conversation.rescoring import complete_case, settled_verdicts, stored_events, unsuited_error
@@ -25,12 +27,18 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     CaseStatus,
+    Event,
+    FaultHandling,
     MetricScored,
     OutputCaptured,
     UserSimulated,
 )
+from workbench.injection.injection import Injection
+from workbench.injection.matrix import injection_of
+from workbench.injection.outcome import STATUS
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.base import Scored
+from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError, EvalCase
 from workbench.simulation.scenario import full_scenario
 
@@ -66,6 +74,7 @@ class CaseFlow:
         self._started = context.at()
         self._attempts = 0
         self._replay: Replay | None = None
+        self._fault = None if entry.fault is None else FaultCase(entry.fault)
         self.is_simulated = False
         """Whether the user is simulated."""
 
@@ -124,7 +133,8 @@ class CaseFlow:
             self._start(case)
             await self._skip_scenario(why_not)
         else:
-            replay = self._replay = await read_replay(source.evalset, self.ref, self._context)
+            required = entry.fault is None
+            replay = self._replay = await read_replay(source.evalset, self.ref, self._context, required=required)
             if replay is not None and replay.error is not None:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
@@ -162,7 +172,8 @@ class CaseFlow:
         if case.scenario is None:
             return None
         environment = JudgeEnvironment(**self._context.environment_of(self.ref.agent))
-        return obstacle(self._entry.config, case.scenario, case.rubrics, environment)
+        config = self._entry.config if self._entry.fault is None else self._entry.fault.config
+        return obstacle(config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
         """Return the user of the case, at the start of the conversation."""
@@ -219,15 +230,32 @@ class CaseFlow:
         self._show_import(host)
         source = self._source(case)
         context = self._context
-        run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit)
+        run = self._case_run = CaseRun(self.ref, source, context.options.timeout, self._emit)
+        if self._fault is not None:
+            self._fault.begin()
         keep = None if context.answers is None else context.answers.spec(self.ref)
         replay = self._replay
-        calls = {"record": context.records, "replay": None if replay is None else replay.settings}
+        calls: dict[str, Any] = {"record": context.records, "replay": None if replay is None else replay.settings}
+        if (injection := self._injection()) is not None:
+            # A fault is known from the recorded calls.
+            calls |= {"record": True, **injection.settings(self.ref)}
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
         spec["calls"] = calls
         before = [*(answer.frame() for answer in answers), *(() if replay is None else replay.frames())]
         attempt = self._attempts
         return await run.run(slot.process, spec, before, share=slot.share, here=slot.here, attempt=attempt)
+
+    def _injection(self) -> Injection | None:
+        """Return the faults to inject, or None."""
+        if self._entry.fault is not None:
+            return injection_of(self._entry.fault.fault)
+        inject = self._context.options.inject
+        return None if isinstance(inject, str) else inject
+
+    def _emit(self, event: Event) -> None:
+        if self._fault is not None:
+            self._fault.take(event)
+        self._context.emit(event)
 
     async def _wait_for_slot(self, host: AgentHost, alone: bool) -> ProcessSlot:
         self._waiting = asyncio.ensure_future(host.slot(alone=alone))
@@ -245,12 +273,33 @@ class CaseFlow:
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
             verdicts = await self._verdicts(case, transcript.turns)
+        handling = await self._handling(transcript, verdicts)
+        if handling is not None:
+            verdicts.status, verdicts.error = STATUS[handling.outcome], transcript.error
         if self._case_run is not None:
             await self._case_run.closed()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
-        await self._finish(verdicts.status, verdicts.error, transcript)
+        await self._finish(verdicts.status, verdicts.error, transcript, handling)
         # The verdict does not wait for the process to free its memory, which takes milliseconds.
         await self._clean_up()
+
+    async def _handling(self, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
+        """Return what the agent did about its injected fault, or None without one, or if the case was cancelled."""
+        if self._fault is None or self._cancelled is not None:
+            return None
+
+        async def ask(question: CriteriaConfig, turns: Sequence[dict[str, Any]]) -> Verdicts:
+            quiet = replace(self._context, emit=lambda event: None)
+            scoring = self._scoring = CaseScoring(self.ref, question, quiet)
+            asked = await scoring.run(None, turns, None, ())
+            verdicts.usage = with_judges(verdicts.usage, asked.usage)
+            return asked
+
+        handling = await self._fault.handling(transcript, verdicts, ask)
+        if self._cancelled is None:
+            return handling
+        verdicts.status, verdicts.error = "cancelled", self._cancelled
+        return None
 
     async def _verdicts(
         self, case: EvalCase, actual: Sequence[dict[str, Any]], kept: Sequence[Scored] = ()
@@ -293,9 +342,15 @@ class CaseFlow:
     def _scored(self, scored: Scored) -> None:
         self._context.emit(MetricScored(self.ref, scored.result, scored.turns))
 
-    async def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
-        duration = self._context.at() - self._started
-        finished = CaseFinished(self.ref, status, error, duration, transcript.usage, frozen=transcript.frozen)
+    async def _finish(
+        self,
+        status: CaseStatus,
+        error: CaseError | None,
+        transcript: Transcript,
+        handling: FaultHandling | None = None,
+    ) -> None:
+        duration, frozen = self._context.at() - self._started, transcript.frozen
+        finished = CaseFinished(self.ref, status, error, duration, transcript.usage, frozen=frozen, handling=handling)
         self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))
 
     def _release_once(self) -> None:

@@ -57,26 +57,29 @@ class Replay:
         return transcript
 
 
-async def read_replay(evalset: EvalsetEntry, ref: CaseRef, context: RunContext) -> Replay | None:
+async def read_replay(
+    evalset: EvalsetEntry, ref: CaseRef, context: RunContext, *, required: bool = True
+) -> Replay | None:
     """Return the replay of a case, or None if the run is live.
 
-    A case without a recording runs live with `--on-miss live`, and else ends with an error, as with a recording that
-    cannot be read.
+    A case without a recording runs live with `--on-miss live`, or if none is `required`. Otherwise it ends with an
+    error, as with a recording that cannot be read.
     """
     options = context.options
     if not options.frozen:
         return None
-    return await asyncio.to_thread(_read, evalset.file, ref, context, options.frozen, options.on_miss)
+    required = required and options.on_miss != "live"
+    return await asyncio.to_thread(_read, evalset.file, ref, context, options.frozen, options.on_miss, required)
 
 
-def _read(evalset: Path, ref: CaseRef, context: RunContext, mode: Mode, on_miss: OnMiss) -> Replay:
+def _read(evalset: Path, ref: CaseRef, context: RunContext, mode: Mode, on_miss: OnMiss, required: bool) -> Replay:
     from workbench.recordings.frozen_file import read_frozen
 
     file = frozen_path(evalset, ref.eval_id)
     replay = Replay(mode, on_miss, relative_to(file, context.root), recording_files(file))
     context.note_inputs(replay.files)
     if not (file.exists() or file.is_symlink()):
-        return replay if on_miss == "live" else replace(replay, error=_no_recording(replay.file, ref))
+        return replace(replay, error=_no_recording(replay.file, ref)) if required else replay
     try:
         return replace(replay, recording=read_frozen(file))
     except OwnFileError as error:

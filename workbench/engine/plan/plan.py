@@ -19,7 +19,7 @@ from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import Source
-from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
+from workbench.events import CaseError, CaseRef, Noticed, PlannedCase, ToolFault
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
 
@@ -49,6 +49,18 @@ class AgentSetting:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """The fault of one execution in a matrix of tool faults.
+
+    `question` is the config with the question to a judge about the answer. `config` has all criteria of the case.
+    """
+
+    fault: ToolFault
+    question: CriteriaConfig
+    config: CriteriaConfig
+
+
+@dataclass(frozen=True, slots=True)
 class PlanEntry:
     """One execution of one case, with the source of its transcript and its criteria.
 
@@ -60,6 +72,8 @@ class PlanEntry:
     source: Source
     blocked: CaseError | None = None
     matched_by: str = ""
+    fault: PlannedFault | None = None
+    """The injected fault, whose execution is no repeat of the case, or None."""
 
     @property
     def config(self) -> CriteriaConfig:
@@ -96,7 +110,9 @@ class Plan:
     def planned(self, entry: PlanEntry) -> PlannedCase:
         """Return the entry in the form of `RunStarted`."""
         criteria = entry.criteria
-        return PlannedCase(entry.ref, self.config_file(entry), criteria.reason, criteria.changed, entry.matched_by)
+        fault = None if entry.fault is None else entry.fault.fault
+        file = self.config_file(entry)
+        return PlannedCase(entry.ref, file, criteria.reason, criteria.changed, entry.matched_by, fault=fault)
 
 
 def new_run_id() -> str:

@@ -3,7 +3,10 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from workbench.injection.injection import Injection
 
 RESULT_OPTIONS = {
     "runs": "--runs",
@@ -27,6 +30,8 @@ OnMiss: TypeAlias = Literal["error", "live"]
 """What happens to a call that the recording does not have: the case ends with an error, or the call is made."""
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
+MATRIX = "matrix"
+"""The word for a matrix of tool faults."""
 MOST_UNTIL_SURE = 50
 """Default limit of repeats for `--until-sure`."""
 
@@ -87,6 +92,8 @@ class RunOptions:
     """The calls that are answered from the recordings of the cases; None: as the project's setting says."""
     on_miss: OnMiss = "error"
     """The treatment of calls that a recording does not have."""
+    inject: "Injection | Literal['matrix'] | None" = None
+    """Faults to inject into calls of tools, or `matrix`: each tool of each case fails once in each way."""
 
     def __post_init__(self) -> None:
         if self.runs < 1:
@@ -102,10 +109,19 @@ class RunOptions:
             raise UsageFaultError(f"--max-judge-calls must be at least 0, not {self.max_judge_calls}")
         if self.in_flight < 1:
             raise UsageFaultError(f"at least 1 judge call must be allowed at a time, not {self.in_flight}")
+        if self.inject is not None and self.frozen == "all":
+            message = "--inject cannot be used if the answers of models are frozen, because models see the faults"
+            raise UsageFaultError(message, "Use --frozen=tools")
+        if self.inject == MATRIX and (self.runs > 1 or self.until_sure is not None):
+            raise UsageFaultError(
+                "--inject matrix runs each fault once, so it cannot be used with --runs or --until-sure"
+            )
 
 
 def stored_options(options: RunOptions) -> dict[str, Any]:
     """Return the options that affect the results of a run as JSON values, by the names of their fields."""
     found = {name: getattr(options, name) for name in RESULT_OPTIONS}
     found["frozen"] = options.frozen or ""
+    if options.inject is not None:
+        found["inject"] = options.inject if isinstance(options.inject, str) else options.inject.name
     return found if options.python is None else {**found, "python": str(options.python.absolute())}

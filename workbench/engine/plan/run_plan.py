@@ -56,6 +56,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         *owner_notices(running),
         *(foreign_agent_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
         *_repeat_notices(options),
+        *_fault_notices(options),
     )
     owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
     plan = Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
@@ -106,6 +107,13 @@ def _root_notices(root: Path) -> Iterator[Noticed]:
         folder = relative_to(root / STATE_FOLDER, around)
         hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"
         yield Noticed("info", f"{folder} exists already and is used for {relative_to(root, around)}", hint)
+
+
+def _fault_notices(options: RunOptions) -> Iterator[Noticed]:
+    """Yield a notice if a file says which calls of tools fail."""
+    if options.inject is not None and not isinstance(options.inject, str) and options.inject.file is not None:
+        text = f"faults are injected into calls of tools, as {options.inject.file.name} says"
+        yield Noticed("info", text, "The verdicts of this run are kept apart from all others")
 
 
 def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:

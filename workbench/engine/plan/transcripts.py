@@ -148,6 +148,8 @@ class StoredRun:
     file: Path | None = None
     started: str = ""
     versions: Mapping[str, Any] = field(default_factory=dict)
+    injected: bool = False
+    """Whether faults were injected into its calls."""
 
 
 def collect(events: Iterable[Event | None]) -> StoredRun:
@@ -167,6 +169,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             run.started, run.versions = event.started, event.versions
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
             inputs = RunInputs(event.inputs)
+            run.injected = bool(inputs.options.get("inject"))
             continue
         if isinstance(event, FilesRead):
             inputs.extend(event.bundles)

@@ -1,0 +1,42 @@
+"""Plans that inject a fault into each execution: each tool of each case, in each way."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from workbench.counting import counted
+from workbench.engine.plan.plan import Plan, PlanEntry, PlannedFault
+from workbench.engine.plan.run_options import UsageFaultError
+from workbench.events import CaseName, Noticed
+from workbench.injection.fault_question import fault_question
+from workbench.injection.matrix import faults_of
+from workbench.injection.outcome import answer_criteria
+
+
+def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Plan:
+    """Return the plan for the matrix of tool faults. Entries that cannot start stay as they are.
+
+    `tools` are the tools that each case calls. Only criteria that compare answers are scored.
+
+    Raises:
+        UsageFaultError: no case calls a tool.
+    """
+    entries = tuple(variant for entry in plan.entries for variant in _variants(entry, tools))
+    if not entries:
+        raise UsageFaultError("no case calls a tool, so none can fail", "", "nothing")
+    without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries)
+    notices = plan.notices
+    if without:
+        calls = "calls no tool and is left out" if without == 1 else "call no tool and are left out"
+        notices = (*notices, Noticed("info", f"{counted(without, 'case')} {calls}"))
+    return replace(plan, entries=entries, notices=notices)
+
+
+def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    if entry.blocked is not None:
+        yield entry
+        return
+    config = entry.config
+    criteria = replace(entry.criteria, config=replace(config, criteria=answer_criteria(config)))
+    for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
+        planned = PlannedFault(fault, fault_question(fault, config), config)
+        yield replace(entry, ref=replace(entry.ref, repeat=number), criteria=criteria, fault=planned)
