@@ -283,7 +283,7 @@ def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[
     if differences and not aside and not view.full and max(map(len, sides.values())) > _SHORT_CALL:
         # Below both calls, the values that differ would be far from the top.
         yield from under(mark_lead(mark, number=number), [brief_call(row.get("actual") or {}, view.room, paths)])
-        yield from under((), _difference_lines(differences, row, view))
+        yield from under((), difference_lines(differences, view, _beyond(row)))
         yield from under(side_lead("expected"), sides["expected"])
         yield from under(side_lead("actual"), sides["actual"])
         return
@@ -293,7 +293,7 @@ def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[
     else:
         yield from under(mark_lead(mark, number=number), sides["expected"] or sides["actual"])
     yield from under((), _moved(row, view))
-    yield from under((), _difference_lines(differences, row, view))
+    yield from under((), difference_lines(differences, view, _beyond(row)))
 
 
 def _moved(row: dict[str, Any], view: View) -> Iterator[Line]:
@@ -302,7 +302,8 @@ def _moved(row: dict[str, Any], view: View) -> Iterator[Line]:
         yield from wrap([Segment(f"expected as call {wanted + 1}, made as call {got + 1}", "diff-moved")], view.room)
 
 
-def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any], view: View) -> Iterator[Line]:
+def difference_lines(differences: Sequence[dict[str, Any]], view: View, beyond: int = 0) -> Iterator[Line]:
+    """Yield a line for each difference (`json_difference.describe`). `beyond` are more that are not described."""
     kept = differences if view.full else differences[:BRIEF_DIFFERENCES]
     for item in kept:
         words = [
@@ -312,10 +313,14 @@ def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any]
             Segment(_phrase(item, "actual"), "diff-extra"),
         ]
         yield from wrap(words, view.room)
-    beyond = row.get("more_differences")
-    more = len(differences) - len(kept) + (beyond if isinstance(beyond, int) else 0)
+    more = len(differences) - len(kept) + beyond
     if more:
         yield fold(f"… {counted(more, 'more value')} differ", view.room)
+
+
+def _beyond(row: Mapping[str, Any]) -> int:
+    beyond = row.get("more_differences")
+    return beyond if isinstance(beyond, int) else 0
 
 
 def _phrase(item: dict[str, Any], side: str) -> str:

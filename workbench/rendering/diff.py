@@ -9,6 +9,7 @@ from workbench.rendering.anchors import add_pieces, anchors
 from workbench.rendering.document import Document, Item, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
+from workbench.rendering.frozen_miss import miss_lines, missed_in
 from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
@@ -81,7 +82,8 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
     The line over the pane has the scores for which it has room. They are repeated only in full.
     """
     if record.error is not None:
-        yield from error_lines(record.error, view)
+        missed = missed_in(record, subject.runs)
+        yield from error_lines(record.error, view) if missed is None else miss_lines(missed, view, record.error.hint)
     below = {result.name for result in left_out(subject, view.width - 1)}
     for result in record.metrics.values():
         in_turns = {turn.metrics[result.name].status for turn in record.turns if result.name in turn.metrics}

@@ -187,3 +187,18 @@ def test_any_data_is_read_or_refused(fields: dict[str, Any], other: Any) -> None
 def test_settings_of_a_wrong_form_are_refused(replay: Any) -> None:
     with pytest.raises(BrokenRecordingError):
         Gate({"replay": replay})
+
+
+def test_miss_is_reported_with_the_nearest_recording() -> None:
+    ended: list[Any] = []
+    made = gate(frame(args={"order": "A", "n": 1}), frame(args={"order": "A", "n": 2}, turn=1))
+    made._on_miss = ended.append
+    decision = made.tool(call({"order": "A", "n": 3}))
+    assert isinstance(decision, Miss)
+    made.end(decision)
+    assert [fault["kind"] for fault in ended] == ["frozen_miss"]
+    (message,) = made.report()
+    (miss,) = json.loads(message["calls"])
+    assert (miss["kind"], miss["tool"], miss["nearest"]["turn"]) == ("miss", "refund", 0)
+    pieces = {name: json.loads(text) for name, text in message["pieces"].items()}
+    assert (pieces[miss["args"]], pieces[miss["nearest"]["args"]]) == ({"order": "A", "n": 3}, {"order": "A", "n": 1})

@@ -48,9 +48,14 @@ class ModelCall(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """The case ends here, and the call must never return."""
+    """The case ends here, and the call must never return.
+
+    `call` is the call of a tool that has no recording, and `nearest` is the recorded call that is most like it.
+    """
 
     fault: faults.Fault
+    call: Optional[ToolCall] = None
+    nearest: Optional[Recorded] = None
 
 
 class Inject(NamedTuple):
@@ -160,7 +165,10 @@ class Gate:
                 return Replay(found)
             why = f"its outcome was not recorded: {found.value}" if found else self._tools.why_missing(call)
             message = f"{call.agent} called {shown_call(call.tool, call.args)}, which has no recording; {why}"
-            return self._no_recording(message)
+            decision = self._no_recording(message)
+            if isinstance(decision, Miss):
+                return decision._replace(call=call, nearest=self._tools.nearest(call))
+            return decision
 
     def model(self, call: ModelCall) -> Union[Live, Replay, Miss]:
         """Decide about a call of a model."""
@@ -233,7 +241,21 @@ class Gate:
         with self._lock:
             first, self._missed = not self._missed, True
         if first and self._on_miss is not None:
+            self._report_miss(miss)
             self._on_miss(miss.fault)
+
+    def _report_miss(self, miss: Miss) -> None:
+        """Report the call that ends the case, for a comparison with the nearest recording."""
+        if self.calls is None or miss.call is None:
+            return
+        call, nearest = miss.call, miss.nearest
+        reported: Json = {"kind": "miss", "agent": call.agent, "branch": call.branch, "tool": call.tool}
+        reported["args"] = self.calls.argument_piece(call.args)
+        reported["ignore"] = self._tools.ignored(call.tool)
+        if nearest is not None:
+            args = self.calls.argument_piece(nearest.args)
+            reported["nearest"] = {"turn": nearest.turn, "branch": nearest.branch, "args": args, "used": nearest.used}
+        self.calls.add(reported)
 
 
 def _injection(settings: Json) -> Optional[Injection]:

@@ -108,24 +108,35 @@ class Recordings:
             return f"a call with these arguments is recorded only {times}"
         if equal:
             return f"the same call is recorded in branch {_shown(equal[0].branch)}, not in {_shown(call.branch)}"
-        known = [recorded for recorded in self._calls if recorded.tool == call.tool and recorded.agent == call.agent]
-        if known:
-            return self._nearest(call, known)
+        nearest = self.nearest(call)
+        if nearest is not None:
+            return self._difference(call, nearest)
         others = sorted({recorded.agent for recorded in self._calls if recorded.tool == call.tool})
         if others:
             return f"{call.tool} is recorded only for the agent {', '.join(others)}"
         tools = sorted({recorded.tool for recorded in self._calls if recorded.agent == call.agent})
         return f"recorded tools of {call.agent}: {', '.join(tools)}" if tools else f"{call.agent} has no recorded call"
 
-    def _nearest(self, call: ToolCall, known: List[Recorded]) -> str:
+    def ignored(self, tool: str) -> List[str]:
+        """Return the names of a tool's arguments that do not count, sorted."""
+        return sorted(self._ignore.get(tool, ()))
+
+    def nearest(self, call: ToolCall) -> Optional[Recorded]:
+        """Return the recorded call of the same agent and tool with the fewest different arguments, or None."""
+        known = [recorded for recorded in self._calls if recorded.tool == call.tool and recorded.agent == call.agent]
         ignored = self._ignore.get(call.tool, frozenset())
         args = call.args if isinstance(call.args, dict) else {}
 
-        def distance(recorded: Recorded) -> Tuple[int, bool]:
+        def distance(recorded: Recorded) -> Tuple[int, bool, bool]:
             names = (recorded.args.keys() | args.keys()) - ignored
-            return sum(not _same(recorded.args, args, name) for name in names), recorded.used
+            elsewhere = recorded.branch not in (None, call.branch)
+            return sum(not _same(recorded.args, args, name) for name in names), elsewhere, recorded.used
 
-        nearest = min(known, key=distance)
+        return min(known, key=distance, default=None)
+
+    def _difference(self, call: ToolCall, nearest: Recorded) -> str:
+        ignored = self._ignore.get(call.tool, frozenset())
+        args = call.args if isinstance(call.args, dict) else {}
         text = f"nearest recording: {shown_call(call.tool, nearest.args)} in turn {nearest.turn + 1}"
         for name in sorted((nearest.args.keys() | args.keys()) - ignored):
             for path, then, now in differences(nearest.args.get(name, _ABSENT), args.get(name, _ABSENT), name):

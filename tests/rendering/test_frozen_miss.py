@@ -1,0 +1,56 @@
+"""Calls without a recording."""
+
+import json
+from typing import Any
+
+import pytest
+
+from workbench.events import CallsRecorded, CaseRef
+from workbench.recordings.miss import MissedCall, missed_call
+from workbench.rendering.frozen_miss import miss_lines
+from workbench.rendering.lines import text_of
+from workbench.rendering.rows import View
+
+REF = CaseRef("desk", "desk/a.evalset.json", "a", "late")
+
+
+def _shown(missed: MissedCall, width: int = 80) -> str:
+    return "\n".join(map(text_of, miss_lines(missed, View(width), "run live")))
+
+
+def _recorded(**miss: Any) -> CallsRecorded:
+    pieces = {"d1": '{"order": "A", "n": 3, "at": 9}', "d2": '{"order": "A", "n": 1, "at": 1}'}
+    item = {"kind": "miss", "agent": "desk", "tool": "refund", "args": "d1", "ignore": ["at"], **miss}
+    return CallsRecorded(REF, 1, json.dumps([item]), pieces)
+
+
+def test_differing_argument_comes_first() -> None:
+    missed = missed_call([_recorded(nearest={"turn": 0, "args": "d2", "used": True})], None)
+    assert missed is not None
+    assert (missed.turn, missed.differing, missed.nearest_turn) == (2, ["n"], 1)
+    first, second, *rest = _shown(missed).splitlines()
+    assert "refund was called in a way that is not recorded" in first
+    assert "n: number 1 · number 3" in second
+    assert any("called" in line and 'refund(order="A", n=3)' in line for line in rest)
+    assert any("in turn 1, which answered an earlier call" in line for line in rest)
+    assert any("ignored" in line and "at" in line for line in rest)
+
+
+def test_without_a_similar_call_it_says_so() -> None:
+    missed = missed_call([_recorded()], None)
+    assert missed is not None
+    assert "no call of refund by desk is recorded" in _shown(missed)
+    again = MissedCall(1, "desk", "refund", {"n": 1}, nearest={"n": 1.0}, nearest_turn=1, used=True)
+    assert "more often than it is recorded" in _shown(again)
+
+
+@pytest.mark.parametrize("calls", ["[]", "miss", '[{"kind": "miss"}]', '["miss"]', '{"miss": 1}'])
+def test_damaged_report_is_no_miss(calls: str) -> None:
+    assert missed_call([CallsRecorded(REF, 0, calls)], None) is None
+
+
+def test_hostile_names_and_narrow_screens_are_safe() -> None:
+    missed = MissedCall(1, "a\x1b[2J", "t\n[b]", {"ключ\x07": "東京" * 90}, nearest={"x": None}, nearest_turn=1)
+    for width in (20, 60, 200):
+        assert "\x1b" not in _shown(missed, width)
+        assert "\x07" not in _shown(missed, width)

@@ -1,0 +1,91 @@
+"""The call of a tool that ended a frozen case, because its recording does not have it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.worker.matching import differences
+from workbench.events import CallsRecorded, SpansRecorded
+from workbench.json_values import mapping, objects, string
+from workbench.trace.pieces import PieceLostError, Pieces
+
+
+@dataclass(frozen=True, slots=True)
+class MissedCall:
+    """A call without a recording.
+
+    `nearest` are the arguments of the recorded call that is most like it, or None if the agent has no recorded call of
+    the tool. `nearest_turn` is its turn, and `used` says that it answered another call. Turns count from 1.
+    """
+
+    turn: int
+    agent: str
+    tool: str
+    args: Mapping[str, Any]
+    ignore: tuple[str, ...] = ()
+    nearest: Mapping[str, Any] | None = None
+    nearest_turn: int = 0
+    used: bool = False
+    sides: tuple[dict[str, Any], dict[str, Any]] = field(init=False)
+    """The recorded and the called arguments, without ignored ones."""
+
+    def __post_init__(self) -> None:
+        both = (self.nearest or {}, self.args)
+        sides = tuple({name: value for name, value in one.items() if name not in self.ignore} for one in both)
+        object.__setattr__(self, "sides", sides)
+
+    @property
+    def differing(self) -> list[str]:
+        """The names of arguments that differ, in the order of the call."""
+        then, now = self.sides
+        names = dict.fromkeys((*now, *then)) if self.nearest is not None else {}
+        return [name for name in names if any(differences(_one(then, name), _one(now, name), ""))]
+
+
+def _one(args: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {name: args[name]} if name in args else {}
+
+
+def missed_call(events: Iterable[CallsRecorded | SpansRecorded], runs: Path | None) -> MissedCall | None:
+    """Return the call that ended a case, or None if none did or its arguments are lost.
+
+    `events` are those of the case, and `runs` is the folder with the runs' folders. Reads files.
+    """
+    known = tuple(events)
+    for event in known:
+        if isinstance(event, CallsRecorded) and '"miss"' in event.calls:
+            for item in _items(event.calls):
+                if item.get("kind") == "miss":
+                    return _missed(event.turn + 1, item, Pieces(known, runs))
+    return None
+
+
+def _items(calls: str) -> list[dict[str, Any]]:
+    try:
+        return objects(json.loads(calls))
+    except (ValueError, RecursionError):
+        return []
+
+
+def _missed(turn: int, item: Mapping[str, Any], pieces: Pieces) -> MissedCall | None:
+    near = mapping(item.get("nearest"))
+    try:
+        args = mapping(pieces.read(string(item.get("args"))))
+        nearest = mapping(pieces.read(string(near.get("args")))) if near else None
+    except PieceLostError:
+        return None
+    ignore = item.get("ignore")
+    names = tuple(name for name in ignore if isinstance(name, str)) if isinstance(ignore, list) else ()
+    at = near.get("turn")
+    return MissedCall(
+        turn,
+        string(item.get("agent")),
+        string(item.get("tool")),
+        args,
+        names,
+        nearest,
+        at + 1 if isinstance(at, int) else 0,
+        near.get("used") is True,
+    )

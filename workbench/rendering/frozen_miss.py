@@ -1,0 +1,59 @@
+"""A call without a recording as lines: the differing argument first, then the call and the nearest recording."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.metrics.json_difference import describe, differences
+from workbench.rendering.calls import call_lines, difference_lines
+from workbench.rendering.lines import Line, Segment, hang_text, safe, wrap
+from workbench.rendering.rows import View, label, mark_lead, under
+from workbench.store import CaseRecord
+from workbench.text import one_line
+
+if TYPE_CHECKING:
+    from workbench.recordings.miss import MissedCall
+
+
+def missed_in(record: CaseRecord, runs: Path | None) -> "MissedCall | None":
+    """Return the call that ended a case, or None if no call without a recording did. Reads files."""
+    if record.error is None or record.error.kind not in ("frozen_miss", "off_recording"):
+        return None
+    from workbench.recordings.miss import missed_call
+
+    spans = (turn.spans for turn in record.turns if turn.spans is not None)
+    return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), runs)
+
+
+def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
+    """Yield what the agent called, how it differs from the nearest recording, and how to continue (raw)."""
+    width = max(view.width - 1, 10)
+    tool, agent = one_line(missed.tool), one_line(missed.agent)
+    words = f"{tool} was called in a way that is not recorded"
+    if missed.nearest is None:
+        words = f"no call of {tool} by {agent} is recorded"
+    elif not missed.differing:
+        words = f"{tool} was called again, more often than it is recorded"
+    style = "status-error-strong"
+    yield from hang_text([Segment(" ! ", style)], [Segment(words, style)], width, 3)
+    recorded, called = missed.sides
+    found = [describe(*place) for place in differences(recorded, called, "args")] if missed.nearest is not None else []
+    for item in found:
+        item["path"] = item["path"].removeprefix("args.")
+    yield from under(mark_lead("differs"), difference_lines(found, view))
+    marked = frozenset(f"args.{item['path']}" for item in found)
+    yield from under(label("called"), call_lines(_call(missed, called), view.room, view, marked, "mark-extra"))
+    if missed.nearest is not None:
+        yield from under(
+            label("recorded"), call_lines(_call(missed, recorded), view.room, view, marked, "mark-missing")
+        )
+        place = f"in turn {missed.nearest_turn}"
+        place += ", which answered an earlier call" if missed.used else ""
+        yield from under((), wrap([Segment(place, "muted")], view.room))
+    if missed.ignore:
+        yield from under(label("ignored"), wrap([Segment(", ".join(map(one_line, missed.ignore)), "muted")], view.room))
+    yield from hang_text([Segment(" → ", "hint")], [safe(hint)], width, 3)
+
+
+def _call(missed: "MissedCall", args: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": missed.tool, "args": args}
