@@ -58,6 +58,9 @@ FaultOutcome: TypeAlias = Literal[
     "not_called",  # the agent did not call the tool
 ]
 
+ForkChange: TypeAlias = Literal["nothing", "message", "answer", "instruction", "model"]
+"""What a fork changes: nothing, the user's message, a tool's answer, or an agent's instruction or model."""
+
 CaseName: TypeAlias = tuple[str, str]
 """The path of an evalset relative to the root, and the id of a case."""
 
@@ -158,6 +161,26 @@ class FaultHandling:
 
 
 @dataclass(frozen=True, slots=True)
+class ForkOf:
+    """The execution that a fork repeats up to a point, and the change from there on."""
+
+    run_id: str
+    """The run of that execution."""
+    repeat: int
+    """Its repeat."""
+    turn: int
+    """The turn of the point, from 0."""
+    call: int = 0
+    """The number of the call before which the fork leaves the recording, from 1; 0: before the first one of the
+    turn."""
+    change: ForkChange = "nothing"
+    agent: str = ""
+    """The agent whose instruction or model is changed."""
+    text: str = ""
+    """The new message, answer (JSON text), instruction or name of a model."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedCase:
     """A case of the plan, as the front ends need it.
 
@@ -176,6 +199,13 @@ class PlannedCase:
     """A digest of the case's text in the evalset, or "" if it is not known."""
     fault: ToolFault | None = None
     """The fault that is injected into this execution, which is then no repeat of the case; None for all others."""
+    fork: ForkOf | None = None
+    """The fork that this execution tries, or None. It is no repeat of the case either."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the execution is not one of the case itself, so that it enters no verdict, rate or trend."""
+        return self.fault is not None or self.fork is not None
 
 
 @dataclass(frozen=True, slots=True)

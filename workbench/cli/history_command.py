@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +173,19 @@ def _kept_in(state: Path, own: Path, root: Path) -> str:
     return "" if state == own else state.relative_to(root).as_posix()
 
 
+def _kinds(run: dict[str, Any]) -> Iterator[str]:
+    if run.get("rules"):
+        yield "judged by rules"
+    if run.get("other_criteria"):
+        yield "other criteria"
+    if run.get("injected"):
+        yield "injected faults"
+    if run.get("fork"):
+        yield f"fork of {run['fork']}"
+    if run["scored_from"]:
+        yield f"scored from {run['scored_from']}"
+
+
 def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
     from workbench.history.summary import split_unreached
     from workbench.rendering.plain_lines import commit_words
@@ -189,14 +203,7 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
         marks.append("did not end")
     elif run["interrupted"]:
         marks.append("interrupted")
-    if run.get("rules"):
-        marks.append("judged by rules")
-    if run.get("other_criteria"):
-        marks.append("other criteria")
-    if run.get("injected"):
-        marks.append("injected faults")
-    if run["scored_from"]:
-        marks.append(f"scored from {run['scored_from']}")
+    marks += _kinds(run)
     if run["commit"]:
         marks.append(commit_words(run["commit"], run["dirty"]))
     what = few(run["agents"])

@@ -30,6 +30,7 @@ class ListedRun:
     - `rules`: whether the judge `heuristic` was used.
     - `other_criteria`: whether criteria were changed for this run only.
     - `injected`: whether faults were injected into calls.
+    - `fork`: the run that it forks, or "".
     """
 
     run_id: str
@@ -52,6 +53,7 @@ class ListedRun:
     better: float | None = None
     trouble: str = ""
     injected: bool = False
+    fork: str = ""
 
     @property
     def file(self) -> Path:
@@ -134,7 +136,12 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
         # Only runs that decided the same cases are compared, one vote per case.
         key, votes = (adk, agents, entry.get("decided")), entry.get("votes") or 0.0
-        whole = bool(sum(counts.values())) and ended and not entry.get("interrupted") and not entry.get("injected")
+        whole = (
+            bool(sum(counts.values()))
+            and ended
+            and not entry.get("interrupted")
+            and not (entry.get("injected") or entry.get("fork"))
+        )
         better = votes - passed[key] if whole and key in passed else None
         if whole:
             passed[key] = votes
@@ -159,6 +166,7 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
                 bool(entry.get("other_criteria")),
                 better,
                 injected=bool(entry.get("injected")),
+                fork=str(entry.get("fork") or ""),
             )
         )
     runs.reverse()

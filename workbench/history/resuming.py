@@ -84,7 +84,7 @@ def newest_interrupted(state: Path) -> RunStarted | None:
         if _is_complete(path):
             return None  # Most runs are complete, and announcements can be long.
         announced = announcement(path)
-        if announced is None or announced.scored_from or RunInputs(announced.inputs).options.get("inject"):
+        if announced is None or not _runs_cases(announced) or RunInputs(announced.inputs).options.get("inject"):
             return None  # The screen cannot repeat injected faults.
         if not is_being_written(path):
             return announced
@@ -128,9 +128,14 @@ def _newest_of(state: Path, plan: Plan) -> Path | None:
     for run_id in run_ids(state)[:_MAX_RUNS]:
         path = runs_dir(state) / run_id / FILE_NAME
         announced = announcement(path)
-        if announced is not None and not announced.scored_from and {case.case for case in announced.cases} == wanted:
+        if announced is not None and _runs_cases(announced) and {case.case for case in announced.cases} == wanted:
             return path
     return None
+
+
+def _runs_cases(announced: RunStarted) -> bool:
+    """Return whether agents run cases in a run. It neither scores another run again nor tries a fork."""
+    return not announced.scored_from and all(planned.fork is None for planned in announced.cases[:1])
 
 
 def announcement(path: Path) -> RunStarted | None:

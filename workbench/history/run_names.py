@@ -68,12 +68,13 @@ def state_of(journal: Path) -> Path:
 
 
 def last_run(state: Path) -> Path | None:
-    """Return the journal of the newest run in which agents ran, else of the newest run, else None.
+    """Return the journal of the newest run in which agents ran cases, else of the newest run, else None.
 
-    A run that only scored another one again has no transcripts of its own, and may lack most cases.
+    A run that only scored another one again has no transcripts of its own, and may lack most cases. A fork has
+    conversations that are not those of its case.
     """
     journals = _journals(state)
-    return next((path for path in journals if not _scored_again(path)), next(iter(journals), None))
+    return next((path for path in journals if not _has_other_verdicts(path)), next(iter(journals), None))
 
 
 def run_ids(state: Path) -> list[str]:
@@ -133,7 +134,7 @@ def baseline(state: Path) -> str | None:
         return None
 
 
-def _scored_again(path: Path) -> bool:
+def _has_other_verdicts(path: Path) -> bool:
     from workbench.events import RunStarted
     from workbench.history.journal import read_journal
 
@@ -141,7 +142,9 @@ def _scored_again(path: Path) -> bool:
         first = next((event for event in read_journal(path) if isinstance(event, RunStarted)), None)
     except (OSError, ValueError):
         return True  # An unreadable run has no transcripts to score.
-    return first is None or bool(first.scored_from)  # None: it was killed before it started.
+    if first is None:
+        return True  # It was killed before it started.
+    return bool(first.scored_from) or any(planned.fork is not None for planned in first.cases[:1])
 
 
 def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:

@@ -19,7 +19,7 @@ from workbench.json_values import mapping, parts_of, string
 from workbench.judge.judge_details import judged_by
 from workbench.model.invocation import recorded_events
 
-SCHEMA = "agent-workbench/summary/12"
+SCHEMA = "agent-workbench/summary/13"
 """Schema of summaries. A summary with another schema is rebuilt from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
@@ -42,7 +42,7 @@ Row = dict[str, Any]
 - `steps`: digests of tool calls (`c…`) and tool answers (`r…`) in order. None if unknown.
 - `plan`: index into the summary's `plans`.
 - `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
-- `injected`: true if faults were injected into its calls. Missing otherwise.
+- `injected`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
 
@@ -71,6 +71,8 @@ class Summary:
     """The distinct causes of its failures, as `workbench.causes.cause.Cause.as_json`."""
     salt_id: str = ""
     """Identifies the salt of its input digests; "" for runs of old versions."""
+    fork: dict[str, Any] = field(default_factory=dict)
+    """The fork that its executions try, as JSON of `workbench.events.ForkOf`; {} for all other runs."""
     options: dict[str, Any] = field(default_factory=dict)
     """Run options that affect results."""
     bundles: list[str] = field(default_factory=list)
@@ -176,13 +178,17 @@ def split_unreached(counts: Mapping[str, int], unreached: int) -> dict[str, int]
 def has_verdict(row: Row) -> bool:
     """Return whether the case ended with a verdict.
 
-    It was neither cancelled nor cut off by the end of its run, and no faults were injected into its calls.
+    It was neither cancelled nor cut off by the end of its run, no faults were injected into its calls, and it tried no
+    fork.
     """
     return bool(row["status"]) and row["status"] != "cancelled" and not is_injected(row)
 
 
 def is_injected(row: Row) -> bool:
-    """Return whether faults were injected. Such a result stands outside of all verdicts, rates and trends."""
+    """Return whether faults were injected, or a fork was tried.
+
+    Such a result stands outside of all verdicts, rates and trends.
+    """
     return bool(row.get("injected"))
 
 
@@ -246,6 +252,7 @@ class SummaryBuilder:
         self._run_inputs = RunInputs(mapping(data.get("inputs")))
         summary.salt_id, summary.options = self._run_inputs.salt_id, self._run_inputs.options
         places: dict[tuple[str | None, str, tuple[str, ...], str], int] = {}
+        summary.fork = next((mapping(planned.get("fork")) for planned in data["cases"]), {})
         for planned in data["cases"]:
             config = planned.get("config_file")
             changed, rule = sentences(planned.get("criteria_changed")), string(planned.get("matched_by"))
@@ -353,7 +360,7 @@ class SummaryBuilder:
         row = self.summary.rows.get(key)
         if row is None:
             row = self.summary.rows[key] = _new_row(list(key))
-            if self.summary.has_faults:
+            if self.summary.has_faults or self.summary.fork:
                 row["injected"] = True
         return row
 

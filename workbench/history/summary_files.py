@@ -41,6 +41,7 @@ IndexEntry = dict[str, Any]
 - `rules`: whether rules judged anything.
 - `other_criteria`: whether a case was judged by other criteria than its file's.
 - `injected`: whether faults were injected into calls. May be missing.
+- `fork`: the run that it forks, or "". May be missing.
 """
 
 
@@ -133,6 +134,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "rules": any(metric[5] == "rules" for row in summary.rows.values() for metric in row["metrics"].values()),
         "other_criteria": any(changed for _, _, changed, _ in summary.plans),
         "injected": summary.has_faults,
+        "fork": str(summary.fork.get("run_id") or ""),
     }
 
 

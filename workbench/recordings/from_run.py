@@ -130,9 +130,9 @@ def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
     except PieceLostError as reason:
         lost, error = str(reason), None
     call = ToolCall(turn, string(item.get("agent")), string(item.get("tool")), args, _branch(item), answer, error, lost)
-    return replace(
-        call, effects=effects, seconds=_seconds(item), secret=_has_secret([call.outcome(), effects.as_json()])
-    )
+    secret = _has_secret([call.outcome(), effects.as_json()])
+    call = replace(call, effects=effects, seconds=_seconds(item), secret=secret, call=string(item.get("call")))
+    return replace(call, order=_int(item.get("order")), state=string(item.get("state")))
 
 
 def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall:
@@ -154,6 +154,9 @@ def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall
         error,
         lost,
         _seconds(item),
+        order=_int(item.get("order")),
+        state=string(item.get("state")),
+        span=_int(item.get("span")),
     )
     return replace(call, secret=_has_secret(call.outcome()))
 

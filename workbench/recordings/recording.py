@@ -93,6 +93,12 @@ class ToolCall:
     effects: Effects = field(default_factory=Effects)
     seconds: float | None = None
     secret: bool = False
+    order: int = field(default=-1, compare=False)
+    """Its number among all calls of the conversation, of tools and models; -1 if unknown. Not in frozen files."""
+    state: str = field(default="", compare=False)
+    """The digest of the session's state before the call, or "" if unknown. Not in frozen files."""
+    call: str = field(default="", compare=False)
+    """The ID of the function call. Not in frozen files."""
 
     def outcome(self) -> dict[str, Any]:
         """Return `{"answer": …}`, `{"error": …}` or `{"lost": why}`."""
@@ -124,6 +130,10 @@ class ModelCall:
     lost: str = ""
     seconds: float | None = None
     secret: bool = False
+    order: int = field(default=-1, compare=False)
+    state: str = field(default="", compare=False)
+    span: int = field(default=0, compare=False)
+    """The number of its span, or 0. Not in frozen files."""
 
     def outcome(self) -> dict[str, Any]:
         """Return `{"responses": […]}`, `{"error": …}` or `{"lost": why}`."""
@@ -215,7 +225,8 @@ class Recording:
 
 def _head(kind: str, call: ToolCall | ModelCall, order: int) -> dict[str, Any]:
     head = {"kind": kind, "turn": call.turn - 1, "agent": call.agent, "branch": call.branch}
-    return {**head, "order": order, "seconds": call.seconds}
+    state = {"state": call.state} if call.state else {}
+    return {**head, "order": order, "seconds": call.seconds, **state}
 
 
 def _outcome(name: str, value: Any, error: RecordedError | None, lost: str) -> dict[str, Any]:

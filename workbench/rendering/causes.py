@@ -35,4 +35,4 @@ def by_cause(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 
 
 def _has_cause(record: CaseRecord) -> bool:
-    return record.state in ("failed", "error") and record.planned.fault is None
+    return record.state in ("failed", "error") and not record.planned.is_apart

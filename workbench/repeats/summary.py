@@ -151,11 +151,11 @@ def summarize(records: Sequence[CaseRecord], until: float | None = None) -> Case
 def summarize_all(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
     """Yield the summary of each case that was repeated, in the order of the records.
 
-    Executions with injected faults are no repeats.
+    Executions with injected faults and tries of forks are no repeats.
     """
     cases: dict[tuple[str, ...], list[CaseRecord]] = {}
     for record in records:
-        if record.planned.fault is not None:
+        if record.planned.is_apart:
             continue
         ref = record.ref
         cases.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), []).append(record)

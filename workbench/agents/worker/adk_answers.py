@@ -25,6 +25,7 @@ from .adk_gate import AdkGate, current_gate, patch_classes, state_digest
 from .adk_trace import Sent, Tracer
 from .calls import Call, Calls
 from .conversation import Json, OnAnswer
+from .fork import Asked
 from .gate import Decision, Live, Miss, ModelCall, inside
 from .jsonable import dumps
 from .matching import Recorded, plain_branch
@@ -76,6 +77,8 @@ class Answers:
 
     async def answer(self, request: Any, context: Any, ask: Callable[[], Any], gated: bool) -> AsyncIterator[Any]:
         """Yield the model's responses to the request, or those of the interrupted or the recorded run."""
+        if gated:
+            await self._follow_fork(request, context)
         sent = self._tracer.sent(request)
         agent = _agent(request) if sent.span is None else str(sent.span.facts["agent"])
         digest = sent.digest
@@ -100,13 +103,24 @@ class Answers:
         finally:
             await source.aclose()
 
+    async def _follow_fork(self, request: Any, context: Any) -> None:
+        """Compare the beginning of a fork with its recording, and change the request if it is the fork's first one."""
+        fork = None if self.gate is None else self.gate.gate.fork
+        if self.gate is None or fork is None:
+            return
+        from .adk_fork import changed_request
+
+        agent = str(getattr(context, "agent_name", None) or _agent(request))
+        await self.gate.follow(Asked("model", agent, _branch(context), "", {}, None), context)
+        changed_request(self.gate.gate, agent, request)
+
     def _pass(self, agent: str, digest: str, sent: Sent, request: Any, context: Any) -> Tuple[Decision, Optional[Call]]:
         """Let a request pass the gate. Return the decision, and the call to record."""
         if self.gate is None:
             return Live(), None
         gate = self.gate.gate
         self.gate.toolsets.sent(agent, request, (sent.parts or {}).get("tools", ""))
-        branch = plain_branch(getattr(getattr(context, "_invocation_context", None), "branch", None))
+        branch = _branch(context)
         decision = gate.model(ModelCall(agent, branch, digest, sent.plain if gate.freezes_models else {}))
         if gate.calls is None or isinstance(decision, Miss):
             return decision, None
@@ -252,6 +266,10 @@ def _intercepting(method: Any) -> Any:
 def _agent(request: Any) -> str:
     labels = getattr(getattr(request, "config", None), "labels", None) or {}
     return str(labels.get(_LABEL) or "")
+
+
+def _branch(context: Any) -> str:
+    return plain_branch(getattr(getattr(context, "_invocation_context", None), "branch", None))
 
 
 def _json_text(response: Any) -> Optional[str]:

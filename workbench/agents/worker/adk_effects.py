@@ -7,14 +7,14 @@ calls into one event, with those of the callbacks.
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from google.adk.events.event_actions import EventActions  # type: ignore[import-not-found,unused-ignore]
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .calls import Calls
 from .forms import UnknownFormError, decoded, encoded
-from .jsonable import dumps
+from .jsonable import digest, dumps
 
 _OWN_CALL = "$call"
 """Stands for the ID of the function call, which differs in each conversation."""
@@ -91,6 +91,18 @@ async def _artifact(context: Any, calls: Calls, name: str, version: int) -> Dict
     content = part.model_dump(mode="json", exclude_none=True)
     mime = next((data.mime_type for data in (part.inline_data, part.file_data) if data is not None), None)
     return {"name": name, "version": version, "mime": mime or "text/plain", "content": calls.piece(content)}
+
+
+async def artifact_digests(context: Any, names: Iterable[str]) -> Dict[str, str]:
+    """Return digests of the newest versions of these artifacts, "" for one that does not exist."""
+    found: Dict[str, str] = {}
+    for name in names:
+        try:
+            part = await context.load_artifact(name)
+        except ValueError:
+            return {}  # There is no artifact service, or none for this name.
+        found[name] = "" if part is None else digest(dumps(part.model_dump(mode="json", exclude_none=True)))
+    return found
 
 
 async def _save(context: Any, artifact: Dict[str, Any]) -> None:

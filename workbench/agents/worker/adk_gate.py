@@ -21,8 +21,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.function_tool import FunctionTool  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_effects import Effects
+from .adk_effects import Effects, artifact_digests
 from .calls import Call
+from .fork import Asked
 from .forms import UnknownFormError, decoded, decoded_error
 from .gate import Decision, Gate, Inject, Live, Miss, inside
 from .injection import Fault
@@ -85,6 +86,7 @@ class AdkGate:
         invocation = getattr(context, "_invocation_context", None)
         branch = plain_branch(getattr(invocation, "branch", None))
         ahead, order = self._place(context, invocation)
+        await self.follow(Asked("tool", agent, branch, tool.name, args, None), context)
         decision = self.gate.tool(ToolCall(agent, branch, tool.name, args, ahead))
         call = self._begin(agent, branch, tool.name, args, context, order, decision)
         change: Change = _unchanged
@@ -113,6 +115,22 @@ class AdkGate:
         if call is not None:
             call.answered(fault.answer)
         return fault.answer
+
+    async def follow(self, asked: Asked, context: Any) -> None:
+        """Compare the beginning of a fork with its recording before a call. A difference ends the case.
+
+        The state in `asked` is that of `context`, which is None if it is not known.
+        """
+        fork = self.gate.fork
+        if fork is None or fork.passed:
+            return
+        asked = asked._replace(state=None if context is None else state_digest(context))
+        artifacts = {}
+        if context is not None and fork.recorded(asked) is None:
+            artifacts = await artifact_digests(context, fork.artifacts)
+        fault = fork.check(asked, artifacts)
+        if fault is not None:
+            await self.miss(Miss(fault))
 
     async def miss(self, miss: Miss) -> Any:
         """End the case. Never returns."""
@@ -271,7 +289,7 @@ def current_gate() -> Optional[AdkGate]:
         return None
     if len(known) == 1:
         return known[0]
-    if any(other.gate.is_frozen for other in known):
+    if any(other.gate.answers for other in known):
         raise RuntimeError("a tool was called outside of its conversation's context, so its recording is unknown")
     return None
 

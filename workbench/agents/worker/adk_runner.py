@@ -162,6 +162,10 @@ class AdkConversation(Conversation):
     def use(self, gate: Gate) -> None:
         """Let all calls pass `gate`."""
         check_declarations(gate)
+        if gate.fork is not None and gate.fork.change is not None:
+            from .adk_fork import intercept_agents  # Few conversations need it.
+
+            intercept_agents()
         self._recorder.trace.keeps_plain = gate.calls is not None
         self._gate = self._answers.gate = AdkGate(gate)
         self._gate.toolsets = Toolsets(self._gate)

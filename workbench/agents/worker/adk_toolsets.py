@@ -237,7 +237,7 @@ def _listing(method: Any) -> Any:
         if gate is None:
             return await method(self, readonly_context)
         agent, position = gate.toolsets.place(self, readonly_context)
-        if gate.gate.is_frozen:
+        if gate.gate.lists_recorded_tools:
             tools = await gate.toolsets.frozen(self, agent, position, readonly_context)
             tools = await method(self, readonly_context) if tools is None else tools
         else:
@@ -252,7 +252,7 @@ def _authorizing(method: Any) -> Any:
     @functools.wraps(method)
     def get_auth_config(self: Any) -> Any:
         gate = None if inside.get() else current_gate()
-        return None if gate is not None and gate.gate.is_frozen else method(self)
+        return None if gate is not None and gate.gate.lists_recorded_tools else method(self)
 
     return get_auth_config
 
@@ -266,7 +266,7 @@ def _processing(method: Any) -> Any:
             return
         agent, position = gate.toolsets.place(self, tool_context)
         before = _instruction(llm_request)
-        if not gate.gate.is_frozen or gate.toolsets.is_unknown(agent, position):
+        if not gate.gate.lists_recorded_tools or gate.toolsets.is_unknown(agent, position):
             await method(self, tool_context=tool_context, llm_request=llm_request)
         elif instruction := gate.toolsets.instruction(agent, position):
             llm_request.append_instructions([instruction])

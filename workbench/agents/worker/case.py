@@ -164,6 +164,11 @@ class Case:
         number = self._finished_turns
         assert self._opened is not None
         conversation = self._opened.conversation
+        fork = None if self._gate is None else self._gate.fork
+        diverged = None if fork is None else fork.begin_turn(number)
+        if diverged is not None:
+            self.failed(diverged)
+            return False
         finished = await self._unless_missed(conversation.turn(content, functools.partial(self._send_acted, number)))
         if finished is None:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent produced no event"))
@@ -176,7 +181,7 @@ class Case:
 
     def _use_gate(self, conversation: Conversation) -> None:
         self._gate = Gate(self._spec["calls"], self._on_miss)
-        if self._shared and self._gate.is_frozen:
+        if self._shared and self._gate.answers:
             self._miss = asyncio.get_running_loop().create_future()
         conversation.use(self._gate)
 
@@ -239,7 +244,9 @@ class Case:
                     assert self._opened is not None
                     self._opened.conversation.recall(message)
                 elif message["op"] == "recorded" and self._gate is not None:
-                    self._gate.load(message.get("call"))
+                    self._gate.load(message.get("call"), before_fork=message.get("before_fork") is True)
+                elif message["op"] == "expected" and self._gate is not None and self._gate.fork is not None:
+                    self._gate.fork.expect(message.get("turn"), message.get("acted"))
                 # A chat's `stop` is too late here, because the turn is over.
             # A case's own socket is read only between turns, so an agent that blocks the event loop does no harm.
             if not self._wire.refill():
@@ -291,6 +298,8 @@ class Case:
         If cases share the process, a step is sent together with what follows within a moment. A tool call is sent at
         once, because it may take long.
         """
+        if self._gate is not None and self._gate.fork is not None:
+            self._gate.fork.note(number, acted)
         message = {"event": "AgentActed", "turn": number, "acted": acted}
         parts = (acted.get("content") or {}).get("parts") or ()
         if not self._wire.is_crowded() or any("function_call" in part for part in parts):

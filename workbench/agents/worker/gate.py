@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
 
 from . import faults
 from .calls import Call, Calls
+from .fork import Asked, Fork
 from .injection import Fault, Injection, damaged
 from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
 
@@ -113,17 +114,33 @@ class Gate:
             self.calls_on_miss = replay.get("on_miss") == "live"
         self._tools = Recordings(ignore)
         self._injection = _injection(given)
+        self.fork = None if given.get("fork") is None else Fork(given["fork"])
+        """The beginning that the conversation repeats, or None."""
+        if self.fork is not None:
+            self.declarations = {**self.fork.tools, **self.declarations}
         self._injected = False
         """Whether a fault was injected, which may lead the agent away from its recording."""
 
-    def load(self, call: Any) -> None:
-        """Add a recorded call.
+    @property
+    def answers(self) -> bool:
+        """Whether some calls are answered from a recording."""
+        return self.is_frozen or self.fork is not None
+
+    @property
+    def lists_recorded_tools(self) -> bool:
+        """Whether the tools of toolsets are those of the recording, so that none connects."""
+        return self.is_frozen or (self.fork is not None and not self.fork.passed)
+
+    def load(self, call: Any, *, before_fork: bool = False) -> None:
+        """Add a recorded call, which comes `before_fork` or can be asked for at any time.
 
         Raises:
             BrokenRecordingError: it has a wrong form.
         """
         recorded = Recorded(call)
-        if recorded.tool:
+        if before_fork and self.fork is not None:
+            self.fork.load(recorded)
+        elif recorded.tool:
             self._tools.add(recorded)
         else:
             self._models.append(recorded)
@@ -156,6 +173,9 @@ class Gate:
 
     def _decide(self, call: ToolCall, *, use: bool = True) -> Union[Live, Replay, Miss]:
         """Decide about a call without a fault. Without `use`, its recording can be replayed again."""
+        before = None if self.fork is None else self.fork.take(Asked("tool", *call[:4], None))
+        if before is not None:
+            return Replay(before)
         if not self.is_frozen:
             return Live()
         with self._lock:
@@ -172,6 +192,9 @@ class Gate:
 
     def model(self, call: ModelCall) -> Union[Live, Replay, Miss]:
         """Decide about a call of a model."""
+        before = None if self.fork is None else self.fork.take(Asked("model", call.agent, call.branch, "", {}, None))
+        if before is not None:
+            return Replay(before)
         if not self.freezes_models:
             return Live()
         with self._lock:
@@ -204,6 +227,8 @@ class Gate:
 
     def no_toolset(self, agent: str, toolset: str) -> Union[Live, Miss]:
         """Decide about a toolset of an agent whose tools are not in the recording."""
+        if not self.is_frozen:
+            return Live()
         with self._lock:
             return self._no_recording(f"the tools of {toolset} of the agent {agent} are not in the recording")
 

@@ -39,7 +39,20 @@ class ToolCall(NamedTuple):
 class Recorded:
     """A recorded call, checked. `outcome` is `answer`, `responses`, `error` or `lost`, and `value` belongs to it."""
 
-    __slots__ = ("agent", "args", "asked", "branch", "effects", "outcome", "request", "tool", "turn", "used", "value")
+    __slots__ = (
+        "agent",
+        "args",
+        "asked",
+        "branch",
+        "effects",
+        "outcome",
+        "request",
+        "state",
+        "tool",
+        "turn",
+        "used",
+        "value",
+    )
 
     def __init__(self, call: Any) -> None:
         """Check a call of a `recorded` frame.
@@ -59,6 +72,7 @@ class Recorded:
         self.asked: str = _field(call, "asked", str) if kind == "model" else ""
         self.request: Optional[Dict[str, Any]] = _field(call, "request", dict, None)
         self.effects: Dict[str, Any] = _checked_effects(_field(call, "effects", dict, None) or {})
+        self.state: Optional[str] = _field(call, "state", str, None)
         self.used = False
         good = "answer" if kind == "tool" else "responses"
         found = [name for name in (good, "error", "lost") if name in call]
@@ -140,7 +154,7 @@ class Recordings:
         text = f"nearest recording: {shown_call(call.tool, nearest.args)} in turn {nearest.turn + 1}"
         for name in sorted((nearest.args.keys() | args.keys()) - ignored):
             for path, then, now in differences(nearest.args.get(name, _ABSENT), args.get(name, _ABSENT), name):
-                return f"{text}; {path} {_was(then)}, now {_is(now)}"
+                return f"{text}; {difference_text(path, then, now)}"
         return text
 
     def _equal(self, call: ToolCall) -> List[Recorded]:
@@ -185,6 +199,11 @@ def differences(then: Any, now: Any, path: str) -> Iterator[Tuple[str, Any, Any]
             yield from differences(old, new, f"{path}[{index}]")
     elif (then is _ABSENT) != (now is _ABSENT) or (then is not _ABSENT and canonical(then) != canonical(now)):
         yield path, then, now
+
+
+def difference_text(path: str, then: Any, now: Any) -> str:
+    """Return a difference of `differences` in words: `amount was 12.5, now 20`."""
+    return f"{path} {_was(then)}, now {_is(now)}"
 
 
 def plain_branch(branch: Optional[str]) -> str:

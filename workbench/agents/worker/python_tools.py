@@ -12,6 +12,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .calls import Call, Calls
+from .fork import Asked
 from .forms import UnknownFormError, decoded, decoded_error, encoded
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside
 from .jsonable import dumps
@@ -66,6 +67,11 @@ class Tools:
     def _pass(self, tool: str, args: Dict[str, Any]) -> Tuple[Decision, Optional[_Recording]]:
         gate = self.gate
         assert gate is not None
+        if gate.fork is not None and not gate.fork.passed:
+            state = plain_digest(dumps(self._session.state))
+            diverged = gate.fork.check(Asked("tool", self._name, "", tool, args, state))
+            if diverged is not None:
+                return Miss(diverged), None
         decision = gate.tool(ToolCall(self._name, "", tool, args))
         if gate.calls is None:
             return decision, None

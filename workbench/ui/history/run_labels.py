@@ -194,6 +194,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         (run.rules, f"{HEURISTIC.glyph} {HEURISTIC.word}"),
         (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
         (run.injected, "injected faults"),
+        (run.fork, "fork"),
         (run.scored_from, "scored again"),
         (run.adk, "adk"),
     )

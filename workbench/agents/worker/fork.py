@@ -1,0 +1,288 @@
+"""The beginning of a forked conversation, which repeats a recorded one up to a point.
+
+Until the point, calls are answered from the recording by position. The first call that the recording does not answer
+ends the beginning: everything until then must equal the recorded conversation, or the case ends. After it, calls are
+made like those of any other conversation.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from . import faults
+from .matching import BrokenRecordingError, Recorded, canonical, difference_text, differences, shown_call
+
+Json = Dict[str, Any]
+_WAYS_OUT = "fork at an earlier turn or call, or run the case again and fork the new run"
+_REQUESTED = "adk_request_"
+"""The beginning of the names of calls by which ADK asks the user. Their arguments hold IDs of other calls."""
+
+
+class Change(NamedTuple):
+    """What is changed from the point on. `kind` is `instruction` or `model`, `text` is the new one.
+
+    With `whole`, the text replaces all instructions of a request, else only those of the agent itself.
+    """
+
+    kind: str
+    agent: str
+    text: str
+    whole: bool = False
+
+
+class Asked(NamedTuple):
+    """A call that is about to be made. `args` are empty for a model, `state` is a digest or None."""
+
+    kind: str
+    agent: str
+    branch: str
+    tool: str
+    args: Any
+    state: Optional[str]
+
+
+class Fork:
+    """A fork of one conversation. Its methods may be called from any thread.
+
+    `settings` is `fork` of the case's `calls` (`docs/worker-protocol.md`).
+
+    Raises:
+        BrokenRecordingError: the settings have a wrong form.
+    """
+
+    def __init__(self, settings: Any) -> None:
+        self._lock = threading.Lock()
+        self._calls: List[Recorded] = []
+        self._expected: Dict[int, List[Json]] = {}
+        self._acted: Dict[int, List[Json]] = {}
+        self._turn = 0
+        self.passed = False
+        """Whether the point is behind."""
+        self.point: int = _typed(settings, "turn", int)
+        """The turn of the point, from 0."""
+        self.artifacts: Dict[str, str] = _typed(settings, "artifacts", dict, {})
+        """Name → digest of the newest version of each artifact that tools saved before the point."""
+        self._next: List[Json] = _typed(settings, "next", list, [])
+        """The calls of which the first live one must be one, or empty if it may be any."""
+        self.tools: Dict[str, List[Json]] = _typed(settings, "tools", dict, {})
+        """The recorded declarations of tools, by agent."""
+        change = _typed(settings, "change", dict, None)
+        self.change: Optional[Change] = None
+        if change is not None:
+            kind, agent, text = (_typed(change, name, str) for name in ("kind", "agent", "text"))
+            self.change = Change(kind, agent, text, _typed(change, "whole", bool, False))
+
+    # The recording
+
+    def load(self, recorded: Recorded) -> None:
+        """Add a call from before the point. The order of adding is that of the recorded conversation."""
+        self._calls.append(recorded)
+
+    def expect(self, turn: Any, acted: Any) -> None:
+        """Add an event that the conversation must repeat.
+
+        Raises:
+            BrokenRecordingError: it is no event of a turn.
+        """
+        if not isinstance(turn, int) or not isinstance(acted, dict):
+            raise BrokenRecordingError("an expected event has no turn or no event")
+        self._expected.setdefault(turn, []).append(_plain(acted))
+
+    # The conversation
+
+    def begin_turn(self, turn: int) -> Optional[faults.Fault]:
+        """Note that a turn begins. At the turn of the point, return why the turns before it differ, or None."""
+        self._turn = turn
+        return self._differing(turn) if turn == self.point else None
+
+    def note(self, turn: int, acted: Json) -> None:
+        """Note an event of the agent."""
+        if not self.passed:
+            self._acted.setdefault(turn, []).append(_plain(acted))
+
+    def recorded(self, asked: Asked) -> Optional[Recorded]:
+        """Return the recorded call that answers this one, or None if it comes after the point."""
+        with self._lock:
+            return None if self.passed else self._find(asked)
+
+    def take(self, asked: Asked) -> Optional[Recorded]:
+        """Return the recorded call that answers this one, and mark it as used, or None."""
+        with self._lock:
+            found = None if self.passed else self._find(asked)
+            if found is not None:
+                found.used = True
+            return found
+
+    def check(self, asked: Asked, artifacts: Optional[Dict[str, str]] = None) -> Optional[faults.Fault]:
+        """Compare the conversation with the recording before a call. Return the difference, or None.
+
+        Before the point, the state is compared, else also events and `artifacts` (digests by name), and the point is
+        passed.
+        """
+        with self._lock:
+            if self.passed:
+                return None
+            found = self._find(asked)
+            if found is not None:
+                return self._other_state(found.state, asked)
+            fault = self._at_point(asked, artifacts or {})
+            self.passed = fault is None
+            return fault
+
+    def changes(self, kind: str, agent: str) -> Optional[Change]:
+        """Return the change of an agent's instruction or model if it applies to the agent's next request."""
+        change = self.change
+        if change is None or (change.kind, change.agent) != (kind, agent):
+            return None
+        with self._lock:
+            coming = not self.passed and any(self._open("model", agent))
+        return None if coming else change
+
+    # Comparison
+
+    def _find(self, asked: Asked) -> Optional[Recorded]:
+        """Return the next recorded call of the agent in this branch. Of parallel ones, an equal one comes first."""
+        waiting = [call for call in self._open(asked.kind, asked.agent) if call.branch in (None, asked.branch)]
+        waiting = [call for call in waiting if call.tool == asked.tool and call.turn == self._turn]
+        if asked.kind == "tool" and len(waiting) > 1:
+            args = canonical(asked.args)
+            return next((call for call in waiting if canonical(call.args) == args), waiting[0])
+        return waiting[0] if waiting else None
+
+    def _open(self, kind: str, agent: str) -> Iterator[Recorded]:
+        return (
+            call
+            for call in self._calls
+            if not call.used and call.agent == agent and bool(call.tool) == (kind == "tool")
+        )
+
+    def _at_point(self, asked: Asked, artifacts: Dict[str, str]) -> Optional[faults.Fault]:
+        fault = self._differing(self._turn)
+        if fault is not None:
+            return fault
+        now = (
+            f"{asked.agent} called {shown_call(asked.tool, asked.args)}"
+            if asked.tool
+            else f"{asked.agent} asked its model"
+        )
+        if self._turn < self.point:
+            return self._diverged(self._turn, f"{now}, which it did not do then")
+        fault = self._differing_here(asked.agent)
+        if fault is not None:
+            return fault
+        alike = [call for call in self._next if _is_alike(call, asked)]
+        if self._next and not alike:
+            then = self._next[0]
+            was = f"called {then.get('tool')}" if then.get("tool") else "asked its model"
+            return self._diverged(self._turn, f"then {then.get('agent')} {was}, now {now}")
+        for name, digest in self.artifacts.items():
+            if name in artifacts and artifacts[name] != digest:
+                missing = artifacts[name] == ""
+                return self._diverged(self._turn, f"the artifact {name} {'is missing' if missing else 'differs'}")
+        states = [call.get("state") for call in alike]
+        return self._other_state(None if None in states else states[0], asked) if states else None
+
+    def _other_state(self, then: Optional[str], asked: Asked) -> Optional[faults.Fault]:
+        if not then or asked.state is None or asked.state == then:
+            return None
+        what = f"{asked.agent} calls {asked.tool}" if asked.tool else f"{asked.agent} asks its model"
+        return self._diverged(self._turn, f"the session's state is another one when {what}")
+
+    def _differing(self, before: int) -> Optional[faults.Fault]:
+        """Return the first difference in the turns before this one, or None."""
+        for turn in range(before):
+            fault = self._compared(turn, self._expected.get(turn, []), self._acted.get(turn, []))
+            if fault is not None:
+                return fault
+        return None
+
+    def _differing_here(self, agent: str) -> Optional[faults.Fault]:
+        """Return the first difference in the turn of the point, or None.
+
+        Parallel agents may be ahead or behind, so each author's events are compared for themselves.
+        """
+        turn = self._turn
+        for author in dict.fromkeys(_author(event) for _, event in _numbered(self._expected.get(turn, []))):
+            then = [pair for pair in _numbered(self._expected[turn]) if _author(pair[1]) == author]
+            now = [event for event in self._acted.get(turn, []) if _author(event) == author]
+            for (number, old), new in zip(then, now):  # noqa: B905 (not in Python 3.8)
+                fault = self._event(turn, number, old, new)
+                if fault is not None:
+                    return fault
+            if len(now) < len(then) and author == agent:
+                return self._diverged(turn, "is missing", then[len(now)][0])
+        return None
+
+    def _compared(self, turn: int, then: List[Json], now: List[Json]) -> Optional[faults.Fault]:
+        for number, (old, new) in enumerate(zip(then, now)):  # noqa: B905
+            fault = self._event(turn, number, old, new)
+            if fault is not None:
+                return fault
+        if len(then) != len(now):
+            what = "is missing" if len(now) < len(then) else "is new"
+            return self._diverged(turn, what, min(len(then), len(now)))
+        return None
+
+    def _event(self, turn: int, number: int, then: Json, now: Json) -> Optional[faults.Fault]:
+        for path, old, new in differences(then, now, ""):
+            return self._diverged(turn, difference_text(path.lstrip("."), old, new), number)
+        return None
+
+    def _diverged(self, turn: int, what: str, event: Optional[int] = None) -> faults.Fault:
+        place = f"turn {turn + 1}" if event is None else f"turn {turn + 1}, event {event + 1}"
+        return faults.fault("fork_diverged", f"not as recorded before the fork: {place}: {what}", _WAYS_OUT)
+
+
+def _is_alike(call: Json, asked: Asked) -> bool:
+    known = (call.get("kind"), call.get("agent"), call.get("tool") or "")
+    return known == (asked.kind, asked.agent, asked.tool) and call.get("branch") in (None, asked.branch)
+
+
+def _numbered(events: List[Json]) -> Iterator[Tuple[int, Json]]:
+    return enumerate(events)
+
+
+def _author(event: Json) -> str:
+    return str(event.get("author") or "")
+
+
+def _plain(acted: Json) -> Json:
+    """Return an event without the IDs of its calls, which differ in each conversation."""
+    content = acted.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(parts, list):
+        return acted
+    return {**acted, "content": {**content, "parts": [_plain_part(part) for part in parts]}}
+
+
+def _plain_part(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    plain = dict(part)
+    for name in ("function_call", "function_response"):
+        inner = plain.get(name)
+        if isinstance(inner, dict):
+            inner = {key: value for key, value in inner.items() if key != "id"}
+            if str(inner.get("name")).startswith(_REQUESTED):
+                inner = _without_ids(inner)
+            plain[name] = inner
+    return plain
+
+
+def _without_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_ids(item) for key, item in value.items() if key not in ("id", "function_call_id")}
+    return [_without_ids(item) for item in value] if isinstance(value, list) else value
+
+
+_NEEDED = object()
+
+
+def _typed(data: Any, name: str, kind: type, default: Any = _NEEDED) -> Any:
+    value = data.get(name, default) if isinstance(data, dict) else _NEEDED
+    if value is None and default is None:
+        return None
+    if value is _NEEDED or not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise BrokenRecordingError(f"`{name}` of the fork is missing or has a wrong type")
+    return value
