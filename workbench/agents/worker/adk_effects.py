@@ -72,8 +72,10 @@ class Effects:
 
 def _others(actions: Any) -> Dict[str, Any]:
     """Return all set actions except state and artifacts, as JSON data."""
-    found: Dict[str, Any] = json.loads(dumps(actions.model_dump(exclude=_SEPARATE, exclude_defaults=True)))
-    return found
+    fields = vars(actions).items()
+    found = {name: value for name, value in fields if not (value is None or value in ({}, []) or name in _SEPARATE)}
+    # Most calls set none of them.
+    return json.loads(dumps(found)) if found else found
 
 
 def _with_call(actions: Dict[str, Any], old: Optional[str], new: Optional[str]) -> Dict[str, Any]:
