@@ -82,7 +82,7 @@ class AdkGate:
         """Answer a call of a tool, or make it."""
         if _is_control(tool) or _runs_agent(tool):
             return await method(args=args, tool_context=context)
-        agent = str(getattr(context, "agent_name", None) or "")
+        agent = _agent_name(context)
         invocation = getattr(context, "_invocation_context", None)
         branch = plain_branch(getattr(invocation, "branch", None))
         ahead, order = self._place(context, invocation)
@@ -229,6 +229,14 @@ class AdkGate:
         if own:
             self._arrived.add(own)
         return ahead, order
+
+
+def _agent_name(context: Any) -> str:
+    """Return the name of the agent that makes a call, or of the workflow with the node that makes it."""
+    agent = getattr(getattr(context, "_invocation_context", None), "agent", None)
+    if agent is None:
+        agent = getattr(getattr(context, "parent_ctx", None), "node", None)
+    return str(getattr(agent, "name", None) or getattr(context, "agent_name", None) or "")
 
 
 def _unchanged(answer: Any) -> Any:
