@@ -1,10 +1,12 @@
 """Recordings from the stored events of a case."""
 
+import base64
 import json
 from typing import Any
 
 import pytest
 
+from workbench.agents.worker.forms import decoded
 from workbench.agents.worker.jsonable import dumps
 from workbench.events import CallsRecorded, CaseRef, SpansRecorded, TurnFinished
 from workbench.recordings.from_run import NotRecordedError, take_recording
@@ -91,6 +93,17 @@ def test_answer_with_a_secret_is_marked_and_such_an_argument_is_ignored() -> Non
     recording = take_recording(_REF, [event], None, _ORIGIN).recording
     assert recording.ignore == {"find": ("key",)}
     assert recording.calls[0].secret
+
+
+def test_bytes_with_a_replaced_secret_can_still_be_read() -> None:
+    answer = {"$form": "bytes", "value": "YWJj[secret SHOP_KEY]"}
+    content = {"inline_data": {"data": "[secret SHOP_KEY]", "mime_type": "text/plain"}}
+    effects = {"artifacts": [{"name": "x", "content": digest(content)}]}
+    event = _event(0, _tool("f", 0, {}, answer=digest(answer), effects=effects), pieces=({}, answer, content))
+    (call,) = take_recording(_REF, [event], None, _ORIGIN).recording.calls
+    assert call.secret
+    assert decoded(call.answer) == b"YWJj[secret SHOP_KEY]"
+    assert base64.urlsafe_b64decode(call.effects.artifacts[0].content["inline_data"]["data"]) == b"[secret SHOP_KEY]"
 
 
 def test_call_that_was_not_kept_is_lost_with_the_reason() -> None:

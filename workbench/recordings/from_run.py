@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.worker.jsonable import dumps
 from workbench.events import CallsRecorded, CaseRef, Event, SpansRecorded, TurnFinished
 from workbench.json_values import mapping, objects, string
-from workbench.judge.secret_forms import REPLACED
 from workbench.recordings.recording import (
     SHOWN_PARTS,
     Artifact,
@@ -28,6 +26,7 @@ from workbench.recordings.recording import (
     Recording,
     ToolCall,
 )
+from workbench.recordings.replaced_secrets import holds_secret, readable_bytes
 from workbench.trace.pieces import PieceLostError, Pieces
 from workbench.trace.spans import Node, read_turn
 
@@ -130,9 +129,13 @@ def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
     except PieceLostError as reason:
         lost, error = str(reason), None
     call = ToolCall(turn, string(item.get("agent")), string(item.get("tool")), args, _branch(item), answer, error, lost)
-    secret = _has_secret([call.outcome(), effects.as_json()])
-    call = replace(call, effects=effects, seconds=_seconds(item), secret=secret, call=string(item.get("call")))
-    return replace(call, order=_int(item.get("order")), state=string(item.get("state")))
+    call = replace(call, effects=effects, seconds=_seconds(item), call=string(item.get("call")))
+    call = replace(call, order=_int(item.get("order")), state=string(item.get("state")))
+    if not holds_secret([call.outcome(), effects.as_json()]):
+        return call
+    artifacts = tuple(replace(one, content=readable_bytes(one.content)) for one in effects.artifacts)
+    effects = replace(effects, state=readable_bytes(effects.state), artifacts=artifacts)
+    return replace(call, answer=readable_bytes(answer), effects=effects, secret=True)
 
 
 def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall:
@@ -158,7 +161,9 @@ def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall
         state=string(item.get("state")),
         span=_int(item.get("span")),
     )
-    return replace(call, secret=_has_secret(call.outcome()))
+    if not holds_secret(call.outcome()):
+        return call
+    return replace(call, responses=tuple(map(readable_bytes, responses)), secret=True)
 
 
 def _request(given: Any) -> dict[str, Any] | None:
@@ -232,16 +237,12 @@ def _int(value: Any) -> int:
 # Secrets
 
 
-def _has_secret(value: Any) -> bool:
-    return REPLACED in dumps(value)
-
-
 def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:
     """Return the arguments that held a secret, by tool. They cannot be compared, so they are ignored."""
     found: dict[str, list[str]] = {}
     for call in calls:
         for name, value in call.args.items():
-            if _has_secret(value) and name not in found.setdefault(call.tool, []):
+            if holds_secret(value) and name not in found.setdefault(call.tool, []):
                 found[call.tool].append(name)
     return {tool: tuple(names) for tool, names in found.items() if names}
 
@@ -276,7 +277,7 @@ def _span_call(turn: int, node: Node, pieces: Pieces) -> ToolCall:
         lost = str(reason)
     seconds = None if node.seconds is None else round(node.seconds, 3)
     call = ToolCall(turn, agent, node.name, args, None, answer, error, lost, seconds=seconds)
-    return replace(call, secret=_has_secret(call.outcome()))
+    return replace(call, secret=holds_secret(call.outcome()))
 
 
 def _span_piece(node: Node, name: str, without_spans: str, pieces: Pieces) -> Any:
