@@ -21,6 +21,7 @@ from workbench.events import (
     CaseStatus,
     ErrorKind,
     Event,
+    ForkOf,
     PlannedCase,
     RunStarted,
     TurnFinished,
@@ -234,3 +235,18 @@ def test_argument_is_ignored_from_now_on(tmp_path: Path, evalset: Path) -> None:
         assert read_frozen(file).ignore == {"find": ("n",)}
     after = file.read_text().splitlines()
     assert [line for line in lines if line not in after] == [' "ignore": {},']
+
+
+def test_forks_and_tried_faults_are_not_frozen(tmp_path: Path, evalset: Path) -> None:
+    run = _run(_case(_LATE, 1))
+    run.cases[_LATE].planned = PlannedCase(_LATE, None, "", fork=ForkOf("run_0", 1, 0))
+    (case,) = freezing_of([run], tmp_path).cases
+    assert case.why == "the run only tried a fault or a fork: freeze a run of the case itself"
+
+
+def test_scored_run_names_the_run_in_which_the_agent_ran(tmp_path: Path, evalset: Path) -> None:
+    run = _run(_case(_LATE, 1))
+    run.scored_from = "2026-11-20T08-01-02-3f2a"
+    (case,) = freezing_of([run], tmp_path).cases
+    assert case.recording is not None
+    assert (case.recording.origin.run, case.recording.origin.at) == (run.scored_from, "2026-11-20T08:01:02Z")

@@ -1,6 +1,7 @@
 """Freezing as an edit: the calls of finished cases become files beside their evalset."""
 
 import json
+import re
 from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ from workbench.regular_file import read_regular
 
 Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
 _ADK = "google-adk"
+_RUN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)-[0-9a-f]{4}")
 _SAME_AGAIN = frozenset({"agent_raised", "turn_count"})
 """Errors that follow from the answers of tools, so that a replay repeats them."""
 
@@ -110,23 +112,33 @@ def ignoring(file: Path, tool: str, argument: str) -> Contents:
 
 
 def _best(executions: Sequence[StoredCase]) -> StoredCase:
-    complete = [case for case in executions if case.why_incomplete() is None]
+    own = [case for case in executions if not case.planned.is_apart]
+    complete = [case for case in own if case.why_incomplete() is None]
     passed = (case for case in complete if case.finished is not None and case.finished.status == "passed")
-    return next(passed, (complete or executions)[0])
+    return next(passed, (complete or own or executions)[0])
 
 
 def _taken(case: StoredCase, run: StoredRun) -> Taken:
+    if case.planned.is_apart:
+        raise NotRecordedError("the run only tried a fault or a fork: freeze a run of the case itself")
     ended = case.why_incomplete()
     if ended is not None and ended.kind not in _SAME_AGAIN:
         way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
         raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
     runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
     version = str(run.versions.get(_ADK, ""))
-    origin = Origin(run.run_id, run.started, case.ref.repeat, _ADK if version else "", version)
+    run_id, started = (run.scored_from, "") if run.scored_from else (run.run_id, run.started)
+    origin = Origin(run_id, started or _time_of(run_id), case.ref.repeat, _ADK if version else "", version)
     taken = take_recording(case.ref, case.steps, runs, origin)
     if ended is not None and not taken.recording.calls:
         raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
     return taken
+
+
+def _time_of(run_id: str) -> str:
+    """Return the time in the ID of a run, or "" if it has none."""
+    match = _RUN_ID.fullmatch(run_id)
+    return f"{match[1]}T{match[2].replace('-', ':')}Z" if match is not None else ""
 
 
 class _Work:
