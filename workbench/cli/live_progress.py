@@ -43,6 +43,8 @@ def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
     try:
         for line in lines:
             text = Text(spelled_for(stream, line.text), style=line.style)
+            for start, end, style in line.spans:
+                text.stylize(style, start, end)
             width = max(20, console.width - line.indent)
             for part in text.wrap(console, width) or [text]:
                 console.print(Text(" " * line.indent).append_text(part), soft_wrap=True)

@@ -21,7 +21,7 @@ from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
 from workbench.rendering.charts.figures import most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.explain import other_criteria, reasons, score_text
-from workbench.rendering.fault_table import cell_text, fault_rows, outcome_counts
+from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.lines import Line
 from workbench.rendering.plain_case import case_lines
 from workbench.rendering.plain_lines import case_label, label, marks
@@ -65,14 +65,15 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     yield from _causes(records)
     if run.has_faults:
         yield from _faults(records)
-    yield from _criteria(records)
-    yield from _repeats(store)
-    yield '<div class="charts">'
-    yield from rates_chart(context.trend)
-    yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
-    yield from _expensive(records, prices)
-    yield from bars("Most tokens", most_tokens(records), lambda amount: f"{amount:,.0f}")
-    yield "</div>\n"
+    else:
+        yield from _criteria(records)
+        yield from _repeats(store)
+        yield '<div class="charts">'
+        yield from rates_chart(context.trend)
+        yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
+        yield from _expensive(records, prices)
+        yield from bars("Most tokens", most_tokens(records), lambda amount: f"{amount:,.0f}")
+        yield "</div>\n"
     # Cases that need attention come first, by cause.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
     opened = 0
@@ -109,12 +110,11 @@ def _causes(records: list[CaseRecord]) -> Iterator[str]:
 
 def _faults(records: list[CaseRecord]) -> Iterator[str]:
     """Yield the table of tool faults."""
-    yield "<h2>Tool faults</h2>\n"
-    yield f"<p>{html_line(outcome_counts(records))}</p>\n<table><thead><tr><th>agent<th>tool"
+    yield "<h2>Tool faults</h2>\n<table><thead><tr><th>agent › tool"
     yield "".join(f"<th>{html_line(way.title)}" for way in WAYS.values())
     yield "</tr></thead><tbody>\n"
     for row in fault_rows(records):
-        yield f"<tr><td>{html_line(row.agent or '?')}<td>{html_line(row.tool)}"
+        yield f"<tr><td>{html_line(row.agent or '?')} › {html_line(row.tool)}"
         for cell in row.cells.values():
             worst = STATUS[cell[0].outcome] if cell else "cancelled"
             yield f'<td class="{class_name("status-" + worst.replace("_", "-"))}">{html_line(cell_text(cell))}'
@@ -190,6 +190,9 @@ def _head(record: CaseRecord, context: RunContext) -> str:
 
 
 def _passes(record: CaseRecord) -> Iterator[str]:
+    if record.handling is not None:
+        yield handling_text(record.handling)
+        return
     for result in record.metrics.values():
         if result.status == "passed" and result.score is not None:
             suffix = "".join(f" ({word})" for word in marks(record, result))

@@ -14,7 +14,7 @@ from workbench.injection.matrix import WAYS
 from workbench.judge.judge_details import judged_by
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
-from workbench.rendering.fault_table import cell_text, fault_rows, outcome_counts
+from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
@@ -110,6 +110,8 @@ def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int
             for result in record.metrics.values()
             if result.status == "passed"
         )
+        if record.handling is not None:
+            scores = handling_text(record.handling)
         more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, context))
         more += "".join(f" {text}" for text in _other_criteria(record))
         yield f"- {code_span(case_label(record))}{f' {code_span(scores)}' if scores else ''}{more}"
@@ -149,8 +151,6 @@ def _causes(records: list[CaseRecord], most: int) -> Iterator[str]:
 
 def _faults(records: list[CaseRecord]) -> Iterator[str]:
     """Yield the table of tool faults."""
-    yield ""
-    yield outcome_counts(records)
     yield ""
     yield f"| agent | tool |{''.join(f' {way.title} |' for way in WAYS.values())}"
     yield f"|---|---|{'---|' * len(WAYS)}"

@@ -3,13 +3,13 @@
 All text is safe for a terminal.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from workbench.counting import counted
-from workbench.events import FaultHandling, FaultOutcome, FaultWay, PlannedCase
+from workbench.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.judge.judge_details import judged_by
@@ -30,6 +30,10 @@ WORDS: Final[Mapping[FaultOutcome, str]] = {
     "not_called": "not called",
 }
 """Outcomes in the words of tables, worst first."""
+_GAP = "  "
+_INDENT = "    "
+_WIDTH = 78
+"""Cells of the widest line with a tool beside its cells. With the summary's indent, it fits into 80."""
 
 
 class Outcome(NamedTuple):
@@ -41,9 +45,9 @@ class Outcome(NamedTuple):
 
     @property
     def text(self) -> str:
-        """`✓ recovered`, `✗ made up ≈`: the glyph of its status, its words, and a sign if rules decided."""
+        """`✓ recovered`, `✗ made up≈`: the glyph of its status, its words, and a sign if rules decided."""
         glyph = "–" if self.outcome == "not_called" else FACES[STATUS[self.outcome]].glyph
-        return f"{glyph} {WORDS[self.outcome]}{f' {HEURISTIC.glyph}' if self.by_rules else ''}"
+        return f"{glyph} {WORDS[self.outcome]}{HEURISTIC.glyph if self.by_rules else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +120,48 @@ def cell_text(cell: Sequence[Outcome]) -> str:
     return ", ".join(f"{outcome.text} {outcome.times:,}" if several else outcome.text for outcome in cell)
 
 
-def table_lines(records: Iterable[CaseRecord]) -> Iterator[tuple[str, bool]]:
-    """Yield the table as lines of text, and whether each is a heading. Each agent has a heading above its tools."""
+class TableLine(NamedTuple):
+    """A line of the table. A heading has no `spans`; others have the start, end and status of each cell."""
+
+    text: str
+    spans: tuple[tuple[int, int, CaseStatus], ...] = ()
+
+
+def table_lines(records: Iterable[CaseRecord]) -> Iterator[TableLine]:
+    """Yield the table as lines of text. Each agent has a heading above its tools.
+
+    If the table is too wide, each tool has a line of its own above its cells.
+    """
     rows = fault_rows(records)
-    head = ["", *(way.title for way in WAYS.values())]
-    body = [[f"  {one_line(row.tool, limit=60)}", *(cell_text(row.cells[way]) for way in WAYS)] for row in rows]
-    widths = [max(cell_len(line[column]) for line in [head, *body]) for column in range(len(head))]
-
-    def laid_out(cells: Sequence[str]) -> str:
-        padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
-        return "  ".join(padded).rstrip()
-
-    yield laid_out(head), True
+    names = [f"  {one_line(row.tool, limit=60)}" for row in rows]
+    cells = [[row.cells[way] for way in WAYS] for row in rows]
+    titles = [way.title for way in WAYS.values()]
+    texts = [titles, *([cell_text(cell) for cell in line] for line in cells)]
+    columns = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    first = max(map(cell_len, names), default=0)
+    above = first + sum(columns) + len(_GAP) * len(columns) > _WIDTH
+    first = len(_INDENT) if above else first
+    yield TableLine(_laid_out(["", *titles], [first, *columns]).text)
     agent: str | None = None
-    for row, cells in zip(rows, body, strict=True):
+    for row, name, line in zip(rows, names, cells, strict=True):
         if row.agent != agent:
             agent = row.agent
-            yield one_line(agent, limit=100) or "?", True
-        yield laid_out(cells), False
+            yield TableLine(one_line(agent, limit=100) or "?")
+        if above:
+            yield TableLine(name)
+        statuses = [None, *(STATUS[cell[0].outcome] if cell else None for cell in line)]
+        yield _laid_out(["" if above else name, *map(cell_text, line)], [first, *columns], statuses)
 
 
-def outcome_counts(records: Iterable[CaseRecord]) -> str:
-    """Return `15 faults: 3 crashed, 2 made up, 10 recovered`."""
-    found = outcomes(records)
-    total = sum(outcome.times for outcome in found)
-    parts = ", ".join(f"{outcome.times:,} {WORDS[outcome.outcome]}" for outcome in found)
-    return f"{counted(total, 'fault')}: {parts}" if parts else counted(total, "fault")
+def _laid_out(texts: Sequence[str], widths: Sequence[int], statuses: Iterable[CaseStatus | None] = ()) -> TableLine:
+    line, spans = "", []
+    for text, width, status in itertools.zip_longest(texts, widths, statuses):
+        if status is not None:
+            spans.append((len(line), len(line) + len(text), status))
+        line += text + " " * (width - cell_len(text)) + _GAP
+    return TableLine(line.rstrip(), tuple(spans))
+
+
+def counts_text(records: Iterable[CaseRecord]) -> str:
+    """Return `3 crashed, 2 made up, 10 recovered`, or "" if nothing ended."""
+    return ", ".join(f"{outcome.times:,} {WORDS[outcome.outcome]}" for outcome in outcomes(records))

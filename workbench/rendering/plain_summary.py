@@ -36,11 +36,13 @@ class SummaryLine:
     """A line of safe text.
 
     `indent` is the number of blanks before it and before its wrapped continuation. `style` is its style on a terminal.
+    `spans` are styles of parts of the text: start, end, style.
     """
 
     text: str
     indent: int = 0
     style: str = ""
+    spans: tuple[tuple[int, int, str], ...] = ()
 
     def __str__(self) -> str:
         return " " * self.indent + self.text
@@ -95,13 +97,18 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
 def count_text(store: Store) -> str:
     """Return `12 cases in 4.2 s: 9 passed, 2 failed, 1 error`.
 
-    Executions with injected faults are counted as faults.
+    Executions with injected faults are counted as faults, by what the agent did: `15 faults in 4.2 s: 15 recovered`.
     """
     counts = store.counts()
     total = counts.total()
     parts = [counted_status(state, counts[state]) for state in COUNTED if counts[state]]
     interrupted = "interrupted, " if store.run.interrupted else ""
-    cases = counted(total, "fault" if store.run.has_faults else "case")
+    if store.run.has_faults:
+        from workbench.rendering.fault_table import counts_text
+
+        found = counts_text(store.current_records())
+        return f"{interrupted}{counted(total, 'fault')} in {store.run.duration_seconds:.1f} s: {found or 'nothing ran'}"
+    cases = counted(total, "case")
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
 
 
@@ -109,14 +116,14 @@ def _faults(store: Store, records: Sequence[CaseRecord]) -> Iterator[SummaryLine
     """Yield the table of tool faults, if faults were injected by tool and way."""
     if not store.run.has_faults:
         return
-    from workbench.rendering.fault_table import outcome_counts, table_lines
+    from workbench.rendering.fault_table import table_lines
 
     yield SummaryLine("")
     yield SummaryLine("Tool faults:", style="bold")
-    for text, is_head in table_lines(records):
-        yield SummaryLine(text, 2, "bold" if is_head else "")
-    yield SummaryLine("")
-    yield SummaryLine(outcome_counts(records))
+    styles = {state: style for state, _, style in _SECTIONS}
+    for text, cells in table_lines(records):
+        spans = tuple((start, end, styles.get(status, "green")) for start, end, status in cells)
+        yield SummaryLine(text, 2, "" if spans else "bold", spans)
 
 
 def _repeats(store: Store) -> Iterator[SummaryLine]:

@@ -30,6 +30,10 @@ def title_parts(subject: Subject) -> list[str]:
     if record is not None:
         ref = record.ref
         repeat = f" #{ref.repeat}" if ref.repeat > 1 and subject.repeats is None else ""
+        if record.planned.fault is not None:
+            from workbench.rendering.fault_table import fault_title  # Few runs inject faults.
+
+            repeat = f" [{fault_title(record.planned)}]"
         names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
     else:
         agent = entry.agent.name if entry is not None and entry.agent is not None else ""
