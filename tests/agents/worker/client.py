@@ -251,6 +251,8 @@ class Case:
 
     def _collect(self, on_turn: Callable[[], None], reports: Channel | None, patience: float) -> bool:
         """Read what is available. Return False if there was nothing."""
+        if self.channel is None and self.agent.events[self.number]:
+            patience = 0.0  # They came while another case was waited for.
         watched: list[Any] = [*self.pipes]
         watched += [channel for channel in (self.channel, reports) if channel is not None and channel.fileno() >= 0]
         ready = select.select(watched, [], [], patience)[0]

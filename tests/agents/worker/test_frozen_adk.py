@@ -3,11 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.agents.worker.client import Outcome
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
 from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
+from workbench.agents.worker.adk_version import installed_adk
 
 pytestmark = [needs_adk, needs_fork]
+needs_workflows = pytest.mark.skipif(
+    int((installed_adk() or "0").split(".")[0]) < 2, reason="google-adk before 2 has no workflows"
+)
 
 DESK = '''
 import inspect
@@ -366,3 +372,98 @@ def test_toolset_without_calls_is_frozen_too(make_agent: MakeAgent, tmp_path: Pa
     (tmp_path / "desk" / "server").unlink()
     assert desk.run("hello", **frozen(live)).answers == ["Hello."]
     assert counted(tmp_path).count("connect") == connected
+
+
+def test_toolset_is_opened_for_a_call_that_the_user_wants_to_make(make_agent: MakeAgent, tmp_path: Path) -> None:
+    source = "\nroot_agent = agent(call('weather', city='$user'), 'Fine.', tools=[Remote()])"
+    desk = make_agent(HEAD + DESK + source, files={"server": ""})
+    live = desk.run("Oslo", **RECORDING)
+    before = counted(tmp_path)
+    made = desk.run("Rome", **frozen(live, on_miss="live"))
+    assert made.answers == ["Fine."]
+    assert counted(tmp_path)[len(before) :] == ["model", "connect", "connect", "weather", "model"]
+
+
+def test_toolset_that_connects_while_the_agent_is_imported_is_named(make_agent: MakeAgent) -> None:
+    source = HEAD + DESK + "\nimport asyncio\nroot_agent = agent('Hello.', tools=asyncio.run(Remote().get_tools()))"
+    gone = make_agent(source).imported["error"]
+    assert gone["message"] == "ConnectionError: the server is gone"
+    assert "Remote connects while the agent is made, so it cannot be frozen" in gone["hint"]
+    desk = make_agent(source, name="there", files={"server": ""})
+    live = desk.run("hello", **RECORDING)
+    assert b"Remote connects" not in live.stderr
+    assert b"warning: Remote connects while the agent is made" in desk.run("hello", **frozen(live)).stderr
+
+
+def test_chat_goes_on_after_a_miss_in_a_shared_process(make_agent: MakeAgent) -> None:
+    desk = make_agent(HEAD + SHOP)
+    live = desk.run("A-1", share=True, **RECORDING)
+    chat = desk.run("B-2", share=True, chat=True, **frozen(live))
+    (failed,) = chat.of("TurnFailed")
+    assert failed["error"]["kind"] == "frozen_miss"
+
+
+FLOW = """
+from google.adk.workflow import START, FunctionNode, Workflow
+from pydantic import BaseModel
+
+
+class Asked(BaseModel):
+    number: str
+
+
+def look(number: str, tool_context: ToolContext) -> dict:
+    "Looks."
+    count("look")
+    tool_context.state["looked"] = number
+    return {"number": number, "item": "kettle"}
+
+
+def stream(number: str):
+    "Streams."
+    count("stream")
+    yield {"streamed": number}
+
+
+def leaf(number: str) -> dict:
+    "A leaf."
+    count("leaf")
+    return {"leaf": number}
+
+
+def prepare(node_input):
+    return {"number": node_input.parts[0].text}
+
+
+def sum_up(node_input: dict) -> str:
+    return f"It is a {node_input['item']}."
+
+
+tool = FunctionTool(look)
+flow = Workflow(name="flow", description="A flow.", input_schema=Asked, edges=[(START, tool, sum_up)])
+helper = agent(call("look", number="H"), "helped", name="helper", tools=[look], mode="single_turn", description="x")
+clerk = agent(call("look", number="W"), call("finish_task", result="done"), "ok", name="clerk", tools=[look],
+              mode="task", description="y")
+calling = agent([call("flow", number="A"), call("leaf", number="L"), call("stream", number="S")],
+                call("helper", request="h"), call("clerk", request="w"), "All done.", name="calling",
+                tools=[flow, FunctionNode(func=leaf, name="leaf", parameter_binding="node_input"), stream],
+                sub_agents=[helper, clerk])
+inner = agent(call("look", number="X"), "Looked.", name="inner", tools=[look], mode="single_turn")
+root_agent = Workflow(name="desk", edges=[(START, prepare, tool, sum_up, inner)])
+"""
+
+
+@needs_workflows
+@pytest.mark.parametrize(("root", "number"), [("root_agent", 2), ("calling", 5)])
+def test_nodes_and_tools_that_run_nodes_are_frozen_inside(
+    make_agent: MakeAgent, tmp_path: Path, root: str, number: int
+) -> None:
+    desk = make_agent(HEAD + FLOW + f"\nroot_agent = {root}")
+    live = desk.run("A-1", **RECORDING)
+    before = counted(tmp_path)
+    again = desk.run("A-1", **frozen(live))
+    assert len(live.answers) == 1, live.error
+    check_equal(live, again)
+    assert set(counted(tmp_path)[len(before) :]) == {"model"}
+    assert again.of("Calls")[-1]["frozen"]["tools"] == number
+    assert {"desk", "inner"} == {call["agent"] for call in tool_calls(live)} or root == "calling"

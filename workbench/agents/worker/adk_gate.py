@@ -281,6 +281,11 @@ async def _forever() -> Any:
     await asyncio.get_running_loop().create_future()
 
 
+def in_turn() -> bool:
+    """Return whether a turn of a conversation is running."""
+    return _current.get() is not None
+
+
 def current_gate() -> Optional[AdkGate]:
     """Return the gate of the conversation that makes a call now, or None.
 

@@ -25,7 +25,7 @@ from .adk_gate import AdkGate, intercept_tools
 from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
-from .adk_toolsets import Toolsets, check_declarations, intercept_toolsets
+from .adk_toolsets import Toolsets, check_declarations, intercept_toolsets, warn_of_early_toolsets
 from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, OnAnswer, OnStep, OnText
 from .driver import Loaded
 from .gate import Gate
@@ -162,6 +162,8 @@ class AdkConversation(Conversation):
     def use(self, gate: Gate) -> None:
         """Let all calls pass `gate`."""
         check_declarations(gate)
+        if gate.is_frozen:
+            warn_of_early_toolsets()
         if gate.fork is not None and gate.fork.change is not None:
             from .adk_fork import intercept_agents  # Few conversations need it.
 

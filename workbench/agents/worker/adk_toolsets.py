@@ -6,16 +6,19 @@ the classes of the toolsets instead.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.base_toolset import BaseToolset  # type: ignore[import-not-found,unused-ignore]
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_gate import AdkGate, current_gate, patch_classes
+from .adk_gate import AdkGate, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
+from .faults import hinting
 from .gate import Live, inside
 from .jsonable import digest, dumps
 from .matching import BrokenRecordingError
@@ -225,9 +228,48 @@ def check_declarations(gate: Any) -> None:
 def intercept_toolsets() -> None:
     """Let every class of toolsets in this process ask the gate for its tools."""
     patch_classes(BaseToolset, {"get_tools_with_prefix": _listing, "get_auth_config": _authorizing})
+    patch_classes(BaseToolset, {"get_tools": _naming, "__init__": _constructing}, subclasses_only=True)
     # Their own implementations do nothing that could be noted.
     patch_classes(BaseToolset, {"process_llm_request": _processing}, subclasses_only=True)
     patch_classes(BaseTool, {"process_llm_request": _declaring}, subclasses_only=True)
+
+
+_early: Dict[str, None] = {}
+"""Classes of toolsets that were asked for their tools outside of a turn."""
+
+
+def warn_of_early_toolsets() -> None:
+    """Name the toolsets that connected before the conversation began. No recording can replace them."""
+    for name in _early:
+        print(f"warning: {_not_frozen(name)}", file=sys.stderr)
+
+
+def _not_frozen(name: str) -> str:
+    return (
+        f"{name} connects while the agent is made, so it cannot be frozen; "
+        "put the toolset itself into the agent's tools, which lists its tools in each turn"
+    )
+
+
+def _naming(method: Any) -> Any:
+    @functools.wraps(method)
+    async def get_tools(self: Any, *rest: Any, **named: Any) -> Any:
+        if in_turn():
+            return await method(self, *rest, **named)
+        _early.setdefault(type(self).__name__)
+        with hinting(_not_frozen(type(self).__name__)):
+            return await method(self, *rest, **named)
+
+    return get_tools
+
+
+def _constructing(method: Any) -> Any:
+    @functools.wraps(method)
+    def __init__(self: Any, *rest: Any, **named: Any) -> None:  # noqa: N807
+        with contextlib.nullcontext() if in_turn() else hinting(_not_frozen(type(self).__name__)):
+            method(self, *rest, **named)
+
+    return __init__
 
 
 def _listing(method: Any) -> Any:

@@ -36,7 +36,7 @@ class WorkbenchGoneError(Exception):
     """The workbench no longer reads our messages."""
 
 
-class _MissedError(Exception):
+class MissedError(Exception):
     """A turn made a call without a recording."""
 
     def __init__(self, fault: faults.Fault) -> None:
@@ -154,7 +154,7 @@ class Case:
             return faults.fault("agent_raised", str(error))
         if isinstance(error, BrokenRecordingError):
             return broken_recording(error)
-        if isinstance(error, _MissedError):
+        if isinstance(error, MissedError):
             return error.fault
         # Anything that an agent raises is its error, even SystemExit. Cancellation by us is not.
         return None if self._stopped else faults.agent_fault(error)
@@ -203,11 +203,12 @@ class Case:
         """Return the result of a turn.
 
         Raises:
-            _MissedError: it made a call without a recording.
+            MissedError: it made a call without a recording.
         """
         if self._miss is None:
             return await turn
         running = asyncio.ensure_future(turn)
+        running.add_done_callback(_retrieve)
         try:
             both: Set[asyncio.Future[Any]] = {running, self._miss}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -216,7 +217,7 @@ class Case:
                 running.cancel()
                 await asyncio.wait({running}, timeout=_ABANDON_SECONDS)
         if self._miss.done():
-            raise _MissedError(self._miss.result())
+            raise MissedError(self._miss.result())
         return running.result()
 
     def _finished(self, turn: FinishedTurn) -> Dict[str, Any]:
@@ -334,6 +335,12 @@ class Case:
             self._wire.write(data)
         except OSError as error:
             raise WorkbenchGoneError from error
+
+
+def _retrieve(turn: asyncio.Future[Any]) -> None:
+    """Take the exception of an abandoned turn, which asyncio would print otherwise."""
+    if not turn.cancelled():
+        turn.exception()
 
 
 def _settle(future: asyncio.Future[faults.Fault], fault: faults.Fault) -> None:

@@ -10,7 +10,7 @@ import json
 from typing import Any, AsyncIterator, Dict, Union
 
 from . import faults
-from .case import Case, WorkbenchGoneError
+from .case import Case, MissedError, WorkbenchGoneError
 from .conversation import FinishedTurn, NotGivenWholeError
 from .frames import FrameTooLargeError
 from .jsonable import dumps
@@ -82,15 +82,18 @@ class Chat(Case):
         number = self._finished_turns
         assert self._opened is not None
         try:
-            finished = await self._opened.conversation.turn(
+            turn = self._opened.conversation.turn(
                 content,
                 lambda acted: self._send({"event": "AgentActed", "turn": number, "acted": acted}),
                 lambda author, text, thought: self._send(
                     {"event": "Streamed", "author": author, "text": text, "thought": thought}
                 ),
             )
+            finished = await self._unless_missed(turn)
         except WorkbenchGoneError:
             raise
+        except MissedError as error:
+            return error.fault
         except NotGivenWholeError as error:
             return faults.fault("agent_raised", str(error))
         except FrameTooLargeError as error:

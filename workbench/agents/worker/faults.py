@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import linecache
 import os
@@ -24,6 +25,7 @@ _LONGEST = 2000
 """Maximum length of a message, in characters."""
 _LONGEST_TRACE = 100_000
 _LONGEST_LINE = 200
+_HINT = "_agent_workbench_hint"
 _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
 """Files of ours and of the import system, which say nothing about an agent."""
 
@@ -47,8 +49,23 @@ def agent_fault(error: BaseException) -> Fault:
     cause = root_cause(error)
     known = remedy(cause)
     if known is not None:
-        return fault(known.kind, known.message, known.hint, project_traceback(error))
-    return fault("agent_raised", sentence(cause), "", project_traceback(error))
+        return fault(known.kind, known.message, _hint(error) or known.hint, project_traceback(error))
+    return fault("agent_raised", sentence(cause), _hint(error), project_traceback(error))
+
+
+@contextlib.contextmanager
+def hinting(hint: str) -> Iterator[None]:
+    """Give exceptions that are raised inside a hint for the user."""
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            setattr(error, _HINT, hint)
+        raise
+
+
+def _hint(error: BaseException) -> str:
+    return str(getattr(error, _HINT, "") or getattr(root_cause(error), _HINT, ""))
 
 
 def import_fault(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
@@ -76,8 +93,8 @@ def import_fault(error: BaseException, python: str, project: Optional[Tuple[str,
         )
     known = remedy(cause)
     if known is not None:
-        return fault("import_failed", known.message, known.hint, project_traceback(error))
-    return fault("import_failed", sentence(cause), "", project_traceback(error))
+        return fault("import_failed", known.message, _hint(error) or known.hint, project_traceback(error))
+    return fault("import_failed", sentence(cause), _hint(error), project_traceback(error))
 
 
 def _of_missing(
