@@ -65,6 +65,7 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
         if plan.options.inject == MATRIX:
             matrix = await project.fault_matrix(plan)
             if await _was_interrupted(project, matrix, store, progress):
+                write_outputs(outputs, store, results, settings.prices)
                 return INTERRUPTED
             try:
                 plan, fresh = matrix.plan(), True
