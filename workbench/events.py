@@ -380,9 +380,9 @@ class Frozen:
     models: int = 0
     """Calls of models that the recording answered."""
     live: int = 0
-    """Calls that the recording does not have and that were made live instead."""
+    """Calls that were made live, because the recording does not have them."""
     misses: int = 0
-    """Calls that the recording does not have."""
+    """Calls that the recording does not have and that ended the case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ _OF_THE_AGENT: frozenset[ErrorKind] = frozenset(
     {"agent_raised", "timeout", "crashed", "too_large", "output_flood", "turn_count"}
 )
 
+_BEFORE_THE_AGENT: frozenset[ErrorKind] = frozenset(
+    {"broken_file", "no_agent", "no_framework", "import_failed", "config"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
@@ -79,6 +83,11 @@ def pass_hat_k(passed: int, total: int, k: int) -> float | None:
 def counts(status: str, error: CaseError | None) -> bool:
     """Return whether a run of a case counts for its pass rate: it passed, failed, or the agent broke off."""
     return status in ("passed", "failed") or broke_off(status, error)
+
+
+def never_ran(status: str, error: CaseError | None) -> bool:
+    """Return whether a case ended with an error before anything of its agent could run, however it was to run."""
+    return status == "error" and error is not None and error.kind in _BEFORE_THE_AGENT
 
 
 def broke_off(status: str, error: CaseError | None) -> bool:

@@ -140,6 +140,11 @@ class CaseRecord:
         return self.planned.case
 
     @property
+    def mode(self) -> str:
+        """How it was replayed: `tools` or `all`, or "" if it was live."""
+        return "" if self.frozen is None else self.frozen.mode
+
+    @property
     def scores(self) -> MetricNames:
         """The verdicts of the criteria. Reasons and details may be missing, but never who judged."""
         return self.metrics if self.brief is None else self.brief.scores

@@ -3,15 +3,16 @@
 Modules that read journals are imported only when they are needed, so that verdicts appear on the screen sooner.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.causes.cause import cause_from_json, make_cause
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, short_score
-from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, Usage
-from workbench.history.summary import Row, Summary
+from workbench.events import CaseError, CaseName, CaseRef, MetricResult, PlannedCase, Usage
+from workbench.history.summary import Row, Summary, frozen_of
+from workbench.history.votes import Case, case_key
 from workbench.store import CaseRecord, Store
 
 if TYPE_CHECKING:
@@ -82,6 +83,15 @@ class JournalDetails:
         return record, "the journal of this run is damaged: the conversation of this case is lost"
 
 
+def case_keys(names: Iterable[CaseName], records: Iterable[CaseRecord]) -> set[Case]:
+    """Return the keys under which past runs have comparable votes for these cases.
+
+    A case whose verdict among `records` is frozen is compared with frozen ones. Others are compared with live ones.
+    """
+    frozen = {record.ref.name: record.frozen for record in records if record.frozen is not None}
+    return {case_key(*name, frozen.get(name)) for name in names}
+
+
 class OpenJournal(Protocol):
     """The journal of the current run (`workbench.history.journal.Journal`)."""
 
@@ -134,6 +144,7 @@ def brief_records(
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
         record.run_id, record.until_sure = summary.run_id, summary.until_sure
         record.cause = None if row.get("cause") is None else causes[row["cause"]]
+        record.frozen = frozen_of(row)
         found[ref] = record
     return found
 

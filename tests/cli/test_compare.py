@@ -124,8 +124,8 @@ def test_runs_without_a_common_case_exit_with_2(project: Project, here: Here) ->
     one, other = sorted(path.name for path in (project.root / ".workbench/runs").glob("2*"))[-2:]
     done = here("compare", one, other)
     assert done.returncode == 2
-    assert "The runs have no case in common" in done.stdout
-    assert "The runs have no case in common" not in here("compare", "last", "last").stdout
+    assert "The runs have no comparable case in common" in done.stdout
+    assert "The runs have no comparable case in common" not in here("compare", "last", "last").stdout
 
 
 @pytest.mark.parametrize(

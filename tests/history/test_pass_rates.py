@@ -1,11 +1,12 @@
 """Pass rates over stored runs: the same cases in each, one vote per case."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workbench.engine.run.event_lines import as_line
-from workbench.events import CaseError, CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseRef, Event, Frozen, PlannedCase, RunFinished, RunStarted
 from workbench.history.ages import started_at
 from workbench.history.comparable import last_comparable
 from workbench.history.journal import FILE_NAME, Journal
@@ -14,13 +15,24 @@ from workbench.history.listed_runs import list_all_runs
 from workbench.history.pass_rates import Trend, pass_rates
 from workbench.history.resuming import newest_interrupted
 from workbench.history.votes import Case
+from workbench.store import CaseRecord
+from workbench.stored_records import case_keys
 
 WHOLE = RunFinished(1.0)
 
 
-def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, *, inject: str = "", **came_out: str) -> Path:
+def keep(
+    state: Path,
+    day: str,
+    ending: RunFinished | None = WHOLE,
+    /,
+    *,
+    inject: str = "",
+    frozen: Frozen | None = None,
+    **came_out: str,
+) -> Path:
     """Store a run. `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled,
-    and `e` is an error of the agent. `inject` names the faults that were injected."""
+    and `e` is an error of the agent. `inject` names the faults that were injected, `frozen` how cases were replayed."""
     refs: dict[CaseRef, str] = {}
     for name, letters in came_out.items():
         for repeat, letter in enumerate(letters, 1):
@@ -35,7 +47,7 @@ def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, *, inject
         elif letter == "e":
             events.append(CaseFinished(ref, "error", CaseError("agent_raised", "KeyError"), 0.1))
         else:
-            events.append(CaseFinished(ref, "passed" if letter == "p" else "failed", None, 0.1))
+            events.append(CaseFinished(ref, "passed" if letter == "p" else "failed", None, 0.1, frozen=frozen))
     events += [ending] if ending else []
     journal = Journal.open(state, run_id)
     journal.write(map(as_line, events), sync=False)
@@ -77,6 +89,39 @@ def test_runs_with_injected_faults_make_no_rates_and_no_verdicts(tmp_path: Path,
     assert found is None
 
 
+def test_frozen_and_live_verdicts_never_share_a_rate(tmp_path: Path) -> None:
+    tools, everything = Frozen("tools"), Frozen("all")
+    keep(tmp_path, "2026-11-18", a1="p", a2="p")
+    keep(tmp_path, "2026-11-19", frozen=tools, a1="p", a2="f")
+    keep(tmp_path, "2026-11-20", frozen=everything, a1="f", a2="f")
+    keep(tmp_path, "2026-11-21", a1="p", a2="f")
+    keep(tmp_path, "2026-11-22", frozen=tools, a1="p", a2="p")
+    assert rates_of(pass_rates(tmp_path, cases("a1", "a2"))) == [("18", 2, 2), ("21", 1, 2)]
+    wanted = {(*case, "tools") for case in cases("a1", "a2")}
+    assert rates_of(pass_rates(tmp_path, wanted)) == [("19", 1, 2), ("22", 2, 2)]
+    listed = list_all_runs(tmp_path, tmp_path, [])[0]
+    assert [(run.run_id[8:10], run.better, run.frozen) for run in listed] == [
+        ("22", 1.0, 2),
+        ("21", -1.0, 0),
+        ("20", None, 2),
+        ("19", None, 2),
+        ("18", None, 0),
+    ]
+    found = last_comparable(tmp_path, listed[0], listed)
+    assert found is not None
+    assert found.run_id.startswith("2026-11-19")
+
+
+def test_frozen_cases_are_compared_with_frozen_ones(tmp_path: Path) -> None:
+    refs = [CaseRef("desk", "a.evalset.json", "a", name) for name in ("a1", "a2")]
+    records = [CaseRecord(PlannedCase(ref, None, "")) for ref in refs]
+    records[1].frozen = Frozen("tools")
+    assert case_keys([ref.name for ref in refs], records) == {
+        ("a.evalset.json", "a1"),
+        ("a.evalset.json", "a2", "tools"),
+    }
+
+
 def test_rates_cover_the_same_cases_oldest_first(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f", b1="f")
     keep(tmp_path, "2026-11-22", a1="p", a2="p")
@@ -98,7 +143,7 @@ def test_repeats_of_one_case_do_not_raise_the_rate(tmp_path: Path) -> None:
 
 
 def test_rerun_of_one_case_is_left_out(tmp_path: Path) -> None:
-    everything = {"a1": "p", "a2": "p", "a3": "f", "a4": "p"}
+    everything: Any = {"a1": "p", "a2": "p", "a3": "f", "a4": "p"}
     keep(tmp_path, "2026-11-20", **everything)
     keep(tmp_path, "2026-11-21", **everything)
     keep(tmp_path, "2026-11-22", a3="f")

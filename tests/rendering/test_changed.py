@@ -3,7 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.events import CaseFinished, CaseRef, CaseStarted, CaseStatus, PlannedCase, RunFinished, RunStarted
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Frozen,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+)
 from workbench.rendering.changed import ChangedVerdicts, FileChange, file_changes
 from workbench.store import Store
 
@@ -19,7 +29,7 @@ class Runs:
         self.changed = ChangedVerdicts(self.store)
         self._count = 0
 
-    def run(self, continues: bool = False, **states: CaseStatus) -> None:
+    def run(self, continues: bool = False, frozen: Frozen | None = None, **states: CaseStatus) -> None:
         self._count += 1
         refs = {"a": A, "b": B, "c": C}
         planned = tuple(PlannedCase(refs[name], None, "") for name in states)
@@ -29,7 +39,7 @@ class Runs:
             self.store.apply(event)
         for name, state in states.items():
             self.store.apply(CaseStarted(refs[name], 0.0, (), {}))
-            self.store.apply(CaseFinished(refs[name], state, None, 0.1))
+            self.store.apply(CaseFinished(refs[name], state, None, 0.1, frozen=frozen))
 
     def repeat(self, *states: CaseStatus, last: bool = True) -> None:
         """Run case A several times. Without `last`, the last repeat does not end."""
@@ -59,6 +69,36 @@ def test_regressions_come_first() -> None:
     before = runs.changed.before(runs.store.records[B])
     assert before is not None
     assert before.state == "passed"
+
+
+def test_frozen_and_live_verdicts_are_not_compared() -> None:
+    runs = Runs()
+    runs.run(a="passed", b="passed")
+    runs.run(a="failed", frozen=Frozen("tools"))
+    assert runs.changed.refs() == []
+    assert runs.changed.before(runs.store.records[A]) is None
+    runs.run(a="passed", frozen=Frozen("tools"))
+    assert runs.changed.refs() == [A]
+    runs.run(a="failed", frozen=Frozen("all"))
+    assert runs.changed.refs() == []
+
+
+def test_frozen_case_that_can_no_longer_run_has_changed() -> None:
+    runs = Runs()
+    runs.run(a="passed", frozen=Frozen("tools"))
+    runs.changed.before_event(started := RunStarted("run-2", "/p", "", (PlannedCase(A, None, ""),)))
+    runs.store.apply(started)
+    runs.store.apply(CaseFinished(A, "error", CaseError("config", "the config is broken"), 0.0))
+    assert runs.changed.refs() == [A]
+
+
+def test_case_is_flaky_only_in_the_way_in_which_it_was_repeated() -> None:
+    runs = Runs()
+    runs.repeat("passed", "failed", "passed")
+    runs.run(a="passed", frozen=Frozen("tools"))
+    assert runs.changed.flaky(runs.store.records[A]) == ""
+    runs.run(a="passed")
+    assert runs.changed.flaky(runs.store.records[A]) == "2/3 passed"
 
 
 def test_new_save_replaces_the_changes_of_the_previous_one() -> None:

@@ -25,6 +25,7 @@ _SHOWN = 50
 _LINE = 300
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
+_UNLIKE = "frozen in one run only, so not compared"
 _MORE = {"unfinished": "without a verdict", "score": "with changed scores"}
 _DESCRIPTION = """Compare two runs. Lists regressions, then fixes, then changed scores. Each has the differences between
 the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool output, judge.
@@ -37,7 +38,7 @@ A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`
 Exit codes
     0  no regression
     1  a case passed in A and does not pass in B, or B has no verdict for it
-    2  the command line or a run is wrong, or the runs have no case in common
+    2  the command line or a run is wrong, or the runs have no comparable case in common
 """
 
 
@@ -82,11 +83,12 @@ def _lines(found: "Comparison") -> Iterator[str]:
             yield from _case_lines(case, word)
         if len(cases) > most:
             yield f"and {counted(len(cases) - most, 'more case')} {_MORE[change]} (--json has them all)"
-    for word, rows in (("only in A", found.only_before), ("only in B", found.only_after)):
+    apart = {"only in A": found.only_before, "only in B": found.only_after, _UNLIKE: found.unlike}
+    for word, rows in apart.items():
         if rows:
             yield f"{word}: {few((_label(row['ref']) for row in rows), 5)}"
     if found.is_empty:
-        yield "The runs have no case in common"
+        yield "The runs have no comparable case in common"
     if found.files or found.differences:
         yield "Differences between the runs:"
     for words in found.differences:
@@ -127,11 +129,14 @@ def _score(metric: list[Any] | None) -> str:
 
 def _run_line(name: str, run: "Summary") -> str:
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
+    from workbench.history.summary import frozen_of
+    from workbench.rendering.frozen import frozen_part
     from workbench.rendering.plain_lines import commit_words
 
     commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
     at = f", commit {commit}" if commit else ""
-    return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at})", limit=300)
+    frozen = frozen_part(map(frozen_of, run.rows.values()))
+    return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at}{f', {frozen}' if frozen else ''})", limit=300)
 
 
 def _summary_line(found: "Comparison") -> str:
@@ -142,6 +147,7 @@ def _summary_line(found: "Comparison") -> str:
         *([f"{unfinished} without a verdict"] if (unfinished := found.count("unfinished")) else []),
         counted(found.count("score"), "changed score"),
         f"{found.unchanged} unchanged",
+        *([f"{len(found.unlike)} not comparable"] if found.unlike else []),
     ]
     return ", ".join(parts)
 
@@ -164,6 +170,7 @@ def _report(found: "Comparison") -> dict[str, Any]:
         "cases": [_case_json(case) for case in found.cases],
         "only_in_a": [_ref_json(row["ref"]) for row in found.only_before],
         "only_in_b": [_ref_json(row["ref"]) for row in found.only_after],
+        "not_compared": [_ref_json(row["ref"]) for row in found.unlike],
         "files": [dataclasses.asdict(file) for file in found.files],
         "differences": list(found.differences),
     }
@@ -174,11 +181,14 @@ def _run_json(run: "Summary") -> dict[str, Any]:
 
 
 def _case_json(case: "ChangedCase") -> dict[str, Any]:
+    from workbench.history.summary import frozen_of
+
     return {
         **_ref_json(case.ref),
         "change": case.change,
         "before": case.before["status"],
         "after": case.after["status"],
+        "frozen": frozen_of(case.after) is not None,
         "causes": [dataclasses.asdict(cause) for cause in case.causes],
         "metrics": [
             {

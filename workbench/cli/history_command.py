@@ -182,6 +182,10 @@ def _kinds(run: dict[str, Any]) -> Iterator[str]:
         yield "injected faults"
     if run.get("fork"):
         yield f"fork of {run['fork']}"
+    if run.get("frozen"):
+        from workbench.rendering.frozen import frozen_count
+
+        yield frozen_count(run["frozen"], sum(run["counts"].values()))
     if run["scored_from"]:
         yield f"scored from {run['scored_from']}"
 

@@ -62,6 +62,7 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
 
 def _print(verdicts: "Iterable[LastVerdict]") -> None:
     """Write one line for each case to standard output, and the counts to standard error."""
+    from workbench.rendering.frozen import frozen_mark
     from workbench.rendering.plain_lines import VERDICTS, label
     from workbench.rendering.staleness import stale_line
 
@@ -70,6 +71,8 @@ def _print(verdicts: "Iterable[LastVerdict]") -> None:
         parts = [VERDICTS[verdict.status] if verdict.status else "NOT_RUN", label(verdict.ref)]
         if verdict.judged_by == "rules":
             parts.append("(heuristic)")
+        if frozen := next(filter(None, verdict.frozen), None):
+            parts.append(frozen_mark(frozen))
         if verdict.changed:
             parts.append(stale_line(verdict.changed))
         if verdict.fault:

@@ -97,7 +97,8 @@ def _case(case: dict[str, Any], record: CaseRecord, session: str) -> dict[str, A
         "eval_metric_results": None,
         "overall_eval_metric_results": metrics,
         "eval_metric_result_per_invocation": turns,
-        "session_id": session,
+        # ADK's format has no other place for it, and rejects further keys.
+        "session_id": session if record.frozen is None else f"{session}-frozen",
         "session_details": None,
         "user_id": None,
     }

@@ -22,6 +22,7 @@ from workbench.rendering.charts.figures import most_expensive, most_tokens, scor
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.explain import other_criteria, reasons, score_text
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
+from workbench.rendering.frozen import frozen_mark, frozen_total
 from workbench.rendering.lines import Line
 from workbench.rendering.plain_case import case_lines
 from workbench.rendering.plain_lines import case_label, label, marks
@@ -57,11 +58,13 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     yield f"<p>Run {html_line(run.run_id)}, {html_line(run.started)}, in {html_line(run.root)}</p>\n"
     if run.scored_from:
         yield f"<p>Scored again from {html_line(run.scored_from)}; no agent ran</p>\n"
+    records = list(store.current_records())
+    if frozen := frozen_total(record.frozen for record in records):
+        yield f"<p><b>{html_line(frozen)}</b></p>\n"
     for notice in store.notices:
         if notice.forecast:
             continue
         yield f'<p class="notice-{class_name(notice.level)}">{html_line(notice.message)}</p>\n'
-    records = list(store.current_records())
     yield from _causes(records)
     if run.has_faults:
         yield from _faults(records)
@@ -179,7 +182,7 @@ def _head(record: CaseRecord, context: RunContext) -> str:
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
     style = class_name(state.replace("_", "-"))
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(case_label(record))}'
-    remarks = []
+    remarks = [f'<b class="said">{html_line(mark)}</b>'] if (mark := frozen_mark(record.frozen)) else []
     if changed := other_criteria(record):
         remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
     for entry in context.triage_of(record):

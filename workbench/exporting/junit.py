@@ -15,6 +15,7 @@ from workbench.exporting.exporter import Exporter
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.rendering.fault_table import by_rules as fault_by_rules
 from workbench.rendering.fault_table import fault_title, handling_text
+from workbench.rendering.frozen import FROZEN, frozen_words
 from workbench.rendering.judged import is_heuristic
 from workbench.rendering.plain_case import plain_case
 from workbench.repeats.repeat_texts import sentence
@@ -81,20 +82,17 @@ def _case(record: CaseRecord) -> Tree.Element:
     by_rules = [name for name, result in record.metrics.items() if is_heuristic(result)]
     if record.handling is not None and fault_by_rules(record.handling):
         by_rules.append("tool fault")
+    values = _properties(record, by_rules)
+    marks = [mark for name, mark in (("judged_by", "heuristic"), ("frozen", FROZEN)) if values[name]]
     case = Tree.Element(
         "testcase",
         {
             "classname": _line(f"{ref.agent or '?'}.{ref.eval_set_id or ref.evalset_file}"),
-            "name": _line(f"{ref.eval_id or ref.evalset_file}{repeat}{' (heuristic)' if by_rules else ''}"),
+            "name": _line(f"{ref.eval_id or ref.evalset_file}{repeat}{''.join(f' ({mark})' for mark in marks)}"),
             "time": _seconds(record.duration_seconds),
             "file": _line(ref.evalset_file),
         },
     )
-    values = {"criteria_changed": other_criteria(record)}
-    if record.handling is not None:
-        values["tool_fault"] = handling_text(record.handling)
-    if by_rules:
-        values["judged_by"] = f"rules: {', '.join(by_rules)}"
     if any(values.values()):
         properties = Tree.SubElement(case, "properties")
         for name, value in values.items():
@@ -109,6 +107,16 @@ def _case(record: CaseRecord) -> Tree.Element:
         if record.output.get(stream):
             Tree.SubElement(case, tag).text = _block(record.output[stream][-_OUTPUT_LIMIT:])
     return case
+
+
+def _properties(record: CaseRecord, by_rules: list[str]) -> dict[str, str]:
+    """Return the properties of a case, "" for those that do not apply."""
+    return {
+        "criteria_changed": other_criteria(record),
+        "frozen": "" if record.frozen is None else frozen_words(record.frozen),
+        "tool_fault": "" if record.handling is None else handling_text(record.handling),
+        "judged_by": f"rules: {', '.join(by_rules)}" if by_rules else "",
+    }
 
 
 def _figures(records: Iterable[CaseRecord]) -> dict[str, str]:

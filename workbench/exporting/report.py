@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.events import CaseError, CaseStatus, Frozen, MetricResult
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
@@ -25,6 +25,7 @@ from workbench.exporting.report_shape import (
     ReportCase,
     ReportError,
     ReportFault,
+    ReportFrozen,
     ReportInvocation,
     ReportRepeats,
     ReportUsage,
@@ -145,6 +146,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         repeat=ref.repeat,
         status=record.status,
         error=_error(record.error) if record.error else None,
+        frozen=_frozen(record.frozen) if record.frozen else None,
         attempt=record.attempt,
         matched_by=_rule(record.planned.matched_by),
         config_file=record.planned.config_file,
@@ -194,6 +196,11 @@ def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:
 
 def _error(error: CaseError) -> ReportError:
     return ReportError(kind=error.kind, message=error.message, hint=error.hint, traceback=error.traceback)
+
+
+def _frozen(frozen: Frozen) -> ReportFrozen:
+    values = {name: getattr(frozen, name) for name in ReportFrozen.model_fields if name != "recorded"}
+    return ReportFrozen(**values, recorded=frozen.recorded or None)
 
 
 def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:

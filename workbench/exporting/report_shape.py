@@ -72,6 +72,25 @@ class CaseMetric(Part):
     """`rules` for the judge `heuristic`, which is no language model. Present only if a judge was asked."""
 
 
+class ReportFrozen(Part):
+    """How a case was replayed from its recording."""
+
+    mode: Literal["tools", "all"]
+    """`tools`: calls of tools; `all`: those of models, too."""
+    file: Words
+    """The recording, relative to `root`; empty if the case ended before it was looked for."""
+    recorded: Words | None
+    """When the recording was made: UTC, ISO 8601; null if that is not known."""
+    tools: Count
+    """Calls of tools that the recording answered."""
+    models: Count
+    """Calls of models that the recording answered."""
+    live: Count
+    """Calls that were made live, because the recording does not have them (`--on-miss live`)."""
+    misses: Count
+    """Calls that the recording does not have and that ended the case."""
+
+
 class ReportInvocation(Part):
     """One turn of the conversation. `expected` and `actual` are ADK invocations with snake_case keys."""
 
@@ -115,6 +134,8 @@ class ReportCase(Part):
     """Counts from 1."""
     status: CaseStatus
     error: ReportError | None
+    frozen: ReportFrozen | None
+    """How it was replayed; null if its calls were live."""
     attempt: Annotated[int, Field(ge=1)]
     """Number of the attempt, from 1. It is 2 if the first attempt lost its process and the case did not cause it."""
     matched_by: OwnerRule | None

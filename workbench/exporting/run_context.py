@@ -10,6 +10,7 @@ from workbench.authoring.triage.triage_file import BrokenTriageError, read_triag
 from workbench.events import CaseName
 from workbench.history.pass_rates import Trend, pass_rates
 from workbench.store import CaseRecord, Store
+from workbench.stored_records import case_keys
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ def read_run_context(store: Store, state: Path) -> RunContext:
             key = name, entry.about.case
             triage[key] = (*triage.get(key, ()), entry)
     # Leave out runs that are newer than the exported one.
-    trend = pass_rates(state, {record.ref.name for record in store.current_records()}, until=store.run.started)
+    records = list(store.current_records())
+    wanted = case_keys({record.ref.name for record in records}, records)
+    trend = pass_rates(state, wanted, until=store.run.started)
     return RunContext(trend, triage, tuple(trouble))
 
 

@@ -15,6 +15,7 @@ from workbench.judge.judge_details import judged_by
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
+from workbench.rendering.frozen import FROZEN, frozen_total, frozen_words
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
@@ -31,7 +32,7 @@ _MAX_CHARACTERS = 60_000
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
     " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
-    " fault_tool fault outcome judged_by"
+    " fault_tool fault outcome frozen frozen_tools frozen_models frozen_live frozen_misses judged_by"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -75,6 +76,9 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
     yield f"### agent-workbench: {count_text(store)}"
     yield ""
     yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
+    if frozen := frozen_total(record.frozen for record in records):
+        yield ""
+        yield frozen
     for note in matched_by_location(records):
         yield ""
         yield code_span(note)
@@ -113,7 +117,7 @@ def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int
         if record.handling is not None:
             scores = handling_text(record.handling)
         more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, context))
-        more += "".join(f" {text}" for text in _other_criteria(record))
+        more += "".join(f" {text}" for text in (*_other_criteria(record), *_frozen_mark(record)))
         yield f"- {code_span(case_label(record))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
@@ -129,7 +133,7 @@ def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
         yield "|---|---|---|"
     for record in records:
         texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
-        texts += _other_criteria(record)
+        texts += [*_other_criteria(record), *_frozen_mark(record)]
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
 
@@ -180,6 +184,10 @@ def _other_criteria(record: CaseRecord) -> list[str]:
     return [f"≠ other criteria: {code_span(changed)}"] if changed else []
 
 
+def _frozen_mark(record: CaseRecord) -> list[str]:
+    return [f"**{FROZEN}** ({frozen_words(record.frozen)})"] if record.frozen is not None else []
+
+
 def _triage(record: CaseRecord, context: RunContext) -> list[str]:
     return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in context.triage_of(record)]
 
@@ -195,9 +203,17 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     faulty = ["", "", ""] if fault is None else [_cell(fault.tool), fault.way, handling.outcome if handling else ""]
     for result in record.metrics.values():
         values = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
-        yield [*before, *values, *after, *faulty, judged_by(result.details)]
+        yield [*before, *values, *after, *faulty, *_frozen(record), judged_by(result.details)]
     if not record.metrics:
-        yield [*before, "", None, None, "", "", *after, *faulty, None]
+        yield [*before, "", None, None, "", "", *after, *faulty, *_frozen(record), None]
+
+
+def _frozen(record: CaseRecord) -> list[object]:
+    """Return the mode of a replayed case, and its numbers of replayed, live and missed calls."""
+    frozen = record.frozen
+    if frozen is None:
+        return ["", None, None, None, None]
+    return [frozen.mode, frozen.tools, frozen.models, frozen.live, frozen.misses]
 
 
 def _cell(text: str) -> str:

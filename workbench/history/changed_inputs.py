@@ -28,7 +28,8 @@ def changed_inputs(before: RunAndRow, after: RunAndRow) -> tuple[list[Change], f
     shared = _kinds(then) & _kinds(now) if is_adks[0] == is_adks[1] else frozenset()
     found = compare(_only(then, shared), _only(now, shared))
     recorded = _kinds(before[0].record(before[1])) | _kinds(after[0].record(after[1]))
-    return [*found, *(() if "criteria" in shared else _thresholds(before[1], after[1]))], recorded - shared
+    unknown = recorded - shared - {"frozen"}  # A live execution has no recording.
+    return [*found, *(() if "criteria" in shared else _thresholds(before[1], after[1]))], unknown
 
 
 def _kinds(record: Record) -> frozenset[Input]:

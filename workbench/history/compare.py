@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from workbench.events import CaseError
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe_run_differences
 from workbench.history.changed_inputs import describe_input_differences
-from workbench.history.summary import Row, Summary, has_verdict
+from workbench.history.summary import Row, Summary, frozen_of, has_verdict
+from workbench.rates import never_ran
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
 ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score")
@@ -55,8 +57,9 @@ class ChangedCase:
 class Comparison:
     """Two compared runs.
 
-    `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `files` are the
-    agents' files that differ. `differences` describes all other differences.
+    `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `unlike` are the
+    executions of the second run that were frozen in only one of the runs, or in another mode: they are not comparable.
+    `files` are the agents' files that differ. `differences` describes all other differences.
     """
 
     before: Summary
@@ -67,10 +70,11 @@ class Comparison:
     only_after: tuple[Row, ...]
     files: tuple[ChangedFile, ...]
     differences: tuple[str, ...]
+    unlike: tuple[Row, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether the runs have no case in common."""
+        """Whether the runs have no comparable case in common."""
         return not self.cases and not self.unchanged
 
     def count(self, change: Change) -> int:
@@ -87,7 +91,8 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     instead = _errors_instead([row for key, row in old.items() if key not in new], new.values())
     files = changed_files(before, after, state)
     found: list[ChangedCase] = []
-    both = [(paired[key], row) for key, row in new.items() if key in paired]
+    pairs = [(paired[key], row) for key, row in new.items() if key in paired]
+    both = [pair for pair in pairs if _are_alike(*pair)]
     for old_row, row in (*both, *instead):
         if (change := _change(old_row, row)) is not None:
             started = change != "unfinished" and _names_a_case(row)
@@ -105,8 +110,9 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(file for changed in files.values() for file in changed),
         (
             *describe_run_differences(before, after),
-            *describe_input_differences(before, after, both),
+            *describe_input_differences(before, after, pairs),
         ),
+        tuple(row for pair in pairs if not _are_alike(*pair) for row in pair[1:]),
     )
 
 
@@ -163,6 +169,16 @@ def _pair_repeats(old: dict[tuple[Any, ...], Row], new: dict[tuple[Any, ...], Ro
                     del left[found]
                     open_keys.remove(key)
     return paired
+
+
+def _are_alike(old: Row, new: Row) -> bool:
+    """Return whether both were live, or replayed in the same mode. One that did not run is alike any other."""
+    ran = [row for row in (old, new) if has_verdict(row) and not never_ran(row["status"], _error(row))]
+    return len({"" if (frozen := frozen_of(row)) is None else frozen.mode for row in ran}) < 2
+
+
+def _error(row: Row) -> CaseError | None:
+    return CaseError(*row["error"]) if row["error"] else None
 
 
 def _outcome(row: Row) -> Any:

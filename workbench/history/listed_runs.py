@@ -31,6 +31,7 @@ class ListedRun:
     - `other_criteria`: whether criteria were changed for this run only.
     - `injected`: whether faults were injected into calls.
     - `fork`: the run that it forks, or "".
+    - `frozen`: number of executions that were replayed.
     """
 
     run_id: str
@@ -54,6 +55,7 @@ class ListedRun:
     trouble: str = ""
     injected: bool = False
     fork: str = ""
+    frozen: int = 0
 
     @property
     def file(self) -> Path:
@@ -167,6 +169,7 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
                 better,
                 injected=bool(entry.get("injected")),
                 fork=str(entry.get("fork") or ""),
+                frozen=entry.get("frozen") or 0,
             )
         )
     runs.reverse()

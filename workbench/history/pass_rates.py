@@ -98,7 +98,7 @@ def pass_rates(
 
 
 def _may_share(entry: dict[str, Any], wanted: Collection[Case]) -> bool:
-    return not {file for file, _ in wanted}.isdisjoint(entry.get("files") or ())
+    return not {case[0] for case in wanted}.isdisjoint(entry.get("files") or ())
 
 
 def _rate(entry: dict[str, Any], votes: dict[Case, float], shared: set[Case]) -> RunRate:

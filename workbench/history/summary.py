@@ -14,7 +14,7 @@ from workbench.causes.cause import Cause
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.event_json import sentences
-from workbench.events import MetricResult, Usage, ended_as
+from workbench.events import Frozen, MetricResult, Usage, ended_as
 from workbench.json_values import mapping, parts_of, string
 from workbench.judge.judge_details import judged_by
 from workbench.model.invocation import recorded_events
@@ -24,6 +24,8 @@ SCHEMA = "agent-workbench/summary/13"
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
+_FROZEN = {item.name: str if isinstance(item.default, str) else int for item in fields(Frozen)} | {"mode": str}
+"""Field of `Frozen` → its type."""
 
 Row = dict[str, Any]
 """One execution of a case, as a JSON object.
@@ -42,6 +44,7 @@ Row = dict[str, Any]
 - `steps`: digests of tool calls (`c…`) and tool answers (`r…`) in order. None if unknown.
 - `plan`: index into the summary's `plans`.
 - `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
+- `frozen`: the fields of `workbench.events.Frozen` as JSON if it was replayed. Missing otherwise.
 - `injected`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
@@ -184,6 +187,12 @@ def has_verdict(row: Row) -> bool:
     return bool(row["status"]) and row["status"] != "cancelled" and not is_injected(row)
 
 
+def frozen_of(row: Row) -> Frozen | None:
+    """Return how an execution was replayed, or None if its calls were live."""
+    values = row.get("frozen")
+    return Frozen(**values) if values else None
+
+
 def is_injected(row: Row) -> bool:
     """Return whether faults were injected, or a fork was tried.
 
@@ -321,6 +330,9 @@ class SummaryBuilder:
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         row["usage"] = [usage.get(name, 0) for name in _USAGE]
+        if frozen := mapping(data.get("frozen")):
+            known = {name: frozen[name] for name, kind in _FROZEN.items() if isinstance(frozen.get(name), kind)}
+            row["frozen"] = {"mode": "tools", **known}
         numbers = tuple(number for number in data.get("inputs") or () if isinstance(number, int))
         if numbers not in self._inputs:
             self._inputs[numbers] = self._numbers(self._run_inputs.of(numbers))

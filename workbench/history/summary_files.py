@@ -42,6 +42,7 @@ IndexEntry = dict[str, Any]
 - `other_criteria`: whether a case was judged by other criteria than its file's.
 - `injected`: whether faults were injected into calls. May be missing.
 - `fork`: the run that it forks, or "". May be missing.
+- `frozen`: number of executions that were replayed. May be missing.
 """
 
 
@@ -135,6 +136,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "other_criteria": any(changed for _, _, changed, _ in summary.plans),
         "injected": summary.has_faults,
         "fork": str(summary.fork.get("run_id") or ""),
+        "frozen": sum("frozen" in row for row in summary.rows.values()),
     }
 
 

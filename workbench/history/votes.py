@@ -4,21 +4,27 @@ The vote is the share of executions that passed, of those that count (`workbench
 case weigh as much as 3 of another. A case has no vote if none of its executions passed or failed: errors stand outside
 of every pass rate and are counted beside it. Executions with injected faults do not count.
 
-Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both.
+Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both. A frozen
+execution says nothing about a live one, so each way of running a case has its own vote.
 """
 
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from workbench.events import CaseError
-from workbench.history.summary import Row, is_injected
+from workbench.events import CaseError, Frozen
+from workbench.history.summary import Row, frozen_of, is_injected
 from workbench.rates import counts
 
-Case: TypeAlias = tuple[str, str]
-"""A case: its evalset's path relative to the root, and its ID.
+Case: TypeAlias = tuple[str, ...]
+"""A case: its evalset's path relative to the root, and its ID. If it was replayed, the mode follows: `tools` or `all`.
 
 ADK's results do not name the path; the evalset's ID is used instead.
 """
+
+
+def case_key(file: str, eval_id: str, frozen: Frozen | None) -> Case:
+    """Return the key of a case's executions that were replayed in the same way."""
+    return (file, eval_id) if frozen is None else (file, eval_id, frozen.mode)
 
 
 def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
@@ -30,7 +36,7 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
         error = CaseError(*row["error"]) if row["error"] else None
         if row["status"] and counts(row["status"], error) and not is_injected(row):
             _, file, set_id, eval_id, _ = row["ref"]
-            case = str(file or set_id), str(eval_id)
+            case = case_key(str(file or set_id), str(eval_id), frozen_of(row))
             counted[case] = counted.get(case, 0) + 1
             passed[case] = passed.get(case, 0) + (row["status"] == "passed")
             if row["status"] in ("passed", "failed"):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.change import Change
-from workbench.events import CaseRef, CaseStatus
+from workbench.events import CaseRef, CaseStatus, Frozen
 from workbench.history.latest import LatestRun, latest_runs
-from workbench.history.summary import Row
+from workbench.history.summary import Row, frozen_of
 from workbench.judge.judge_details import JudgedBy
 from workbench.project.staleness import stale_cases
 
@@ -31,6 +31,8 @@ class LastVerdict:
     status: CaseStatus | None = None
     run_id: str = ""
     judged_by: JudgedBy | None = None
+    frozen: tuple[Frozen | None, ...] = ()
+    """How each repeat was replayed, or None for a live one."""
     changed: tuple[Change, ...] = ()
     fault: str = ""
 
@@ -71,7 +73,8 @@ def _with_verdict(
     found = {row["status"] for row in rows}
     status: CaseStatus = next((status for status in _WORST_FIRST if status in found), "error")
     changed = stale.get((name[1], name[3]), ())
-    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), changed, fault)
+    frozen = tuple(map(frozen_of, rows))
+    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), frozen, changed, fault)
 
 
 def _judged_by(rows: Collection[Row]) -> JudgedBy | None:

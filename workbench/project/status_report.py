@@ -88,7 +88,7 @@ def _case(verdict: LastVerdict) -> StatusCase:
         status=verdict.status,
         run_id=verdict.run_id or None,
         stale=bool(verdict.changed),
-        frozen=False,
+        frozen=any(verdict.frozen),
         judged_by=verdict.judged_by,
         place=None,
         changed=[ChangedInput(**dataclasses.asdict(change)) for change in verdict.changed],

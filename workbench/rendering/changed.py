@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.events import CaseRef, Event, RunStarted
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import FACES
-from workbench.repeats.outcome_change import differs, outcome, rate_of
+from workbench.repeats.outcome_change import are_alike, differs, mode_of, outcome, rate_of
 from workbench.store import CaseRecord, CaseState, Store
 
 if TYPE_CHECKING:
@@ -45,11 +45,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The runs of some earlier verdicts, those that changed since, and the flaky cases, by first executions."""
+    """The runs of some earlier verdicts, those that changed since, and the flaky cases, by first executions.
+
+    Flaky cases also have their mode (`workbench.repeats.outcome_change.mode_of`).
+    """
 
     runs: set[str]
     before: dict[CaseRef, list[CaseRecord]]
-    flaky: dict[CaseRef, str]
+    flaky: dict[tuple[CaseRef, str | None], str]
 
 
 class ChangedVerdicts:
@@ -63,8 +66,8 @@ class ChangedVerdicts:
         self._store = store
         self._before: dict[CaseRef, list[CaseRecord]] = {}
         """The previous finished executions, by the first execution of each case."""
-        self._flaky: dict[CaseRef, str] = {}
-        """The cases that are known to be flaky, and the outcome when they were repeated last."""
+        self._flaky: dict[tuple[CaseRef, str | None], str] = {}
+        """The cases that are known to be flaky with their mode, and the outcome when they were repeated last."""
         self._moments: dict[CaseRef, Moment | None] = {}
         self.runs: set[str] = set()
         """The runs that made the previous verdicts."""
@@ -111,7 +114,8 @@ class ChangedVerdicts:
             for case, records in found.items()
             if (now := self._finished(case)) and differs(outcomes[case], outcome(now))
         }
-        return Earlier(runs, before, {case: came.words() for case, came in outcomes.items() if came.rate.flaky})
+        flaky = {(case, came.mode): came.words() for case, came in outcomes.items() if came.rate.flaky}
+        return Earlier(runs, before, flaky)
 
     def recall(self, earlier: "Earlier") -> None:
         """Remember verdicts from before this session. After a run of this session, nothing is added."""
@@ -123,16 +127,16 @@ class ChangedVerdicts:
     def _update_flaky(self, case: CaseRef, records: list[CaseRecord]) -> None:
         came = outcome(records)
         if came.rate.flaky:
-            self._flaky[case] = came.words()
+            self._flaky[case, came.mode] = came.words()
         elif came.rate.total > 1:
-            self._flaky.pop(case, None)
+            self._flaky.pop((case, came.mode), None)
 
     def flaky(self, record: CaseRecord) -> str:
         """Return `3/5 passed` if the case had different outcomes when it was last repeated, else "".
 
         One more verdict says little about such a case.
         """
-        return self._flaky.get(_first(record.ref), "")
+        return self._flaky.get((_first(record.ref), record.mode), "")
 
     def before(self, record: CaseRecord) -> CaseRecord | None:
         """Return the previous record of the case, or None if it never ran before or did not run since.
@@ -142,7 +146,7 @@ class ChangedVerdicts:
         """
         earlier = self._before.get(_first(record.ref), [])
         same = next((one for one in earlier if one.ref == record.ref), None)
-        if same is record:
+        if same is record or not are_alike(mode_of(earlier), mode_of([record])):
             return None
         if (same is None or same.state == record.state) and self._differs(_first(record.ref)):
             return next((one for one in earlier if one.state != record.state), same)
@@ -171,7 +175,10 @@ class ChangedVerdicts:
         Regressions come first, then the order of the run. Cases that are known to be flaky come last.
         """
         found = [case for case in self._before if self._differs(case)]
-        return sorted(found, key=lambda ref: (ref in self._flaky, not self.is_regression(ref)))
+        return sorted(found, key=lambda ref: (self._is_flaky(ref), not self.is_regression(ref)))
+
+    def _is_flaky(self, case: CaseRef) -> bool:
+        return any((case, mode) in self._flaky for mode in {record.mode for record in self._finished(case)})
 
     def is_changed(self, ref: CaseRef) -> bool:
         """Return whether the outcome of a case has changed. False while some of its repeats are unfinished."""

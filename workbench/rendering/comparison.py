@@ -125,6 +125,8 @@ def _counts(found: Comparison) -> Iterator[Line]:
         if number or change in ("regression", "fix"):
             yield (Segment(counted(change, number), style if number else "muted"),)
     yield (Segment(f"{found.unchanged:,} unchanged", "muted"),)
+    if found.unlike:
+        yield (Segment(f"{len(found.unlike):,} frozen in one run only, not compared", "muted"),)
 
 
 def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:

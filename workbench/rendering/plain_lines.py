@@ -21,19 +21,30 @@ def case_line(record: CaseRecord) -> str:
 
     The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
     metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. An
-    execution with an injected fault names it after the case, followed by what the agent did instead of metrics.
+    execution with an injected fault names it after the case, followed by what the agent did instead of metrics. A
+    replayed one is marked `FROZEN (…)`.
     """
+    frozen = _frozen(record)
     judged = [result for result in record.metrics.values() if result.status != "informational"]
     if record.handling is not None:
         from workbench.rendering.fault_table import handling_text  # Few runs inject faults.
 
-        return f"{VERDICTS[record.state]} {case_label(record)} {handling_text(record.handling)}"
+        return " ".join((VERDICTS[record.state], case_label(record), handling_text(record.handling), *frozen))
     parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in judged)]
     if record.planned.criteria_changed:
         parts.append("(other criteria)")
+    parts += frozen
     if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)
+
+
+def _frozen(record: CaseRecord) -> list[str]:
+    if record.frozen is None:
+        return []
+    from workbench.rendering.frozen import frozen_mark  # Most runs are live.
+
+    return [frozen_mark(record.frozen)]
 
 
 def case_label(record: CaseRecord) -> str:

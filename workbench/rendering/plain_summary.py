@@ -13,6 +13,7 @@ from workbench.prices import Prices, case_cost, money, total
 from workbench.rendering.causes import cause_text, failing_groups, is_shared
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.rendering.faces import COUNTED
+from workbench.rendering.frozen import frozen_total
 from workbench.rendering.judged import judge_of
 from workbench.rendering.plain_lines import case_label, label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
@@ -67,6 +68,8 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
     yield SummaryLine("")
     if store.run.scored_from:
         yield SummaryLine(f"Transcripts from run {one_line(store.run.scored_from)}.")
+    if frozen := frozen_total(record.frozen for record in records):
+        yield SummaryLine(frozen)
     judged = judged_text(records, prices)
     if judged:
         yield SummaryLine(judged)

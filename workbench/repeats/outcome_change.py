@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from workbench.fast_dataclass import dataclass
-from workbench.rates import PassRate, counts, pass_rate
+from workbench.rates import PassRate, counts, never_ran, pass_rate
 from workbench.store import CaseRecord
 
 
@@ -15,11 +15,16 @@ def rate_of(records: Iterable[CaseRecord]) -> PassRate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of a case's repeats in one run, at least one. `state` is set if all ended alike, else ""."""
+    """Outcome of a case's repeats in one run, at least one.
+
+    `state` is set if all ended alike, else "". `mode` says how they were replayed, "" if they were live, or is None if
+    none of them could run.
+    """
 
     state: str
     times: int
     rate: PassRate
+    mode: str | None = ""
 
     def words(self) -> str:
         """Return `passed`, or `2/3 passed` for several repeats."""
@@ -31,15 +36,27 @@ class Outcome:
 def outcome(records: Sequence[CaseRecord]) -> Outcome:
     """Return the outcome of these repeats."""
     states = {record.state for record in records}
-    return Outcome(states.pop() if len(states) == 1 else "", len(records), rate_of(records))
+    return Outcome(states.pop() if len(states) == 1 else "", len(records), rate_of(records), mode_of(records))
+
+
+def mode_of(records: Iterable[CaseRecord]) -> str | None:
+    """Return how repeats were replayed, "" if they were live, or None if none of them could run."""
+    return max((record.mode for record in records if not never_ran(record.state, record.brief_error)), default=None)
+
+
+def are_alike(one: str | None, other: str | None) -> bool:
+    """Return whether executions with these modes are comparable: frozen and live ones are not."""
+    return one == other or one is None or other is None
 
 
 def differs(before: Outcome, now: Outcome) -> bool:
-    """Return whether two outcomes differ by more than chance.
+    """Return whether two outcomes differ by more than chance. A frozen and a live one are not comparable.
 
     They do if each is uniform and they ended differently, or if each pass rate is outside the interval of the other. A
     flaky case that passes 2 of 3 times, and then 1 of 3, does not differ.
     """
+    if not are_alike(before.mode, now.mode):
+        return False
     if (before.rate.total == 0) != (now.rate.total == 0):
         return True
     if before.state and now.state:

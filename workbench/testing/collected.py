@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
+from workbench.agents.targets import find_root
 from workbench.counting import counted
+from workbench.engine.plan.project_setting import project_mode
+from workbench.engine.plan.run_options import FrozenMode, UsageFaultError
 from workbench.model.evalset import EvalsetDocument, open_evalset
 from workbench.regular_file import read_regular
 from workbench.text import one_line, plain
@@ -51,6 +54,17 @@ class CollectedFile:
             raise CollectionFaultError(plain("\n".join(lines)))
         ids = [case.eval_id for case in document.cases]
         return CollectedFile(path, tuple(map(CollectedCase, _names(ids), ids, _lines(document))))
+
+
+def frozen_mode(path: Path, given: FrozenMode | None) -> FrozenMode:
+    """Return the mode of replay for an evalset: `given`, or the project's setting.
+
+    An unreadable setting counts as live here. The cases report it when they run.
+    """
+    try:
+        return project_mode(find_root(path)) if given is None else given
+    except UsageFaultError:
+        return ""
 
 
 def _names(ids: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugins
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+from workbench.engine.plan.run_options import FrozenMode, OnMiss, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.rendering.plain_lines import notice_line
@@ -48,6 +48,8 @@ async def evaluate(
     use_cache: bool = True,
     all_votes: bool = False,
     max_judge_calls: int | None = None,
+    frozen: FrozenMode | None = None,
+    on_miss: OnMiss = "error",
 ) -> Evaluation:
     """Evaluate an agent on evalsets and return the outcome.
 
@@ -63,8 +65,8 @@ async def evaluate(
 
     `path` is an evalset file, a folder, `FILE:case_1,case_2`, an evalset ID, or several of these. `cases` selects case
     IDs among them. `runs` is the number of executions per case. With `until_sure`, a case is repeated only until its
-    pass rate is surely above or below that value, at most `runs` times. The other options are the same as for
-    `agent-workbench run`.
+    pass rate is surely above or below that value, at most `runs` times. `frozen` is "tools", "all" or "" (live). None
+    means the project's setting. The other options are the same as for `agent-workbench run`.
 
     Raises:
         RefusedError: nothing ran. The text says why.
@@ -92,6 +94,8 @@ async def evaluate(
             use_cache=use_cache,
             all_votes=all_votes,
             max_judge_calls=max_judge_calls,
+            frozen=frozen,
+            on_miss=on_miss,
         )
     except UsageFaultError as fault:
         raise refusal(fault) from None

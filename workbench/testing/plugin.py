@@ -19,12 +19,28 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".test.json", ".evalset.json")
 _WORKER: pytest.StashKey[Worker] = pytest.StashKey()
+_FROZEN = "frozen"
+_MODES = (
+    ("--frozen", "tools", "answer the agents' calls of tools from the recordings of the cases (agent-workbench)"),
+    ("--frozen=tools", "tools", "the same as --frozen"),
+    ("--frozen=all", "all", "answer the calls of models, too"),
+    ("--frozen=off", "", "make all calls, whatever the project's setting is"),
+)
+_NOTES = {
+    "judged_by": "judged by rules (heuristic), not by a language model",
+    _FROZEN: "FROZEN, with calls answered from recordings",
+}
+"""Property of a test → the note about all tests with it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--evalsets` and the setting `evalsets`."""
     text = "collect the cases of *.test.json and *.evalset.json as tests (agent-workbench)"
-    parser.getgroup("agent-workbench").addoption("--evalsets", action="store_true", default=None, help=text)
+    group = parser.getgroup("agent-workbench")
+    group.addoption("--evalsets", action="store_true", default=None, help=text)
+    # A path may follow, so the value is part of the option's name.
+    for name, mode, words in _MODES:
+        group.addoption(name, dest=_FROZEN, action="store_const", const=mode, default=None, help=words)
     parser.addini("evalsets", text, type="bool", default=False)
 
 
@@ -48,14 +64,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report how many tests were judged by rules, which a passed test does not show."""
-    reports = (report for found in terminalreporter.stats.values() for report in found)
-    judged = {report.nodeid for report in reports if "judged_by" in dict(getattr(report, "user_properties", ()))}
-    if judged:
-        from workbench.counting import counted
+    """Report how many tests were judged by rules or replayed, which a passed test does not show."""
+    tests: dict[str, dict[str, Any]] = {}
+    for report in (report for found in terminalreporter.stats.values() for report in found):
+        tests.setdefault(getattr(report, "nodeid", ""), {}).update(getattr(report, "user_properties", ()))
+    for name, words in _NOTES.items():
+        number = sum(name in properties for properties in tests.values())
+        if number:
+            from workbench.counting import counted
 
-        number = counted(len(judged), "test")
-        terminalreporter.write_line(f"judged by rules (heuristic), not by a language model: {number}")
+            terminalreporter.write_line(f"{words}: {counted(number, 'test')}")
 
 
 class EvalsetFile(pytest.File):
@@ -65,7 +83,7 @@ class EvalsetFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Yield an item per case, or one failing item for a broken file."""
-        from workbench.testing.collected import CollectedFile, CollectionFaultError
+        from workbench.testing.collected import CollectedFile, CollectionFaultError, frozen_mode
 
         try:
             self._collected = CollectedFile.read(self.path)
@@ -73,8 +91,9 @@ class EvalsetFile(pytest.File):
             # A collection error would stop the whole session. A broken file should only cost one test.
             yield BrokenFileItem.from_parent(self, name="(broken file)", message=str(fault))
             return
+        mark = f"[{_FROZEN}]" if frozen_mode(self.path, self.config.getoption(_FROZEN)) else ""
         for case in self._collected.cases:
-            yield EvalCaseItem.from_parent(self, name=case.name, case=case)
+            yield EvalCaseItem.from_parent(self, name=f"{case.name}{mark}", case=case)
 
     def evaluate(self, case: CollectedCase) -> CaseOutcome:
         """Run the case and score it. Raises `workbench.testing.evaluation.RefusedError` if it cannot be planned."""
@@ -82,7 +101,7 @@ class EvalsetFile(pytest.File):
 
         stash = self.config.stash
         if _WORKER not in stash:
-            stash[_WORKER] = Worker()
+            stash[_WORKER] = Worker(self.config.getoption(_FROZEN))
         return stash[_WORKER].evaluate(self._collected, case)
 
 
@@ -134,6 +153,10 @@ class EvalCaseItem(pytest.Item):
         if outcome.matched_by == "location":
             self.user_properties.append(("agent", f"{outcome.agent}, matched by location"))
             self.add_report_section("setup", "agent", f"{outcome.agent} was matched by location")
+        if outcome.frozen is not None:
+            from workbench.rendering.frozen import frozen_words
+
+            self.user_properties.append((_FROZEN, frozen_words(outcome.frozen)))
         if by_rules := outcome.judged_by_rules:
             self.user_properties.append(("judged_by", f"rules: {', '.join(by_rules)}"))
         if outcome.status == "error":

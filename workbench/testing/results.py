@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.events import CaseError, CaseStatus, Frozen, MetricResult
 from workbench.judge.judge_details import judged_by
 from workbench.rendering.explain import criteria_and_source, reasons, way_out
 from workbench.rendering.faces import FACES
@@ -53,6 +53,8 @@ class CaseOutcome:
     output: dict[str, str] = field(default_factory=dict, repr=False)
     matched_by: str = ""
     """The rule that found the agent: `folder`, `app_name`, `choice`, `location` or `given`; "" without agent."""
+    frozen: Frozen | None = None
+    """How the case was replayed from its recording, or None if its calls were live."""
 
     @property
     def passed(self) -> bool:
@@ -190,6 +192,7 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             details=_details(record),
             output=_printed(record),
             matched_by=record.planned.matched_by,
+            frozen=record.frozen,
         )
         for record in store.current_records()
     )

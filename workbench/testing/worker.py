@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.engine.plan.plan import Plan, new_run_id
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+from workbench.engine.plan.run_options import FrozenMode, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.testing.collected import CollectedCase, CollectedFile
@@ -23,7 +23,9 @@ class Worker:
     With pytest-xdist, each process has its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, frozen: FrozenMode | None = None) -> None:
+        """Create the evaluator. `frozen` is the mode of replay, or None for the project's setting."""
+        self._options = RunOptions(frozen=frozen)
         self._runner = asyncio.Runner()
         self._project = Project(keep_runs=False)
         self._plans: dict[Path, Plan] = {}
@@ -52,7 +54,7 @@ class Worker:
     def _plan(self, path: Path) -> Plan:
         """Return the file's plan, made once because finding the agent searches the whole project."""
         if path not in self._plans:
-            self._plans[path] = Targets((str(path),), path.parent).plan(RunOptions())
+            self._plans[path] = Targets((str(path),), path.parent).plan(self._options)
         return self._plans[path]
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:

@@ -225,7 +225,7 @@ def test_comparison_without_changes_says_so_in_its_list() -> None:
     for unchanged in (0, 3):
         rows.show_comparison(Comparison(Summary(), Summary(), (), unchanged, (), (), (), ()))
         told[unchanged] = [rows.row_pieces(place, 40)[0][1][0] for place in range(1, rows.row_count())]
-    assert told == {0: ["the runs have no case in common"], 3: ["no case changed"]}
+    assert told == {0: ["the runs have no comparable case in common"], 3: ["no case changed"]}
     assert not rows.can_stop(1)
 
 

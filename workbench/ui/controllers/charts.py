@@ -42,8 +42,11 @@ class Charts(Controller):
 
         async def read() -> None:
             from workbench.history.pass_rates import pass_rates
+            from workbench.stored_records import case_keys
 
-            trend, costs = await asyncio.to_thread(lambda: (pass_rates(state, wanted), _costs(records, prices)))
+            trend, costs = await asyncio.to_thread(
+                lambda: (pass_rates(state, case_keys(wanted, records)), _costs(records, prices))
+            )
             if page.is_running:
                 page.show(lambda width: _lines(records, trend, costs, width))
 

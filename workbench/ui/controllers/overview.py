@@ -186,6 +186,7 @@ class Overview(Controller):
 
     def _trend(self, scope: "Scope", state: "Path") -> "Trend":
         from workbench.history.pass_rates import pass_rates
+        from workbench.stored_records import case_keys
 
         verdicts = self.session.verdicts
         entries = [self.session.entry(evalset) for evalset in scope.evalsets]
@@ -194,7 +195,8 @@ class Overview(Controller):
         else:
             found = (verdicts.record(*pair) for pair in scope.pairs)
             wanted = {record.ref.name for record in found if record is not None}
-        return pass_rates(state, wanted, read=self._votes_of)
+        keys = case_keys(wanted, list(verdicts.store.records.values()))
+        return pass_rates(state, keys, read=self._votes_of)
 
     def _votes_of(self, state: "Path", entry: "dict[str, Any]") -> "dict[Case, float]":
         from workbench.history.pass_rates import votes_of_run

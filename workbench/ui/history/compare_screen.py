@@ -61,7 +61,7 @@ class ChangeRows(RowsOf[Line]):
                 lines += [Line(counted(change, len(cases))), *(Line(case=case) for case in cases)]
         if not found.cases:
             # In a narrow terminal, only this side is visible.
-            lines.append(Line("no case changed" if found.unchanged else "the runs have no case in common"))
+            lines.append(Line("no case changed" if found.unchanged else "the runs have no comparable case in common"))
         self.rows = lines
         self.rows_changed()
         self.move_to(0)

@@ -10,6 +10,7 @@ from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
+from workbench.rendering.frozen import frozen_count
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
 from workbench.ui.tree.labels import Piece, label, style_of
@@ -195,6 +196,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
         (run.injected, "injected faults"),
         (run.fork, "fork"),
+        (run.frozen, frozen_count(run.frozen, sum(run.counts.values()))),
         (run.scored_from, "scored again"),
         (run.adk, "adk"),
     )
