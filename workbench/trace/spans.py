@@ -61,6 +61,11 @@ class Node:
         return self.facts.get("recalled") is True
 
     @property
+    def frozen(self) -> bool:
+        """Whether this call was answered from a recording. Its duration says nothing."""
+        return self.facts.get("frozen") is True
+
+    @property
     def tokens(self) -> tuple[int, int] | None:
         """Input and output tokens of this call alone, or None if not reported."""
         tokens = self.facts.get("tokens")

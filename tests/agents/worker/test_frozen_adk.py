@@ -1,5 +1,6 @@
 """Frozen cases of real google-adk agents: equal to live ones, without a call of a tool."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,8 @@ def test_frozen_case_equals_the_live_one_and_calls_nothing(make_agent: MakeAgent
     check_equal(live, again)
     added = counted(tmp_path)[len(before) :]
     assert set(added) == {"model"}
+    spans = json.loads(again.of("Spans")[0]["spans"])
+    assert {span["name"] for span in spans if span.get("frozen")} >= {"find_order", "weather", "refund"}
 
     silent = desk.run("a kettle", "another", **frozen(live, "all"))
     check_equal(live, silent)

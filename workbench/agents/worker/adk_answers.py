@@ -22,7 +22,7 @@ from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_gate import AdkGate, current_gate, patch_classes, state_digest
-from .adk_trace import Sent, Tracer
+from .adk_trace import FROZEN, Sent, Tracer
 from .calls import Call, Calls
 from .conversation import Json, OnAnswer
 from .fork import Asked
@@ -94,6 +94,8 @@ class Answers:
             if self.on_answer is not None and digest:
                 storing = _Storing(self.on_answer, agent, digest)
         else:
+            if sent.span is not None:
+                sent.span.facts.update(frozen=True, note=FROZEN)
             source = self._replayed(decision)
         if call is not None or storing is not None:
             source = _kept(source, call, storing)
@@ -159,6 +161,10 @@ class Answers:
                 await self.gate.miss(self.gate.gate.unreadable(recorded, error))
             yield response
 
+    def mark_frozen(self, context: Any) -> None:
+        """Mark a tool call in the trace as answered from a recording."""
+        self._tracer.mark_frozen(context)
+
     def _take(self, agent: str, digest: str) -> Optional[List[Any]]:
         waiting = self._recalled.get((agent, digest))
         if not waiting:
@@ -207,7 +213,12 @@ async def _kept(
     except BaseException as error:
         if call is not None:
             # A caller that has enough may stop reading.
-            call.raised(error) if isinstance(error, Exception) or not texts else call.responded(texts)
+            if texts and not isinstance(error, Exception):
+                call.responded(texts)
+            elif isinstance(error, GeneratorExit):
+                call.lost("nobody waited for it")
+            else:
+                call.raised(error)
         raise
     finally:
         await source.aclose()

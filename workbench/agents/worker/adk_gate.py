@@ -185,6 +185,8 @@ class AdkGate:
             outcome(taken)
 
     async def _replay(self, call: Optional[Call], recorded: Recorded, context: Any, change: Change) -> Any:
+        if self.answers is not None:
+            self.answers.mark_frozen(context)
         effects = Effects(context)
         try:
             await effects.apply(recorded.effects, context)

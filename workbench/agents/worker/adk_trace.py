@@ -19,6 +19,7 @@ from .usage import usage_of
 _ANSWERED_ELSEWHERE = "answered by a callback or a plugin; any answer of the model is unknown"
 
 
+FROZEN = "answered from the recording"
 _STORED = ("system", "tools", "config")
 
 
@@ -238,6 +239,12 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         span = self._tools.get(_tool_key(tool_context))
         if span is not None:
             self.trace.close(span, error=sentence(error))
+
+    def mark_frozen(self, context: Any) -> None:
+        """Mark the tool call of a context as answered from a recording."""
+        span = self._tools.get(_tool_key(context))
+        if span is not None:
+            span.facts.update(frozen=True, note=FROZEN)
 
     # Events
 

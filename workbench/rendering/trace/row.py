@@ -111,8 +111,8 @@ def _name(node: Node, branches: str, width: int, *, opened: bool) -> list[Segmen
 
 
 def _seconds(node: Node) -> str:
-    if node.recalled:
-        return "earlier"
+    if node.recalled or node.frozen:
+        return "earlier" if node.recalled else "frozen"
     seconds = node.seconds
     return "no end" if seconds is None else in_column(seconds)
 
