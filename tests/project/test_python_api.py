@@ -87,6 +87,7 @@ def test_each_example_of_the_page_has_a_test() -> None:
         "Run and print verdicts",
         "Score under another threshold",
         "Freeze",
+        "Fork",
         "Watch",
         "Compare two runs",
         "Talk to an agent",
@@ -118,6 +119,10 @@ def test_example_says_what_would_be_frozen(desk: Path, run_example: Callable[...
         ["new", "lost_parcel.frozen.json"],
     ]
     assert not (desk / "refunds.evalset.frozen").exists()
+
+
+def test_example_tries_another_message(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    assert run_example("Fork") == ["1 passed None", "2 passed None"]
 
 
 def test_example_reruns_cases_affected_by_a_save(desk: Path, run_example: Callable[..., list[str]]) -> None:

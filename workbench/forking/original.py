@@ -92,13 +92,13 @@ def read_original(
     known = tuple(steps)
     if started is None:
         raise CannotForkError("the case has not started")
-    if not any(isinstance(step, CallsRecorded) for step in known):
+    turns = _turns(known, ref.agent)
+    if not any(isinstance(step, CallsRecorded) for step in known) and not _has_no_calls(known, turns):
         raise CannotForkError("its calls were not recorded: the run is of an older version, or was not stored")
     try:
         recording = take_recording(ref, known, runs, Origin(run_id)).recording
     except NotRecordedError as error:
         raise CannotForkError(str(error)) from None
-    turns = _turns(known, ref.agent)
     made: list[AnyCall] = [*recording.calls, *recording.models]
     calls = sorted(made, key=lambda call: (call.turn, call.order))
     places = _Places(known, turns)
@@ -110,6 +110,13 @@ def read_original(
         tuple(OriginalCall(call, call.turn - 1, places.before(call)) for call in calls),
         replace(recording, calls=(), models=(), parts={}),
     )
+
+
+def _has_no_calls(steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> bool:
+    """Return whether no call of the conversation could be recorded: its agent is plain Python and used no tools."""
+    spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
+    nodes = (node for number, turn in enumerate(turns) for node in _nodes(number, spans.get(number), turn))
+    return len(spans) == len(turns) and not any("request" in node.facts for node in nodes)
 
 
 def _turns(steps: Sequence[Event], agent: str) -> tuple[OriginalTurn, ...]:

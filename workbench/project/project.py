@@ -26,7 +26,7 @@ from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
-from workbench.events import CaseName
+from workbench.events import CaseName, ForkChange
 from workbench.history.journal import Journal
 from workbench.history.latest import latest_runs
 from workbench.history.resuming import resume
@@ -283,6 +283,42 @@ class Project:
             dry_run=dry_run,
             explicit_state=self._explicit_state,
         )
+
+    async def fork(
+        self,
+        run: str = "last",
+        *,
+        case: str,
+        turn: int,
+        call: int = 0,
+        change: ForkChange = "nothing",
+        value: Any = None,
+        agent: str = "",
+        tries: int = 3,
+        frozen: bool = False,
+        repeat: int = 1,
+    ) -> Running:
+        """Prepare a run that repeats a stored conversation up to a point, and then changes one thing.
+
+        `run` is an id or the start of one, or `last`. The point is the start of `turn`, or the `call` with this number
+        in the whole conversation; both count from 1. `value` is the new message, instruction or model, or the new
+        answer as JSON data. `agent` is the agent whose instruction or model is changed. With `frozen`, tools are
+        answered from the recording also after the point.
+
+        Raises:
+            UsageFaultError: the run, case or point does not exist, or the conversation cannot be forked.
+        """
+        from workbench.project.forking import make_fork, plan_of_fork, stored_original
+
+        folder = self.targets().folder
+        workspace = self._workspace or await self.read()
+
+        def plan() -> Plan:
+            original = stored_original(run, case, repeat, folder=folder, explicit_state=self._explicit_state)
+            fork = make_fork(original, turn, call, change=change, value=value, agent=agent, frozen=frozen)
+            return plan_of_fork(workspace, fork, RunOptions(runs=tries))
+
+        return self.run(await asyncio.to_thread(plan))
 
     async def watch(
         self,

@@ -63,6 +63,8 @@ def plan_of_run(
         raise UsageFaultError(
             f"faults were injected into run {run.run_id}, so it is not scored again", "Name another run"
         )
+    if any(case.planned.fork is not None for case in run.cases.values()):
+        raise UsageFaultError(f"run {run.run_id} tried a fork, so it is not scored again", "Name another run")
     root = root_of_run(run, here, explicit_state)
     if criteria is None:
         criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)

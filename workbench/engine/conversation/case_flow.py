@@ -10,6 +10,7 @@ from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.fault_case import FaultCase
+from workbench.engine.conversation.forked_case import ForkedCase
 from workbench.engine.conversation.messages import ConversationEnd, FixedMessages, MessageSource
 from workbench.engine.conversation.replaying import Replay, read_replay
 from workbench.engine.conversation.rescoring import complete_case, settled_verdicts, stored_events, unsuited_error
@@ -75,6 +76,8 @@ class CaseFlow:
         self._attempts = 0
         self._replay: Replay | None = None
         self._fault = None if entry.fault is None else FaultCase(entry.fault)
+        fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
+        self._fork = None if fork is None else ForkedCase(fork)
         self.is_simulated = False
         """Whether the user is simulated."""
 
@@ -121,7 +124,7 @@ class CaseFlow:
             await self._finish("error", entry.blocked, Transcript())
             return
         try:
-            case = source.evalset.document.case(source.index)
+            case = source.evalset.document.case(source.index) if self._fork is None else self._fork.case
         except BrokenCaseError as broken:
             # The file was valid when the plan was made, and has changed since.
             await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
@@ -133,8 +136,7 @@ class CaseFlow:
             self._start(case)
             await self._skip_scenario(why_not)
         else:
-            required = entry.fault is None
-            replay = self._replay = await read_replay(source.evalset, self.ref, self._context, required=required)
+            replay = self._replay = await self._read_replay(source)
             if replay is not None and replay.error is not None:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
@@ -168,6 +170,12 @@ class CaseFlow:
         transcript = Transcript(usage=with_judges(source.spent, verdicts.usage), frozen=frozen)
         await self._finish(verdicts.status, verdicts.error, transcript)
 
+    async def _read_replay(self, source: AgentSource) -> Replay | None:
+        if self._fork is not None:
+            return self._fork.replay
+        required = self._entry.fault is None
+        return await read_replay(source.evalset, self.ref, self._context, required=required)
+
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
         if case.scenario is None:
             return None
@@ -177,8 +185,14 @@ class CaseFlow:
 
     def _source(self, case: EvalCase) -> MessageSource:
         """Return the user of the case, at the start of the conversation."""
+        if self._fork is not None:
+            return self._fork.user(lambda: self._simulated(case))
         if case.scenario is None:
             return FixedMessages([turn["user_content"] for turn in case.turns or ()])
+        return self._simulated(case)
+
+    def _simulated(self, case: EvalCase) -> MessageSource:
+        assert case.scenario is not None
         scorer, environment = self._context.children.scorer, self._context.environment_of(self.ref.agent)
         simulator = self._entry.config.user_simulator_config
         return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
@@ -239,9 +253,12 @@ class CaseFlow:
         if (injection := self._injection()) is not None:
             # A fault is known from the recorded calls.
             calls |= {"record": True, **injection.settings(self.ref)}
+        before = [*(answer.frame() for answer in answers), *(() if replay is None else replay.frames())]
+        if self._fork is not None:
+            calls |= self._fork.settings()
+            before += self._fork.frames()
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
         spec["calls"] = calls
-        before = [*(answer.frame() for answer in answers), *(() if replay is None else replay.frames())]
         attempt = self._attempts
         return await run.run(slot.process, spec, before, share=slot.share, here=slot.here, attempt=attempt)
 

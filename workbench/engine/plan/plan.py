@@ -18,7 +18,7 @@ from workbench.counting import counted
 from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.engine.plan.source import Source
+from workbench.engine.plan.source import AgentSource, Source
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase, ToolFault
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
@@ -111,8 +111,10 @@ class Plan:
         """Return the entry in the form of `RunStarted`."""
         criteria = entry.criteria
         fault = None if entry.fault is None else entry.fault.fault
+        forked = entry.source.fork if isinstance(entry.source, AgentSource) else None
+        fork = None if forked is None else forked.of()
         file = self.config_file(entry)
-        return PlannedCase(entry.ref, file, criteria.reason, criteria.changed, entry.matched_by, fault=fault)
+        return PlannedCase(entry.ref, file, criteria.reason, criteria.changed, entry.matched_by, "", fault, fork)
 
 
 def new_run_id() -> str:

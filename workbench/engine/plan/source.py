@@ -7,6 +7,7 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import CaseFinished, Event, Usage
+from workbench.forking.fork import Fork
 from workbench.metrics.base import Scored
 
 
@@ -15,12 +16,14 @@ class AgentSource:
     """A transcript that the agent makes by running the case.
 
     The case is in `evalset` at `index`, which is None for a file that cannot be read. `answers` are the models' answers
-    from before the run was interrupted.
+    from before the run was interrupted. With `fork`, the case is that of the forked conversation, and `index` only says
+    that there is one.
     """
 
     evalset: EvalsetEntry
     index: int | None
     answers: tuple[Answer, ...] = ()
+    fork: Fork | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,7 @@ class InputRecorder:
             if isinstance(entry.source, StoredSource):
                 self._texts[entry.ref] = entry.source.case.planned.text
                 continue
-            if not isinstance(entry.source, AgentSource):
+            if not isinstance(entry.source, AgentSource) or entry.source.fork is not None:
                 continue
             evalset, index = entry.source.evalset, entry.source.index
             if index is not None:

@@ -72,9 +72,10 @@ def _to_run(plan: Plan) -> Iterator[tuple[PlanEntry, AgentSource]]:
     """Yield one execution of each case that will run."""
     seen: set[tuple[str, str]] = set()
     for entry in plan.entries:
-        if entry.blocked is None and isinstance(entry.source, AgentSource) and entry.ref.name not in seen:
+        source = entry.source
+        if entry.blocked is None and isinstance(source, AgentSource) and not source.fork and entry.ref.name not in seen:
             seen.add(entry.ref.name)
-            yield entry, entry.source
+            yield entry, source
 
 
 def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:

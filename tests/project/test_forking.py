@@ -1,0 +1,70 @@
+"""Forks of stored conversations of a real google-adk agent."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.forking.desk import counted, write_desk
+from workbench import Project, UsageFaultError
+from workbench.events import ForkOf
+from workbench.history.run_list import list_runs
+from workbench.history.run_names import last_run
+
+pytest.importorskip("google.adk")
+
+
+async def test_fork_tries_a_change_at_the_third_of_five_calls_and_leaves_the_verdict(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    folder = write_desk(tmp_path)
+    async with Project.open(tmp_path) as project:
+        store = await project.run(await project.plan("desk/labels.evalset.json:label")).result()
+        ordinary = store.run.run_id
+        assert [record.state for record in store.current_records()] == ["failed"]
+        assert counted(folder) == ["model", "find_order A-1", "model", "print_label False", "model"]
+
+        instruction = "Print a label for the order {last} quickly."
+        fork = await project.fork(case="label", turn=1, call=3, change="instruction", value=instruction, agent="desk")
+        await fork.result()
+        records = list(store.current_records())
+        assert [(record.ref.repeat, record.state) for record in records] == [(n, "passed") for n in (1, 2, 3)]
+        assert records[0].planned.fork == ForkOf(ordinary, 1, 0, 3, "instruction", "desk", instruction)
+        assert sorted(counted(folder)[5:]) == sorted(["model", "print_label True", "model"] * 3)
+
+        # The verdict of the case stays, and so does its last run.
+        assert {(verdict.status, verdict.run_id) for verdict in await project.status()} >= {("failed", ordinary)}
+        assert last_run(tmp_path / ".workbench") == tmp_path / ".workbench" / "runs" / ordinary / "events.jsonl"
+        newest = list_runs(tmp_path / ".workbench").runs[0]
+        assert newest["fork"] == ordinary
+        with pytest.raises(UsageFaultError, match="fork"):
+            await project.score(newest["run_id"])
+
+        # With frozen tools, only models are asked, and a call that the recording does not have is a miss.
+        before = len(counted(folder))
+        fork = await project.fork(
+            case="label", turn=1, call=3, change="instruction", value=instruction, agent="desk", tries=1, frozen=True
+        )
+        (record,) = (await fork.result()).current_records()
+        assert record.error is not None
+        assert record.frozen is not None
+        assert (record.error.kind, record.frozen.misses) == ("frozen_miss", 1)
+        assert counted(folder)[before:] == ["model"]
+        with pytest.raises(UsageFaultError, match="there is no such call in turn 1"):
+            await project.fork(case="label", turn=1, call=6)
+
+
+async def test_fork_of_an_agent_that_has_changed_says_where_and_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    folder = write_desk(tmp_path)
+    async with Project.open(tmp_path) as project:
+        store = await project.run(await project.plan("desk/labels.evalset.json:thanks")).result()
+        assert [record.state for record in store.current_records()] == ["failed"]
+        source = (folder / "agent.py").read_text("utf-8")
+        callback = "    after_tool_callback=lambda tool, args, tool_context, tool_response: {'item': 'pot'},\n"
+        (folder / "agent.py").write_text(source.replace("    tools=[", f"{callback}    tools=["), "utf-8")
+        before = len(counted(folder))
+        fork = await project.fork(case="thanks", turn=2, change="message", value="No.", tries=1)
+        (record,) = (await fork.result()).current_records()
+        assert record.error is not None
+        assert record.error.kind == "fork_diverged"
+        assert 'turn 1, event 2: content.parts[0].function_response.response.item was "kettle"' in record.error.message
+        assert counted(folder)[before:] == []

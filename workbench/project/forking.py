@@ -1,0 +1,70 @@
+"""Forks of stored conversations, and of those of this session."""
+
+from pathlib import Path
+
+from workbench.agents.targets import find_root
+from workbench.engine.plan.fork_plan import fork_plan as plan_of_fork
+from workbench.engine.plan.run_options import UsageFaultError
+from workbench.engine.plan.transcripts import StoredCase
+from workbench.events import ForkChange
+from workbench.forking.fork import Change, Fork
+from workbench.forking.original import CannotForkError, Original, read_original
+from workbench.history.journal_lines import is_journal
+from workbench.history.state_dir import state_dir
+from workbench.history.stored_run import open_run
+from workbench.project.transcripts import stored_case
+from workbench.store import CaseRecord
+
+__all__ = ["make_fork", "original_of_record", "plan_of_fork", "stored_original"]
+
+
+def original_of_record(record: CaseRecord, runs: Path | None) -> Original:
+    """Return the conversation of a case of this session or of an opened run.
+
+    `runs` is the folder with the runs' folders. Reads files.
+
+    Raises:
+        CannotForkError: its calls were not recorded.
+    """
+    return _original(stored_case(record), record.run_id, runs)
+
+
+def stored_original(
+    word: str, case: str, repeat: int = 1, *, folder: Path, explicit_state: Path | None = None
+) -> Original:
+    """Return a conversation of a stored run. `word` is an id or the start of one, or `last`. Reads files.
+
+    Raises:
+        UsageFaultError: the run or case does not exist, or its calls were not recorded.
+    """
+    run = open_run(word, state_dir(find_root(folder), explicit_state), folder)
+    found = [one for ref, one in run.cases.items() if ref.eval_id == case and ref.repeat == repeat]
+    if not found:
+        raise UsageFaultError(f"run {run.run_id} has no case {case}, repeat {repeat}", "", "nothing")
+    if len(found) > 1:
+        files = ", ".join(one.ref.evalset_file for one in found)
+        raise UsageFaultError(f"run {run.run_id} has several cases {case}: in {files}", "", "nothing")
+    runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
+    try:
+        return _original(found[0], run.run_id, runs)
+    except CannotForkError as error:
+        raise UsageFaultError(f"cannot fork {case}: {error}") from None
+
+
+def _original(case: StoredCase, run_id: str, runs: Path | None) -> Original:
+    return read_original(case.ref, run_id, case.started, case.steps, runs)
+
+
+def make_fork(
+    original: Original, turn: int, call: int = 0, *, change: ForkChange, value: object, agent: str, frozen: bool
+) -> Fork:
+    """Return a fork. Turns count from 1, and calls from 1 in the whole conversation; 0 is the start of the turn.
+
+    Raises:
+        UsageFaultError: there is no such point, or the change does not fit it.
+    """
+    place = call - 1 if call else None
+    try:
+        return Fork(original, turn - 1, place, Change(change, value, agent), frozen)
+    except CannotForkError as error:
+        raise UsageFaultError(f"cannot fork: {error}") from None
