@@ -2,6 +2,7 @@
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -24,6 +25,7 @@ from workbench.events import (
     TurnFinished,
     Usage,
 )
+from workbench.history.compare import compare
 from workbench.history.summary import summarize_events
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one", 2)
@@ -75,3 +77,19 @@ def test_summary_of_live_events_equals_that_of_their_journal(events: list[Event]
     assert len(row["steps"]) == 2
     assert row["metrics"]["m"][2] == "failed"
     assert json.dumps([to_json(line.event) for line in before]) == json.dumps([line.data for line in lines])
+
+
+def test_results_of_injected_faults_are_not_compared(tmp_path: Path) -> None:
+    case = CaseRef("desk", "a.evalset.json", "a", "one")
+    runs = [
+        summarize_events(
+            [
+                to_json(RunStarted("r", "/", "", (PlannedCase(case, None, ""),), inputs={"options": options})),
+                to_json(CaseFinished(case, "failed", None, 0.1)),
+            ]
+        )
+        for options in ({}, {"inject": "matrix"})
+    ]
+    assert [run.has_faults for run in runs] == [False, True]
+    assert compare(runs[0], runs[1], tmp_path).is_empty
+    assert not compare(runs[0], runs[0], tmp_path).is_empty

@@ -136,7 +136,9 @@ def _run_line(name: str, run: "Summary") -> str:
     commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
     at = f", commit {commit}" if commit else ""
     frozen = frozen_part(map(frozen_of, run.rows.values()))
-    return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at}{f', {frozen}' if frozen else ''})", limit=300)
+    more = f", {frozen}" if frozen else ""
+    more += ", injected faults, so not compared" if run.has_faults else ""
+    return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at}{more})", limit=300)
 
 
 def _summary_line(found: "Comparison") -> str:
