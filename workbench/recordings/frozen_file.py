@@ -4,11 +4,13 @@ Values over 16 KiB lie beside the file, each named by its digest.
 Nothing in a file is executed or imported, and no file outside of its folder is read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.frames import MAX_FRAME
+from workbench.agents.worker.jsonable import dumps
 from workbench.model.breaches import Breach
 from workbench.model.own_file import OwnFile, OwnFileError
 from workbench.model.places import Location
@@ -59,7 +61,23 @@ def parse_frozen(path: Path, content: bytes) -> Recording:
     beside = _Beside(path.parent)
     recording = _recording(file.value, beside)
     file.refuse(beside.breaches)
+    if len(content) + beside.size > MAX_FRAME // 3:  # As ASCII, a text has up to three times as many bytes.
+        file.refuse(_unsendable(recording))
     return recording
+
+
+def _unsendable(recording: Recording) -> Iterator[Breach]:
+    """Yield calls that do not fit into a message to the agent's process."""
+    limit = MAX_FRAME - 1024
+    frames = {
+        "calls": [call.wire(0) for call in recording.calls],
+        "models": [call.wire(0) for call in recording.models],
+    }
+    for name, calls in frames.items():
+        for number, call in enumerate(calls):
+            if (size := len(dumps(call))) > limit:
+                message = f"this call is too large to be replayed: {size:,} bytes, at most {limit:,} are possible"
+                yield Breach((name, number), message)
 
 
 @dataclass
@@ -69,7 +87,8 @@ class _Beside:
     folder: Path
     breaches: list[Breach] = field(default_factory=list)
     _known: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    _size: int = 0
+    size: int = 0
+    """Bytes of all values, each counted as often as it is named."""
 
     def get(self, item: Mapping[str, Any], key: str, location: Location, default: Any = None) -> Any:
         """Return the value of `key`, from the file that `key_in` names if it is there."""
@@ -81,8 +100,8 @@ class _Beside:
         try:
             value, size = self._known[name] if name in self._known else self._read(name)
             self._known[name] = value, size
-            self._size += size  # Each use counts, because each is sent to the agent.
-            if self._size > LARGEST:
+            self.size += size  # Each use counts, because each is sent to the agent.
+            if self.size > LARGEST:
                 raise ValueError(f"the values of this case are larger than {LARGEST >> 20} MiB together")
             if isinstance(default, dict | list) and not isinstance(value, type(default)):
                 raise ValueError(f"{name} must hold {'an object' if isinstance(default, dict) else 'a list'}")
