@@ -26,6 +26,7 @@ CELLS: Mapping[str, str] = {
     "∿": "&",
     "≠": "#",
     "≈": "=",
+    "❅": "*",
     # rows, folds and cuts
     "▌": ">",
     "▐": "#",

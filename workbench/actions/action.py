@@ -15,6 +15,7 @@ Where: TypeAlias = Literal[
     "review",
     "criteria",
     "accept",
+    "freeze",
     "history",
     "stored",
     "compare",
@@ -95,6 +96,7 @@ CAPTURE = "Reviewing a conversation before it becomes a case"
 REVIEW = "Reviewing failures one by one"
 CONFLICT = "Resolving a conflict with the file on disk"
 ACCEPT = "Accepting actual as expected"
+FREEZE = "Before freezing"
 CRITERIA = "In the criteria editor"
 TRIAGE = "In the triage dialog"
 HISTORY = "In the history"
@@ -109,6 +111,7 @@ _PLACES: Mapping[str, Where] = {
     REVIEW: "review",
     CONFLICT: "conflict",
     ACCEPT: "accept",
+    FREEZE: "freeze",
     CRITERIA: "criteria",
     TRIAGE: "triage",
     HISTORY: "history",

@@ -129,6 +129,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "watch_off": (_watching,),
     "watched": (_watching,),
     "options": (_targets,),
+    "freeze": (_targets, _verdicts),
     "cancel": (_running,),
     "cancel_all": (_running,),
     "resume": (_read, _idle),

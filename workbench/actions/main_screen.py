@@ -124,7 +124,12 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("watch.watch_off", "", "watch off", "Stop watching, even while a costly rerun waits for you.", RUN),
     Action("watch.watched", "", "watched files", "Show which files are watched, and why.", RUN),
-    Action("criteria.options", "o", "next run", "Set criteria, thresholds and judges of the next run.", RUN),
+    Action(
+        "criteria.options", "o", "next run", "Set criteria, judges and the use of recordings for the next run.", RUN
+    ),
+    Action(
+        "freezing.freeze", "K", "freeze", "Keep what tools answered, to replay it. On a missing call: ways out.", RUN
+    ),
     Action("run.cancel", "x", "cancel", "Cancel the marked or current cases. Press again to kill them.", RUN),
     Action(
         "run.cancel_all",

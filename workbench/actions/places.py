@@ -67,7 +67,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "with marked cases",
         lambda at: at.marked > 0,
-        ("run", "triage", "back", "review", "repeat", "score", "duplicate", "move_cases", "delete", "cancel"),
+        ("run", "triage", "back", "review", "repeat", "score", "freeze", "duplicate", "move_cases", "delete", "cancel"),
     ),
     Place(
         "on a running case",
@@ -80,6 +80,11 @@ PLACES: tuple[Place, ...] = (
         ("run", "accept", "triage", "next_problem", "review", "edit", "repeat", "talk", "criteria"),
     ),
     Place(
+        "on a case without a recording for a call",
+        lambda at: at.on_case and at.state == "error" and at.missed,
+        ("freeze", "run", "next_problem", "options", "edit"),
+    ),
+    Place(
         "on a case that ended in an error",
         lambda at: at.on_case and at.state == "error",
         ("run", "next_problem", "talk", "pane", "edit", "import_agents"),
@@ -87,7 +92,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a passed case",
         lambda at: at.on_case and at.state == "passed",
-        ("next_problem", "repeat", "edit", "run", "duplicate", "triage", "accept"),
+        ("next_problem", "repeat", "edit", "run", "duplicate", "triage", "freeze", "accept"),
     ),
     Place(
         "on a case without a verdict",
@@ -181,6 +186,7 @@ _LABELS: Mapping[str, Callable[[Situation], str]] = {
     "back": _back_label,
     "enter": _enter_label,
     "review": lambda at: f"review {at.cause:,}" if at.cause else "",
+    "freeze": lambda at: "ways out" if at.missed and not at.marked else "",
     "mark_range": lambda at: "mark the range" if at.marking else "",
 }
 """Labels that depend on the situation, by action ID. "" keeps the label of the table."""

@@ -87,5 +87,7 @@ FLAKY = Face("∿", "flaky", "status-flaky", 1)
 """A case passed in some of its repeats and not in others."""
 OTHER_CRITERIA = Face("≠", "other criteria", "status-not-evaluated", 0)
 """The verdict was made under criteria that are not in the file."""
+FROZEN = Face("❅", "frozen", "status-informational", 0)
+"""Calls of the case were answered from its recording."""
 HEURISTIC = Face("≈", "heuristic", "status-not-evaluated", 0)
 """Rules judged, not a language model."""

@@ -40,6 +40,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         elsewhere="" if session.elsewhere is None else "{}/{}".format(*session.elsewhere),
         seconds=session.elapsed(),
         criteria_changed=not session.draft.empty,
+        recordings=session.recordings.for_bar,
         judge_calls=session.judges.text,
         heuristic=session.judges.heuristic,
         waiting=session.waiting(),

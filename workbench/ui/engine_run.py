@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from workbench.ui.draft import Draft
+from workbench.ui.recording_options import RecordingOptions
 from workbench.ui.repeat_options import ONCE, RepeatOptions
 from workbench.ui.run_thread import Build, Publish, Runnable
 
@@ -61,12 +62,23 @@ class Engine:
 
     def build(self, targets: Iterable[tuple[int, int]], times: RepeatOptions = ONCE) -> Build:
         """Return a run of these cases, with the criteria of the session's draft."""
+        return self._run_of(targets, times, self._session.recordings)
+
+    def build_with(self, targets: Iterable[tuple[int, int]], recordings: RecordingOptions) -> Build:
+        """Return the same run with another use of recordings."""
+        return self._run_of(targets, ONCE, recordings)
+
+    def _run_of(self, targets: Iterable[tuple[int, int]], times: RepeatOptions, recordings: RecordingOptions) -> Build:
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
+        replayed = recordings.run_options()
 
         async def plan() -> "Plan":
             options = self._options(
-                runs=times.runs, until_sure=times.until_sure, all_votes=self._settings.all_votes or times.all_votes
+                runs=times.runs,
+                until_sure=times.until_sure,
+                all_votes=self._settings.all_votes or times.all_votes,
+                **replayed,
             )
             return await self._project.plan(options=options, workspace=chosen, names=names)
 
@@ -151,7 +163,8 @@ class Engine:
 
         session, workspace, project = self._session, self._workspace, self._project
         armed = frozenset(workspace.case_name(*pair) for pair in marked)
-        watching = watch_over(project, workspace, session.read, self._options(), armed, self.screen_files())
+        options = self._options(**session.recordings.run_options())
+        watching = watch_over(project, workspace, session.read, options, armed, self.screen_files())
         return Watch(project, watching, runs, take, set(), prepare)
 
     def made_run(self, run_id: str) -> bool:

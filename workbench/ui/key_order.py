@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Pressed: TypeAlias = Key | Paste
 
 BACKGROUND = frozenset(
-    {"read", "start", "leave", "watch", "recall", "earlier", "check", "triage"}
+    {"read", "read setting", "start", "leave", "watch", "recall", "earlier", "check", "triage"}
     | {"look", "preview", "case", "pictures", "staleness", "disk", "follow", "follow runs"}
     | {"overview", "costs", "runs"}
 )

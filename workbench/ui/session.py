@@ -15,6 +15,7 @@ from workbench.text import one_line
 from workbench.ui.checking import Findings
 from workbench.ui.draft import Draft
 from workbench.ui.judge_count import JudgeCount, wait_text
+from workbench.ui.recording_options import RecordingOptions
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -60,6 +61,8 @@ class Session:
         self.starting = ""
         """Words for what a requested run does until it begins."""
         self.draft = Draft()
+        self.recordings = RecordingOptions()
+        """The use of recordings by the next runs, until it is changed."""
         self.workspace: Workspace | None = None
         self.reading = False
         """Whether the folder is still being read. `workspace` then has what was read so far."""

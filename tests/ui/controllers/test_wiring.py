@@ -17,6 +17,7 @@ from workbench.ui.controllers.wiring import Controllers
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.freezing.screen import FreezeScreen
 from workbench.ui.history.compare_screen import CompareScreen
 from workbench.ui.history.run_screen import RunScreen
 from workbench.ui.history.screen import HistoryScreen
@@ -34,6 +35,7 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "conflict": ConflictScreen,
     "criteria": CriteriaScreen,
     "accept": AcceptScreen,
+    "freeze": FreezeScreen,
     "triage": TriageScreen,
     "history": HistoryScreen,
     "stored": RunScreen,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode
 
-_ONCE = "Changes apply to the next run only. s saves them to the file."
+_ONCE = "Criteria apply to the next run only. s saves them to the file."
 
 
 class Criteria(Controller):
@@ -33,7 +33,7 @@ class Criteria(Controller):
         self.view.work(self._edit_criteria(), "edit")
 
     def options(self) -> None:
-        """Change the criteria of the next run."""
+        """Change the criteria of the next run, and how it uses recordings."""
         targets = self.view.rows.targets()
         if self.session.workspace is None or not targets:
             self.view.say("no cases here")
@@ -54,13 +54,16 @@ class Criteria(Controller):
         await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
 
     async def _edit_next_run(self, targets: Targets) -> None:
-        from workbench.ui.criteria.editor_mode import EditorMode
+        from workbench.ui.criteria.editor_mode import EditorMode, RecordingsEdit
 
         edits = await self._edits(targets)
         if edits is None:
             return
 
+        recordings = RecordingsEdit(self.session.recordings)
+
         def apply(_: "Sequence[ConfigEdit]") -> None:
+            self.session.recordings = recordings.options
             for path, edit in edits.items():
                 self.session.draft.change(path, edit.changes.draft.content, edit.changes.result)
 
@@ -70,8 +73,8 @@ class Criteria(Controller):
                     self.session.draft.forget(path)
             await self._files.folder.read_again()
 
-        title = f"criteria for the next run: {cases(len(targets))}"
-        ending = await self._ask(list(edits.values()), EditorMode(title, lambda _: _ONCE, saved, apply))
+        title = f"next run: {cases(len(targets))}"
+        ending = await self._ask(list(edits.values()), EditorMode(title, lambda _: _ONCE, saved, apply, recordings))
         self.view.show_facts()
         if ending == "run":
             self._run.start(targets)

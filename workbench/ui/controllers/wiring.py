@@ -10,6 +10,7 @@ from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.follow import Follow
+from workbench.ui.controllers.freezing import Freezing
 from workbench.ui.controllers.general import General
 from workbench.ui.controllers.history import History
 from workbench.ui.controllers.new_files import NewFiles
@@ -51,6 +52,7 @@ class Controllers:
         self.new_files = NewFiles(view, self.files)
         self.criteria = Criteria(view, self.files, self.run)
         self.accept = Accept(view, self.files, self.edit, self.run)
+        self.freezing = Freezing(view, self.files, self.run, engine)
         self.triage = Triage(view, self.files)
         self.files.reread_triage = self.triage.reread
         self.review = Review(view, self.files, self.edit, self.accept, self.run, self.triage, host)
@@ -76,6 +78,7 @@ class Controllers:
             self.triage.loaded,
             self.review.loaded,
             self.table.loaded,
+            self.freezing.loaded,
         ]
         self.watch.when_switched = [self.follow.watch_changed]
         self.staleness.when_compared = [self.follow.compared]
@@ -87,6 +90,7 @@ class Controllers:
             self.past_results.after_news,
             self.overview.after_news,
             self.review.after_news,
+            self.freezing.after_news,
         ]
 
     async def open(self, *, watch: bool) -> None:

@@ -8,6 +8,7 @@ from workbench.authoring.config_file import ConfigDraft
 from workbench.authoring.what_if import WhatIf
 from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.preview import Preview
+from workbench.ui.recording_options import RecordingOptions
 
 Ending: TypeAlias = Literal["applied", "run"]
 """The way in which the editor was closed, unless the changes were discarded."""
@@ -24,18 +25,27 @@ class ConfigEdit:
     preview: Preview = field(default_factory=Preview)
 
 
+@dataclass
+class RecordingsEdit:
+    """The use of recordings by the next runs, as edited."""
+
+    options: RecordingOptions
+
+
 @dataclass(frozen=True)
 class EditorMode:
     """A use of the editor.
 
     `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
-    `apply` keeps the changes for the next run. Without it, the key `a` writes the file.
+    `apply` keeps the changes for the next run. Without it, the key `a` writes the file. `recordings` are the options
+    beside the criteria, or None.
     """
 
     title: str
     why: Callable[[ConfigDraft], str]
     saved: Callable[[], Awaitable[object]]
     apply: Callable[[Sequence[ConfigEdit]], None] | None = None
+    recordings: RecordingsEdit | None = None
 
     @property
     def is_for_next_run(self) -> bool:

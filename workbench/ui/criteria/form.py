@@ -5,6 +5,7 @@ be saved stay, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -56,6 +57,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
         self._about_pane = VerticalScroll(self._previews.about, classes="about", can_focus=False)
         self._reason = Static(mode.why(edits[0].changes.draft), classes="why", markup=False)
+        self._recordings = Static("", classes="recordings", markup=False)
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, their explanation, the field and the keys."""
@@ -64,6 +66,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             ways = "r runs · a applies" if self.mode.is_for_next_run else "a saves"
             dialog.border_subtitle = Text(f"{ways} · esc discards")
             yield self._reason
+            if self.mode.recordings is not None:
+                yield self._recordings
             yield self.list
             yield self._about_pane
             yield self.field
@@ -78,6 +82,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if self.mode.is_for_next_run:
             self.list.fold_all(_rows(self.edits))
         self.show_changes()
+        self._show_recordings()
         self.list.focus()
 
     @property
@@ -305,6 +310,35 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Undo all changes since the last save."""
         self._typing.drop()
         self.change(lambda: self.changes.reset(self.list.row_or_none))
+
+    # Recordings
+
+    def action_criteria_recordings(self) -> None:
+        """Use the next mode of recordings."""
+        edit = self.mode.recordings
+        if edit is None:
+            self.say("recordings belong to the options of the next run: press esc, then o")
+            return
+        edit.options = replace(edit.options, mode=edit.options.next_mode)
+        self._show_recordings()
+        self.say(edit.options.help)
+
+    def action_criteria_on_miss(self) -> None:
+        """Switch between an error and a live call at a call without a recording."""
+        edit = self.mode.recordings
+        if edit is None or not edit.options.on_miss_words:
+            self.say("nothing is answered from recordings: f changes that")
+            return
+        edit.options = replace(edit.options, live_on_miss=not edit.options.live_on_miss)
+        self._show_recordings()
+
+    def _show_recordings(self) -> None:
+        if self.mode.recordings is not None:
+            options = self.mode.recordings.options
+            parts: list[str | tuple[str, str]] = [("f ", "$accent"), ("recordings ", "$label"), options.words]
+            if options.on_miss_words:
+                parts += [("   o ", "$accent"), ("on a miss ", "$label"), options.on_miss_words]
+            self._recordings.update(Text.assemble(*parts))
 
     # Display
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from workbench.actions import Situation
+from workbench.ui.recording_options import lacks_recording
 from workbench.ui.tree.outline import ALL
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def situation_of(
         back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
         cause=cause,
+        missed=row is not None and on_case and lacks_recording(session.record(row)),
     )
 
 

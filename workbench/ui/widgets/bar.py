@@ -8,9 +8,11 @@ from textual.widget import Widget
 
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.faces import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA, STALE
+from workbench.rendering.faces import COUNTED, DECIDED, FACES, FROZEN, HEURISTIC, OTHER_CRITERIA, STALE
 from workbench.store import CaseState
 
+_WIDE = 120
+"""Cells from which on the use of recordings is named in full."""
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]
 """A form of the bar: with words or not, cells of the meter, detail of judges (0 to 2), and the right side."""
@@ -54,6 +56,8 @@ class Facts:
     """Whether the run was made with criteria that are not in the file."""
     criteria_changed: bool = False
     """Whether the criteria of the next run differ from the files."""
+    recordings: tuple[str, str] = ("", "")
+    """The use of recordings by the next run, in full and in short."""
     stale: tuple[str, str] = ("", "")
     """Number of stale verdicts and the reason, in full and in short."""
     watching: bool = False
@@ -73,6 +77,7 @@ def clock(seconds: float) -> str:
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     """Return the left and right side of the bar as (text, theme variable), shorter if `width` is small."""
     changed: list[Part] = [(" criteria changed ", "accent")] if facts.criteria_changed else []
+    changed += [(f" {FROZEN.glyph} {facts.recordings[width < _WIDE]} ", "accent")] if facts.recordings[0] else []
     why, stale = ([(f"{words}  ", STALE.variable)] if words else [] for words in facts.stale)
     urgent = [*changed, *stale]
     color = "status-running" if facts.watching else "status-muted"

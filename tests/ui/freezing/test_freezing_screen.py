@@ -1,0 +1,100 @@
+"""Freezing on the screen, with the real engine: what is written, replay, and the ways out of a missing call."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tests import frozen
+from tests.ui.conftest import Screen
+from tests.ui.test_engine_run import opened
+from workbench.recordings.frozen_file import read_frozen
+from workbench.recordings.frozen_path import frozen_path
+from workbench.ui.criteria.form import CriteriaScreen
+from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.freezing.screen import FreezeScreen
+
+
+async def _ran(screen: Screen, pilot: Pilot[int], *keys: str) -> None:
+    runs = len(list(screen.session.runs_dir.glob("*/events.jsonl")))
+    await pilot.press(*keys)
+    await screen.until(pilot, lambda: len(list(screen.session.runs_dir.glob("*/events.jsonl"))) > runs)
+    await screen.until(pilot, lambda: not screen.session.store.activity.busy)
+
+
+async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path: Path) -> None:
+    agent = frozen.write(tmp_path)
+    calls, prompt = agent / "calls.log", agent / "prompt.txt"
+    file = frozen_path(agent / "refunds.evalset.json", "返金の依頼")
+    async with opened(tmp_path) as (app, session, screen, pilot):
+        await _ran(screen, pilot, "r")
+        made = len(calls.read_text().splitlines())
+
+        # K shows what would be written. A dropped case is not written, and u undoes all files at once.
+        await pilot.press("K")
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen))
+        await screen.until(pilot, lambda: "5 files, 8 tool calls, 1 large value beside" in screen.text)
+        await pilot.press("j", "space", "enter")
+        await screen.until(pilot, lambda: "done: freeze 4 cases" in screen.text)
+        assert len(list(file.parent.glob("*.frozen.json"))) == 4
+        await pilot.press("u")
+        await screen.until(pilot, lambda: not file.parent.exists())
+        await pilot.press("U")
+        await screen.until(pilot, file.exists)
+
+        # o replays the next runs, and the bar says so.
+        await screen.until(pilot, lambda: session.workspace is not None)
+        await pilot.press("/", *"返金", "enter", "g", "o")
+        await screen.until(pilot, lambda: isinstance(app.screen, CriteriaScreen))
+        await pilot.press("f")
+        await screen.until(pilot, lambda: "recordings tools" in screen.text)
+        await pilot.press("a")
+        await screen.until(pilot, lambda: "❅ frozen tools" in screen.text)
+        await _ran(screen, pilot, "r")
+        assert session.store.counts() == {"passed": 1}
+        assert len(calls.read_text().splitlines()) == made
+
+        # A changed argument is a miss. Its first way out keeps the new call.
+        prompt.write_text("15")
+        await _ran(screen, pilot, "r")
+        assert session.store.counts() == {"error": 1}
+        await pilot.press("n", "1")
+        await screen.until(pilot, lambda: "amount: number 12.5 · number 15" in screen.text)
+        await pilot.press("K")
+        await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
+        assert "ignore amount of refund" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen) and "3 tool calls" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: freeze 返金の依頼" in screen.text)
+        assert [call.args.get("amount") for call in read_frozen(file).calls] == [None, 15.0, 12.5]
+
+        # The second one edits the list of ignored arguments.
+        prompt.write_text("16")
+        await _ran(screen, pilot, "r")
+        await pilot.press("K")
+        await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await pilot.press("down", "enter")
+        await screen.until(pilot, lambda: "done: ignore amount of refund" in screen.text)
+        assert read_frozen(file).ignore == {"refund": ("amount",)}
+
+
+async def test_damaged_recording_offers_to_freeze_again(tmp_path: Path) -> None:
+    agent = frozen.write(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozen = "tools"\n')
+    file = frozen_path(agent / "refunds.evalset.json", "late_parcel")
+    file.parent.mkdir()
+    file.write_text("{")
+    async with opened(tmp_path) as (app, _, screen, pilot):
+        await screen.until(pilot, lambda: "❅ frozen tools" in screen.text)
+        await pilot.press("/", *"late_p", "enter", "g")
+        await _ran(screen, pilot, "r")
+        await pilot.press("n", "1")
+        await screen.until(pilot, lambda: "late_parcel.frozen.json" in screen.text)
+        await pilot.press("K")
+        await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
+        assert "ignore" not in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen) and "is replaced" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: freeze late_parcel" in screen.text)
+        assert len(read_frozen(file).calls) == 1

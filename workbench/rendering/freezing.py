@@ -1,0 +1,93 @@
+"""A prepared freezing as lines: which files with which calls, and what the user must know before it is written."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workbench.agents.walk import relative_to
+from workbench.authoring.freezing import Freezing, FrozenCase
+from workbench.counting import counted
+from workbench.recordings.frozen_path import FILE_SUFFIX
+from workbench.recordings.frozen_text import frozen_contents
+from workbench.recordings.recording import ModelCall, ToolCall
+from workbench.regular_file import size_words
+from workbench.rendering.calls import brief_call
+from workbench.rendering.lines import Line, Segment, cut_line, hang_text, safe, width_of
+from workbench.text import one_line
+
+_SHOWN = 200
+"""Maximum number of calls of a case that are listed."""
+_STYLES = {"new": "status-passed", "changed": "hint", "unchanged": "muted", "not frozen": "status-error"}
+
+
+def call_words(case: FrozenCase) -> str:
+    """Return `2 tool calls, 1 model call`, or "" if the case is not frozen."""
+    if case.recording is None:
+        return ""
+    words = counted(len(case.recording.calls), "tool call")
+    return f"{words}, {counted(len(case.recording.models), 'model call')}" if case.recording.models else words
+
+
+def total_words(freezing: Freezing, chosen: Sequence[FrozenCase]) -> list[str]:
+    """Return what would be written for the chosen cases: files, calls, large answers, secrets, calls without answer."""
+    written = [case for case in chosen if case.change in ("new", "changed")]
+    found = [case.recording for case in written if case.recording is not None]
+    calls: list[ToolCall | ModelCall] = [call for one in found for call in one.calls]
+    calls += (model for one in found for model in one.models)
+    large = sum(
+        after is not None and not path.name.endswith(FILE_SUFFIX) for path, (_, after) in freezing.contents.items()
+    )
+    words = [counted(len(written), "file"), counted(sum(len(one.calls) for one in found), "tool call")]
+    if models := sum(len(one.models) for one in found):
+        words.append(counted(models, "model call"))
+    if large:
+        words.append(f"{counted(large, 'large value')} beside")
+    if secrets := sum(call.secret for call in calls):
+        words.append(f"{counted(secrets, 'secret')} replaced")
+    if lost := sum(bool(call.lost) for call in calls):
+        words.append(f"{counted(lost, 'call')} without answer")
+    if left := sum(case.change == "not frozen" for case in chosen):
+        words.append(f"{counted(left, 'case')} not frozen")
+    return words
+
+
+def case_lines(case: FrozenCase, root: Path, width: int) -> Iterator[Line]:
+    """Yield what freezing does to one case, as safe lines of at most `width` cells."""
+    style = _STYLES[case.change]
+    file = one_line(relative_to(case.file, root), limit=300)
+    yield from hang_text([Segment(f"{case.change}  ", style)], [Segment(file)], width, 2)
+    if case.why:
+        yield from hang_text([Segment("! ", "status-error-strong")], [safe(case.why)], width, 2)
+    for remark in case.remarks:
+        yield from hang_text([Segment("! ", "status-not-evaluated")], [safe(remark)], width, 2)
+    recording = case.recording
+    if recording is None:
+        return
+    beside = [data for path, data in frozen_contents(case.file, recording).items() if path != case.file]
+    if beside:
+        words = f"{counted(len(beside), 'large value')} beside it, {size_words(sum(map(len, beside)))}"
+        yield from hang_text([], [Segment(words, "muted")], width, 0)
+    calls: tuple[ToolCall | ModelCall, ...] = (*recording.calls, *recording.models)
+    turn = 0
+    for call in calls[:_SHOWN]:
+        if call.turn != turn:
+            turn = call.turn
+            yield (Segment(f"turn {turn}", "label"),)
+        yield _call_line(call, width)
+    if len(calls) > _SHOWN:
+        yield (Segment(f"… {counted(len(calls) - _SHOWN, 'more call')}", "muted"),)
+    if not calls:
+        yield (Segment("no calls", "muted"),)
+
+
+def _call_line(call: ToolCall | ModelCall, width: int) -> Line:
+    tags = [Segment("  raises", "diff-differs")] if call.error is not None else []
+    tags += [Segment("  no answer", "status-error")] if call.lost else []
+    tags += [Segment("  secret replaced", "status-not-evaluated")] if call.secret else []
+    if isinstance(call, ToolCall) and call.effects:
+        tags.append(Segment("  effects", "muted"))
+    room = max(width - 2 - width_of(tuple(tags)), 10)
+    if isinstance(call, ToolCall):
+        line = brief_call({"name": call.tool, "args": dict(call.args)}, room)
+    else:
+        line = (Segment(f"model of {one_line(call.agent, limit=100)}", "name"),)
+    return cut_line((Segment("  "), *cut_line(line, room), *tags), width)

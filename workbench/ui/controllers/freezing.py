@@ -1,0 +1,176 @@
+"""Freezing of cases on the screen, and the ways out of a call that a recording lacks."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.view import Controller, View
+from workbench.ui.engine_run import Engine
+from workbench.ui.items import Item
+from workbench.ui.recording_options import RecordingOptions, lacks_recording
+
+if TYPE_CHECKING:
+    from workbench.authoring.freezing import Freezing as Prepared
+    from workbench.authoring.saving import Contents
+    from workbench.engine.plan.run_options import FrozenMode
+    from workbench.store import CaseRecord
+
+Pair = tuple[int, int]
+
+
+class Freezing(Controller):
+    """Freezing of marked or current cases. On a case without a recording for a call, it offers the ways out."""
+
+    def __init__(self, view: View, files: Files, run: Run, engine: Engine) -> None:
+        super().__init__(view)
+        self._files, self._run, self._engine = files, run, engine
+        self._after_run: list[tuple[str, str]] = []
+        """Names of the cases that are frozen once the active run has ended."""
+
+    def freeze(self) -> None:
+        """Show what freezing would write for the cases, and write it."""
+        rows, row = self.view.rows, self.view.rows.cursor
+        pairs = list(self.view.right.selected_cases()) or list(rows.targets())
+        record = self.session.record(row) if row is not None and row.case >= 0 and not len(rows.marks) else None
+        if record is not None and lacks_recording(record):
+            self.view.work(self._ways_out((record.ref.evalset_file, record.ref.eval_id), record), "edit")
+        else:
+            self.view.work(self.freeze_cases(pairs), "edit")
+
+    async def freeze_cases(self, pairs: Sequence[Pair]) -> bool:
+        """Show what freezing would write for these cases, and write what the user chooses. Return whether it did."""
+        from workbench.ui.freezing.screen import FreezeScreen
+
+        records = [
+            record
+            for pair in dict.fromkeys(pairs)
+            for record in self.session.verdicts.records(*pair)
+            if record.finished
+        ]
+        if not records or self.session.workspace is None:
+            self.view.say("no case here has run: r runs the cases", warning=True)
+            return False
+        root = self.session.workspace.root
+        prepare = partial(self._prepare, records, root)
+        try:
+            prepared = await asyncio.to_thread(prepare, False, False)
+            choice = await self.view.ask(FreezeScreen(prepared, prepare, root, self.view.keys))
+            if choice is None:
+                return False
+            chosen = [record for record in records if record.ref.name in choice.cases]
+            freezing = await asyncio.to_thread(self._prepare, chosen, root, choice.models, choice.prune)
+        except OSError as error:
+            self._files.show_error(error)
+            return False
+        if not freezing.contents:
+            self.view.say("nothing changed: the recordings are as they were")
+            return False
+        return await self._files.put(freezing.label, freezing.contents)
+
+    def _prepare(self, records: "Sequence[CaseRecord]", root: Path, models: bool, prune: bool) -> "Prepared":
+        """Prepare the freezing of executions. Runs in a thread."""
+        from workbench.project.freezing import freezing_of_cases
+
+        return freezing_of_cases(records, root, self.session.state_dir, models=models, prune=prune)
+
+    # Ways out of a missing call
+
+    async def _ways_out(self, name: tuple[str, str], record: "CaseRecord") -> None:
+        from workbench.rendering.frozen_miss import missed_in
+
+        assert record.error is not None
+        missed = await asyncio.to_thread(missed_in, record, self.session.runs_dir)
+        frozen = record.frozen
+        items = []
+        if missed is not None or (frozen is not None and record.error.kind == "frozen_miss" and frozen.tools):
+            help_text = "Answers recorded calls, makes the others, and then shows what freezing would add."
+            items.append(Item("run it, call live what is missing, and keep that", "add", help=help_text))
+        for argument in missed.differing if missed is not None else ():
+            words = f"ignore {one_line(argument, limit=60)} of {one_line(missed.tool, limit=60)}"  # type: ignore[union-attr]
+            help_text = "Edits the recording: calls are then found whatever this argument is. u undoes."
+            items.append(Item(words, ("ignore", argument), help=help_text))
+        items.append(Item("run it live, and freeze it again", "again", help="Replaces the recording, after a look."))
+        items.append(Item("run it live once", "live", help="Changes no recording."))
+        chosen = await self.view.pick(one_line(record.error.message, limit=70), items)
+        pairs = self._pairs([name])
+        match chosen:
+            case ("ignore", str(argument)) if missed is not None and frozen is not None:
+                await self._ignore(frozen.file, missed.tool, argument)
+            case "add":
+                mode = frozen.mode if frozen is not None else "tools"
+                self._run_first(pairs, RecordingOptions(mode, live_on_miss=True), freeze=True)
+            case "again" | "live":
+                self._run_first(pairs, RecordingOptions(""), freeze=chosen == "again")
+
+    def _run_first(self, pairs: Sequence[Pair], recordings: RecordingOptions, *, freeze: bool) -> None:
+        if freeze and not self.session.store.activity.busy:
+            self._after_run = [self._name(pair) for pair in pairs]
+        self._run.start(pairs, lambda found: self._engine.build_with(found, recordings))
+
+    def after_news(self, ended: bool) -> None:
+        """Freeze the cases that were run for it."""
+        if ended and self._after_run:
+            names, self._after_run = self._after_run, []
+            if not self.view.covered:
+                self.view.work(self.freeze_cases(self._pairs(names)), "edit")
+
+    async def _ignore(self, file: str, tool: str, argument: str) -> None:
+        from workbench.authoring.freezing import ignoring
+        from workbench.model.own_file import OwnFileError
+
+        assert self.session.workspace is not None
+        path = self.session.workspace.root / file
+        try:
+            contents: Contents = await asyncio.to_thread(ignoring, path, tool, argument)
+        except OwnFileError as error:
+            self.view.notify(error.faults[0].sentence(path.name), severity="error", timeout=10)
+            return
+        except OSError as error:
+            self._files.show_error(error)
+            return
+        await self._files.put(f"ignore {argument} of {tool}", contents)
+
+    def _name(self, pair: Pair) -> tuple[str, str]:
+        assert self.session.workspace is not None
+        return self.session.workspace.case_name(*pair)
+
+    def _pairs(self, names: Sequence[tuple[str, str]]) -> list[Pair]:
+        """Return the cases with these names as they are numbered now."""
+        wanted = set(names)
+        return [
+            (number, case.index)
+            for number, entry in enumerate(self.view.rows.entries)
+            for case in entry.document.cases
+            if (entry.relative, case.eval_id) in wanted
+        ]
+
+    # The project's setting
+
+    def loaded(self) -> None:
+        """Read what the project says about recordings."""
+        self.view.work(self._read_setting(), "read setting", exclusive=False)
+
+    async def _read_setting(self) -> None:
+        workspace = self.session.workspace
+        if workspace is None:
+            return
+        mode = await asyncio.to_thread(_project_mode, workspace.root)
+        if mode != self.session.recordings.project:
+            self.session.recordings = replace(self.session.recordings, project=mode)
+            self.view.show_facts()
+
+
+def _project_mode(root: Path) -> "FrozenMode":
+    from workbench.engine.plan.project_setting import project_mode
+    from workbench.engine.plan.run_options import UsageFaultError
+
+    try:
+        return project_mode(root)
+    except UsageFaultError:
+        return ""  # The run says so.

@@ -1,0 +1,211 @@
+"""The dialog before freezing: the cases, what is written for each, and two options."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.authoring.freezing import Freezing, FrozenCase
+from workbench.counting import counted
+from workbench.events import CaseName
+from workbench.rendering.cells import cell_len, cut_name
+from workbench.rendering.document import Document
+from workbench.rendering.freezing import call_words, case_lines, total_words
+from workbench.text import one_line
+from workbench.ui.accepting.screen import BOXES
+from workbench.ui.detail.body import Body
+from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.keys import bindings_of
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.rows import Piece, RowsOf
+
+_STYLES = {"new": "passed", "changed": "accent", "unchanged": "muted", "not frozen": "error"}
+_WORDS_FROM = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeChoice:
+    """What the user wants to freeze: the names of cases, and whether to keep models and to drop unused calls."""
+
+    cases: frozenset[CaseName]
+    models: bool
+    prune: bool
+
+
+class FreezeList(RowsOf[FrozenCase]):
+    """The cases with checkboxes. At first, all that change are chosen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: set[CaseName] = set()
+        self._known: set[CaseName] = set()
+
+    def show_cases(self, cases: Sequence[FrozenCase]) -> None:
+        """Replace the cases. What was dropped before stays dropped."""
+        new = {case.ref.name for case in cases if _can_be_frozen(case)}
+        self.chosen = (self.chosen & new) | (new - self._known)
+        self._known |= new
+        self.rows = cases
+        self.rows_changed()
+        self.move_to(self.cursor)
+
+    def toggle(self, cases: Sequence[FrozenCase]) -> bool:
+        """Choose these cases. If all are chosen, drop them. Return False if none of them can be frozen."""
+        names = {case.ref.name for case in cases if _can_be_frozen(case)}
+        self.chosen = self.chosen - names if names <= self.chosen else self.chosen | names
+        self.refresh()
+        return bool(names)
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return checkbox, name and change of a case."""
+        case = self.rows[position]
+        box = "all" if case.ref.name in self.chosen else "none"
+        mark = (BOXES[box], "passed" if box == "all" else "muted") if _can_be_frozen(case) else ("    ", "")
+        words = case.change if width < _WORDS_FROM or case.recording is None else f"{case.change}, {call_words(case)}"
+        room = max(width - 4 - cell_len(words) - 1, 8)
+        name = cut_name(one_line(case.ref.eval_id, limit=200), room, (one.ref.eval_id for one in self.rows))
+        return [mark, (name, "")], [(words, _STYLES[case.change])]
+
+
+class FreezeScreen(RowsScreen[FreezeChoice | None]):
+    """The dialog. Its result is what to freeze, or None if the user left.
+
+    `prepare` returns the freezing with or without models, and with or without calls that were not used. It reads files
+    and is called in a thread.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("freeze")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
+
+    where = "freeze"
+
+    def __init__(
+        self,
+        prepared: Freezing,
+        prepare: Callable[[bool, bool], Freezing],
+        root: Path,
+        keys: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.list = FreezeList()
+        super().__init__(self.list, keys)
+        self._freezing, self._prepare, self._root = prepared, prepare, root
+        self._models = any(case.recording is not None and case.recording.models for case in prepared.cases)
+        self._prune = False
+        self._about = Body()
+        self._choice = Vertical(self.list, classes="choice")
+        self._facts = Static("", classes="facts", markup=False)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the cases, what is written for the current one, and the keys."""
+        with Vertical(classes="dialog accept") as dialog:
+            dialog.border_title = Content(f"freeze › {counted(len(self._freezing.cases), 'case')}")
+            dialog.border_subtitle = Content("enter writes the files · esc cancels")
+            with Horizontal(classes="sides"):
+                yield self._choice
+                with Vertical(classes="about"):
+                    yield self._about
+            yield self._facts
+            yield self.message
+            yield KeyLine(footer("freeze"), self.keys_of)
+
+    def on_mount(self) -> None:
+        """Show the cases."""
+        self._about.can_focus = False
+        self.list.when_moved = self._show_case
+        self._show()
+        self.list.focus()
+
+    # Keys
+
+    def action_move(self, direction: str) -> None:
+        """Move the cursor. Page keys scroll what is written for the case."""
+        if direction in ("page_down", "page_up"):
+            self._about.move(direction)
+        else:
+            self.list.move(direction)
+
+    def action_freeze_toggle(self) -> None:
+        """Choose or drop the case under the cursor."""
+        case = self.list.row
+        if not self.list.toggle([case]):
+            self.say(f"nothing to write: {case.change}" if case.recording else one_line(case.why), warning=True)
+        self._show_facts()
+
+    def action_freeze_all(self) -> None:
+        """Choose or drop all cases."""
+        self.list.toggle(self._freezing.cases)
+        self._show_facts()
+
+    def action_freeze_models(self) -> None:
+        """Keep the answers of models, too, or only those of tools."""
+        self._models = not self._models
+        self._prepare_again()
+
+    def action_freeze_prune(self) -> None:
+        """Drop recorded calls that a frozen run did not use, or keep them."""
+        self._prune = not self._prune
+        self._prepare_again()
+
+    def on_row_view_picked(self) -> None:
+        """Choose or drop the clicked case."""
+        self.action_freeze_toggle()
+
+    def action_enter(self) -> None:
+        """Close the dialog with what is chosen."""
+        if self.list.chosen:
+            self.dismiss(FreezeChoice(frozenset(self.list.chosen), self._models, self._prune))
+        else:
+            self.say("nothing to write: no case is chosen", warning=True)
+
+    def action_back(self) -> None:
+        """Close the dialog without writing."""
+        self.dismiss(None)
+
+    # Display
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the case for the new width."""
+        event.stop()
+        self._show_case()
+
+    def _prepare_again(self) -> None:
+        self.run_worker(self._prepared(self._models, self._prune), group="preview", exclusive=True)
+
+    async def _prepared(self, models: bool, prune: bool) -> None:
+        try:
+            self._freezing = await asyncio.to_thread(self._prepare, models, prune)
+        except OSError as error:
+            self.say(one_line(str(error)), warning=True)
+            return
+        self._show()
+
+    def _show(self) -> None:
+        self.list.show_cases(self._freezing.cases)
+        # One below the other, a few cases leave their room to what is written.
+        self._choice.styles.max_height = max(len(self._freezing.cases), 1)
+        self._show_facts()
+        self._show_case()
+
+    def _show_facts(self) -> None:
+        chosen = [case for case in self._freezing.cases if case.ref.name in self.list.chosen or case.recording is None]
+        words = total_words(self._freezing, chosen)
+        options = f"[{'x' if self._models else ' '}] models  [{'x' if self._prune else ' '}] drop unused calls"
+        self._facts.update(Content(f"{options}\n{', '.join(words)}"))
+
+    def _show_case(self) -> None:
+        width = self._about.planned("never").width
+        if width > 0 and self.list.rows:
+            self.say("")
+            self._about.show(Document(case_lines(self.list.row, self._root, width)), 0)
+
+
+def _can_be_frozen(case: FrozenCase) -> bool:
+    return case.change in ("new", "changed")
