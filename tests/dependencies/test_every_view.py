@@ -170,11 +170,15 @@ def saved_by(project: Project, edit: Callable[[Project], object]) -> Mapping[Cas
 
 def not_resumed(project: Project, run_id: str, edit: Edit) -> str:
     """Return the report about a run that was interrupted before it reported its end."""
+    return not_resumed_with(project, run_id, RunOptions(isolation="run" if "--isolation" in edit.options else "case"))
+
+
+def not_resumed_with(project: Project, run_id: str, options: RunOptions) -> str:
+    """Return the report about a run that was interrupted before it reported its end, for these options."""
     folder = project.root / ".workbench/runs" / run_id
     journal = folder / "events.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     (folder / "summary.json").unlink()
-    options = RunOptions(isolation="run" if "--isolation" in edit.options else "case")
     plan = make_plan(open_workspace(project.root), Selection((Target(".", project.root),)), options)
     found = resume(project.root / ".workbench", plan, options)
     assert isinstance(found, Plan)

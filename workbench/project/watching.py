@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.dependencies.change import Effect
-from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.plan.project_setting import with_project_setting
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import relative
@@ -85,9 +86,18 @@ def watch_over(
     a thread if there is an event loop, because it reads files.
     """
     settings = project.settings
-    watcher = Watcher(workspace, reopen, project.touched, screen_files=screen_files)
+    frozen = _is_frozen(options, workspace.root)
+    watcher = Watcher(workspace, reopen, project.touched, screen_files=screen_files, frozen=frozen)
     jobs = JobQueue(armed or None, Limit(settings.watch_calls, settings.watch_money))
     return Watching(project.store, watcher, jobs, options, settings.prices)
+
+
+def _is_frozen(options: RunOptions, root: Path) -> bool:
+    """Return whether runs with these options are frozen. An unreadable setting is reported by the run."""
+    try:
+        return bool(with_project_setting(options, root).frozen)
+    except UsageFaultError:
+        return False
 
 
 class Watching:

@@ -16,6 +16,7 @@ from workbench.dependencies.change import KINDS, Change, Effect, Input, stronges
 from workbench.dependencies.current import case_at
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import AgentFileFilter, may_name
+from workbench.dependencies.frozen_inputs import RECORDING, recording_files
 from workbench.dependencies.functions import other_files
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.processes.agent_process import Touched
@@ -24,6 +25,7 @@ from workbench.engine.watch.unusable import has_lost_agent, is_invalid, with_las
 from workbench.events import CaseName
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalsetDocument
+from workbench.recordings.frozen_path import FILE_SUFFIX, frozen_folder, frozen_path
 
 _UNSALTED = Digests("")
 """Digests without a salt, because they are only compared and never stored."""
@@ -73,6 +75,8 @@ class Saves:
     made: frozenset[Path] = frozenset()
     touched: Mapping[Path, Touched] = field(default_factory=dict)
     screen_files: Collection[Path] = ()
+    frozen: bool = False
+    """Whether the cases are replayed, so that they depend on their recordings."""
 
 
 def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
@@ -87,6 +91,8 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
     others: set[Path] = set()
     for entry in now.workspace.evalsets:
         used |= _entry_changes(found, before.get(entry.relative), entry, changed, now.workspace.root)
+        if saves.frozen:
+            used |= _recording_changes(found, entry, changed, now.workspace)
         others |= _other_changes(found, before.get(entry.relative, entry), entry, now.workspace, changed)
     # A file with a judging function may also belong to the agent.
     used |= others | _agent_changes(found, old, now, saves, changed - used | others)
@@ -153,6 +159,21 @@ def _criteria_changes(found: Impact, before: EvalsetEntry, now: EvalsetEntry, ro
     _add_to_all(found, now, _compare(now.relative, *([bundle] for bundle in judged)))
     _add_to_scenarios(found, now, _compare(now.relative, *([bundle] for bundle in played)))
     return files
+
+
+def _recording_changes(found: Impact, entry: EvalsetEntry, changed: set[Path], workspace: Workspace) -> set[Path]:
+    """Add the changes in the recordings of an evalset's cases. Return the changed files among them."""
+    folder = frozen_folder(entry.file)
+    mine = {path for path in changed if path.parent == folder}
+    values = {path for path in mine if not path.name.endswith(FILE_SUFFIX)}
+    for case in entry.document.cases if mine else ():
+        file = frozen_path(entry.file, case.eval_id)
+        names = [RECORDING] if file in mine else []
+        if values and not names:
+            names = [path.name for path in recording_files(file) if path in values]
+        changes = [Change("frozen", name, relative(file, workspace), KINDS["frozen"].effect) for name in names]
+        found.add((entry.relative, case.eval_id), changes)
+    return mine
 
 
 def _name(config: CriteriaConfig, root: Path) -> str | None:

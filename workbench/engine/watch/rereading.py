@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, agent_at
+from workbench.agents.walk import FROZEN_SUFFIX
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.model.evalset import open_evalset
 
@@ -34,6 +35,8 @@ def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Works
 
 def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
     """Return whether a file affects neither agents nor evalsets."""
+    if path.parent.name.endswith(FROZEN_SUFFIX):
+        return True
     if path.is_dir() or path.suffix not in _NOTHING_TO_FIND:
         return False
     if path.name not in DEFINITION_FILES:

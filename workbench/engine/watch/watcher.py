@@ -27,6 +27,7 @@ from workbench.engine.watch.unusable import (
     waiting_cases,
 )
 from workbench.events import CaseName
+from workbench.recordings.frozen_path import frozen_folder
 from workbench.regular_file import read_regular
 
 _MOST_FILES = 20_000
@@ -56,7 +57,8 @@ class Watcher:
     """The watch over all files on which the cases of a workspace depend.
 
     `reopen` reads the workspace again, in a thread. `touched` returns the files that agents used so far, by the folder
-    of the agent. `screen_files` are the user's settings and themes.
+    of the agent. `screen_files` are the user's settings and themes. With `frozen`, cases are replayed, so their
+    recordings are watched, too.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class Watcher:
         touched: Callable[[], Mapping[Path, Touched]],
         *,
         screen_files: Iterable[Path] = (),
+        frozen: bool = False,
     ) -> None:
+        self._frozen = frozen
         self.contents = Contents()
         self._links = Links()
         self._snapshot = take_snapshot(workspace)
@@ -108,7 +112,7 @@ class Watcher:
         self.contents.take(new_files)
         self._links.take(new_files)
         known = {path.parent for path in self.contents.known()} | self._links.folders() | {*self._snapshot.environments}
-        self._known_folders = without_twins(self._walked, known - self._walked)
+        self._known_folders = without_twins(self._walked, (known | self._recordings()) - self._walked)
 
     async def saves(self) -> AsyncIterator[Saved]:
         """Yield each save with its impact, until `close`."""
@@ -158,7 +162,7 @@ class Watcher:
         except (OSError, ValueError) as error:
             return Saved(old, frozenset(changed), trouble=str(error), moment=self.contents.moment)
         new = self._snapshot = take_snapshot(workspace)
-        if workspace is not old.workspace:
+        if workspace is not old.workspace or (self._frozen and folders):
             self._update_files()
         self._note_faults(changed)
         # Compare files that were broken with their last valid version.
@@ -191,6 +195,7 @@ class Watcher:
             made,
             self._touched(),
             self._screen_files,
+            self._frozen,
         )
 
     def watched(self) -> dict[str, list[tuple[Path, str]]]:
@@ -202,6 +207,7 @@ class Watcher:
             mine = listed.setdefault(name, [])
             begun = bool(mine)
             mine.append((entry.file, "evalset"))
+            mine += [(path, "recording") for path in files_in(self._recordings() & {frozen_folder(entry.file)})]
             if entry.criteria.config.path is not None:
                 mine.append((entry.criteria.config.path, "criteria"))
             for kind, files in other_dependencies(entry, self._snapshot.workspace).items():
@@ -263,7 +269,7 @@ class Watcher:
         files.update(*itertools.chain.from_iterable(others))
         files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
         files |= {path for touched in self._touched().values() for path in touched.files}
-        files |= self._screen_files
+        files |= self._screen_files | set(files_in(self._recordings()))
         agents = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
         for folder in self._walked:
             if len(files) > _MOST_FILES:
@@ -272,6 +278,11 @@ class Watcher:
             # In other folders, only names of agents, evalsets and configs matter. An unknown file counts as new later.
             files.update(path for path in files_in([folder]) if inside or _is_found_by_name(path))
         return files
+
+    def _recordings(self) -> set[Path]:
+        """Return the existing folders with recordings, if the cases are replayed."""
+        folders = (frozen_folder(entry.file) for entry in self._snapshot.workspace.evalsets if self._frozen)
+        return {folder for folder in folders if folder.is_dir()}
 
     def _folders(self) -> frozenset[Path]:
         return self._known_folders | self._walked
