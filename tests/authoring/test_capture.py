@@ -19,10 +19,13 @@ from workbench.authoring.capture import (
     Choice,
     case_of,
     id_from,
+    recording_of,
     uses_events,
 )
 from workbench.authoring.evalset_file import EvalsetFile, new_evalset
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls
+from workbench.recordings.frozen_file import parse_frozen
+from workbench.recordings.frozen_text import frozen_contents
 
 adk = pytest.mark.skipif(importlib.util.find_spec("google") is None, reason="google-adk is not installed")
 _CONVERTS = """
@@ -282,3 +285,7 @@ def test_hostile_sessions_are_refused_or_read(value: Any, events: list[Any]) -> 
         every = frozenset(range(len(captured.turns)))
         for recorded in (True, False):
             json.dumps(case_of(captured, Choice("x", every, recorded=recorded), now=1.0))
+        recording = recording_of(captured, Choice("x", every))
+        if recording is not None:
+            path = Path("x.frozen.json")
+            assert parse_frozen(path, frozen_contents(path, recording)[path]) == recording

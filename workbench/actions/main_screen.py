@@ -217,7 +217,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("talk.talk", "T", "talk", "Talk to the agent. You can keep the conversation as a case.", EDIT),
     Action("talk.keep_run", "", "keep as case", "Create a case from what the agent did in the last run.", EDIT),
-    Action("talk.keep_session", "", "import session", "Create a case from a session that ADK saved as JSON.", EDIT),
+    Action("talk.keep_session", "", "import session", "Create a case from a conversation that ADK saved.", EDIT),
     Action("criteria.criteria", "c", "criteria", "Edit the criteria of the evalset in a form.", EDIT),
     Action(
         "accept.accept",

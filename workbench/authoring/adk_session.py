@@ -1,28 +1,34 @@
-"""Sessions saved by ADK as JSON, read as conversations that can become cases."""
+"""Sessions saved by ADK, and the sessions of `adk test`, read as conversations that can become cases."""
 
 import copy
 from collections.abc import Sequence
 from typing import Any
 
 from workbench.authoring.capture import FUNCTIONS, Captured
+from workbench.authoring.session_calls import session_calls
 from workbench.model.breaches import snake
 from workbench.model.invocation import OPAQUE
 from workbench.model.spelling import get, respelled
+from workbench.recordings.recording import Origin, Recording
 
 Json = dict[str, Any]
 
 _USER = "user"
+_OWN_KEYS = {*OPAQUE, "state_delta", "artifact_delta", "requested_tool_confirmations", "requested_auth_configs"}
+"""Keys of a session whose values have keys of the user's own."""
 
 
 class NoSessionError(ValueError):
     """The data is not an ADK session. The message begins with the place."""
 
 
-def case_from_session(session: Any) -> Captured:
-    """Return an ADK session in JSON form, in either spelling, as a conversation.
+def case_from_session(session: Any, *, app_name: str = "") -> Captured:
+    """Return an ADK session in JSON form, in either spelling, as a conversation with its recorded calls.
 
     `adk run --save_session` and ADK's web page write such files. A file has the state after the last turn. The state
     before the first turn is derived from it by removing the keys that events changed; a note names them.
+
+    The sessions of `adk test` have only events. `app_name` is for those, as far as they have none.
 
     Raises:
         NoSessionError: the data is not a session, or has no turn with a user message.
@@ -31,8 +37,8 @@ def case_from_session(session: Any) -> Captured:
         raise NoSessionError("the file must contain one ADK session: an object with app_name, user_id and events")
     if get(session, "eval_cases") is not None:
         raise NoSessionError("eval_cases: this is an evalset, not a session")
-    app_name = _text(session, "app_name")
-    user_id = _text(session, "user_id")
+    app_name = _text(session, "app_name", app_name)
+    user_id = _text(session, "user_id", _USER if app_name and get(session, "app_name") is None else "")
     events = get(session, "events")
     if not isinstance(events, list):
         raise NoSessionError("events: this must be a list of ADK events" + (" (it is missing)" * (events is None)))
@@ -40,15 +46,22 @@ def case_from_session(session: Any) -> Captured:
     if state is not None and not isinstance(state, dict):
         raise NoSessionError("state: this must be an object")
     checked = [_snake_event(event, number) for number, event in enumerate(events)]
-    turns, notes = _turns(checked)
+    turns, groups, notes = _turns(checked)
     if not turns:
         raise NoSessionError("events: none of them is a user message, so there is no turn")
     before, state_notes = _state_before(state or {}, checked)
-    return Captured(app_name, user_id, tuple(turns), before, (*notes, *state_notes))
+    calls = session_calls(groups)
+    recording = Recording("", "", app_name, Origin(framework="google-adk"), calls=calls.tools, models=calls.models)
+    if mocks := get(session, "mocks"):
+        notes.append(f"the test replaces {_listed(list(mocks))}, a case does not" if isinstance(mocks, dict) else "")
+    every = (*notes, *state_notes, *calls.notes)
+    return Captured(app_name, user_id, tuple(turns), before, tuple(filter(None, every)), recording)
 
 
-def _text(session: Json, name: str) -> str:
+def _text(session: Json, name: str, default: str = "") -> str:
     value = get(session, name)
+    if value is None and default:
+        return default
     if not isinstance(value, str) or not value:
         raise NoSessionError(f"{name}: this must be text" + (" (it is missing)" if value is None else ""))
     return value
@@ -57,7 +70,7 @@ def _text(session: Json, name: str) -> str:
 def _snake_event(event: Any, number: int) -> Json:
     if not isinstance(event, dict):
         raise NoSessionError(f"events[{number}]: this must be an object")
-    kept: Json = respelled(event, snake, {*OPAQUE, "state_delta"})
+    kept: Json = respelled(event, snake, _OWN_KEYS)
     content = kept.get("content")
     if content is not None and not isinstance(content, dict):
         raise NoSessionError(f"events[{number}].content: this must be an object")
@@ -84,8 +97,8 @@ def _check_part(part: Json, place: str) -> None:
             raise NoSessionError(f"{place}.{function}.{inside}: this must be an object")
 
 
-def _turns(events: Sequence[Json]) -> tuple[list[Json], list[str]]:
-    """Return the invocations and notes.
+def _turns(events: Sequence[Json]) -> tuple[list[Json], list[list[Json]], list[str]]:
+    """Return the invocations, what the agent did in each, and notes.
 
     The rules are ADK's (`EvaluationGenerator.convert_events_to_eval_invocations`): events with the same `invocation_id`
     are one turn, and the last final response with text is its answer.
@@ -94,17 +107,21 @@ def _turns(events: Sequence[Json]) -> tuple[list[Json], list[str]]:
     for event in events:
         groups.setdefault(str(event.get("invocation_id") or ""), []).append(event)
     turns: list[Json] = []
+    acted: list[list[Json]] = []
     notes: list[str] = []
     for number, group in enumerate(groups.values(), 1):
         users = [event for event in group if _is_user(event) and _parts(event)]
         if not users:
             notes.append(f"invocation {number} is left out: it has no user message")
             continue
-        turn = _turn_of(users[-1], [event for event in group if not _is_user(event)])
+        acted.append([event for event in group if not _is_user(event)])
+        turn = _turn_of(users[-1], acted[-1])
         if "final_response" not in turn:
             notes.append(f"turn {len(turns) + 1} has no answer")
+        if any("function_response" in part for part in _parts(users[-1])):
+            notes.append(f"turn {len(turns) + 1} answers a call, whose ID can be another one in a new conversation")
         turns.append(turn)
-    return turns, notes
+    return turns, acted, notes
 
 
 def _turn_of(user: Json, acted: Sequence[Json]) -> Json:

@@ -8,7 +8,7 @@ import copy
 import re
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from workbench.json_values import parts_of
 from workbench.model.invocation import content_text, intermediate_texts, recorded_events, tool_calls
 from workbench.model.spelling import get, respelled
+from workbench.recordings.recording import Recording
 
 Json = dict[str, Any]
 
@@ -31,7 +32,7 @@ class Captured:
     """A recorded conversation.
 
     `turns` are its complete invocations. `state` is the session's state before the first message. `notes` name parts
-    that a case cannot contain.
+    that a case cannot contain. `recording` has the calls of tools and models, with turns from 1, if they are known.
     """
 
     app_name: str
@@ -39,6 +40,7 @@ class Captured:
     turns: tuple[Json, ...]
     state: Json
     notes: tuple[str, ...] = ()
+    recording: Recording | None = None
 
     def call_count(self, turns: Collection[int]) -> int:
         """Return the number of tool calls in these turns."""
@@ -54,7 +56,7 @@ class Choice:
     """The parts of a conversation to put into a case.
 
     `turns` are numbers from 0. `texts` includes texts before the answers. `recorded` selects `invocation_events` for
-    the steps, else `tool_uses`.
+    the steps, else `tool_uses`. `frozen` also keeps the recorded calls.
     """
 
     eval_id: str
@@ -63,6 +65,7 @@ class Choice:
     texts: bool = True
     state: bool = True
     recorded: bool = False
+    frozen: bool = True
 
 
 def case_of(
@@ -86,6 +89,17 @@ def case_of(
     }
     case = {"eval_id": choice.eval_id, "conversation": turns, "session_input": session, "creation_timestamp": now}
     return respelled(case, to_camel) if camel else case
+
+
+def recording_of(captured: Captured, choice: Choice) -> Recording | None:
+    """Return the recording of the case that `case_of` makes, or None if there is none or it is not wanted."""
+    known = captured.recording
+    if known is None or not choice.frozen or not (known.calls or known.models):
+        return None
+    turns = {old + 1: new for new, old in enumerate(sorted(choice.turns), 1)}
+    calls = tuple(replace(call, turn=turns[call.turn]) for call in known.calls if call.turn in turns)
+    models = tuple(replace(model, turn=turns[model.turn]) for model in known.models if model.turn in turns)
+    return replace(known, eval_id=choice.eval_id, calls=calls, models=models)
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:

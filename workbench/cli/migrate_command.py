@@ -1,4 +1,4 @@
-"""The command `migrate`: convert files in ADK's old formats to the current schema."""
+"""The command `migrate`: convert files in ADK's old formats, and conversations that ADK saved, to evalsets."""
 
 import sys
 from pathlib import Path
@@ -16,6 +16,7 @@ from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.authoring.migrate import MigratedFile, Migration
+    from workbench.authoring.migrate_conversations import ConvertedConversations
 
 _KEPT = ".old"
 
@@ -27,6 +28,9 @@ OLD  a file, or a folder with old files of any name
 
 The file is replaced, and the old content is saved beside it with `.old` added to the name. Values that have no place in
 the current schema are listed.
+
+A saved session, an agent's folder `tests` (for `adk test`), and test cases of `adk conformance` become a new evalset
+with recordings, for `run --frozen`. They are not changed.
 """
 
 
@@ -57,6 +61,13 @@ def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, ne
         session = read_initial_session(initial_session_file) if initial_session_file else None
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
+    from workbench.authoring.migrate_conversations import saved_conversations
+
+    conversations, others = saved_conversations(old)
+    if conversations:
+        if others:
+            raise Refused(f"{others[0]} is no conversation that ADK saved", hint="Convert the others separately")
+        return _convert_conversations(conversations, new, dry_run)
     if len(old) == 1 and not old[0].is_dir():
         return _migrate_one(old[0], session, new, dry_run)
     if new is not None:
@@ -94,6 +105,51 @@ def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, 
         raise Refused(f"{error.filename or new or old} cannot be written: {error.strerror or error}") from None
     _say(migration, f"is now {new or old}" + ("" if new else f"; the old content is in {kept.name}"), old)
     return 0
+
+
+def _convert_conversations(paths: list[Path], new: Path | None, dry_run: bool) -> int:
+    """Convert conversations into new evalsets and return the exit code.
+
+    Raises:
+        Refused: None can be converted, or a target exists already.
+    """
+    from workbench.authoring.migrate_conversations import convert_conversations
+
+    try:
+        every = convert_conversations(paths, new)
+        for converted in every:
+            if converted.contents is not None and converted.file.exists():
+                raise Refused(f"{converted.file} exists already", hint="Name a new file with -o NEW")
+        if not any(converted.contents for converted in every):
+            path, why = every[0].failed[0]
+            raise Refused(f"{path}: {why}", kind="broken_file")
+        for converted in every:
+            _keep(converted, dry_run)
+    except OSError as error:
+        raise Refused(f"{error.filename} cannot be read or written: {error.strerror or error}") from None
+    return 2 if dry_run and has_failed() else 0
+
+
+def _keep(converted: "ConvertedConversations", dry_run: bool) -> None:
+    """Write a new evalset with its recordings, or print it."""
+    for path, why in converted.failed:
+        write_line(sys.stderr, one_line(f"{path} is left out: {why}", limit=2000))
+    if converted.contents is None:
+        return
+    if dry_run:
+        write_line(sys.stdout, converted.text.rstrip("\n"))
+    else:
+        for path, (_, content) in converted.contents.items():
+            if path != converted.file:
+                path.parent.mkdir(exist_ok=True)
+            if content is not None:
+                replace_content(path, content)
+    counts = f"{counted(converted.cases, 'case')}, {counted(converted.turns, 'turn')}"
+    frozen = f"{counted(converted.tools, 'tool call')} and {counted(converted.models, 'model call')}"
+    done = "would be written" if dry_run else "written"
+    write_line(sys.stderr, one_line(f"{converted.file} ({counts}) {done}, {frozen} frozen", limit=2000))
+    for note in converted.notes:
+        write_line(sys.stderr, one_line(note, limit=2000))
 
 
 def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", dry_run: bool) -> int:

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 from tests.ui.conftest import Screen, case_json
 from workbench import config
+from workbench.recordings.frozen_file import read_frozen
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
@@ -286,7 +287,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
     (project / "none.json").write_text('{"appName": "desk", "userId": "u"}', "utf-8")
     async with opened(project) as (pilot, screen):
         screen.main.controllers.talk.keep_session()
-        await screen.until(pilot, lambda: "a session saved by ADK" in screen.text)
+        await screen.until(pilot, lambda: "session (JSON) or conformance test" in screen.text)
         await type_in(pilot, "nowhere.json")
         await pilot.press("enter")
         await screen.until(pilot, lambda: "file not found: nowhere.json" in screen.text)
@@ -303,9 +304,15 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
         await screen.until(pilot, lambda: "monday" not in screen.text and "other file" in screen.text)
         await pilot.press("ctrl+u", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
+        assert "0 tool calls, 1 model call" in screen.text
         await pilot.press("s")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
         assert cases_of(project)[1]["eval_id"] == "monday"
+        (frozen,) = project.rglob("monday.frozen.json")
+        assert read_frozen(frozen).models[0].responses[0]["content"]["parts"] == [{"text": "You: Hi"}]
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        await pilot.press("u")
+        await screen.until(pilot, lambda: not frozen.exists() and len(cases_of(project)) == 1)
 
 
 def test_opening_the_workbench_does_not_import_the_chat() -> None:

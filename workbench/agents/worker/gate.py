@@ -202,7 +202,15 @@ class Gate:
             self._positions[call.agent] = position + 1
             recorded = [known for known in self._models if known.agent == call.agent]
             # A request without a digest was too large to be compared: then its position decides.
-            found = next((known for known in recorded if not known.used and call.asked in (known.asked, "")), None)
+            # A recording without one was imported, and answers the agent's next request.
+            found = next(
+                (
+                    known
+                    for known in recorded
+                    if not known.used and (call.asked in (known.asked, "") or not known.asked)
+                ),
+                None,
+            )
             if found is not None and found.outcome != "lost":
                 found.used = True
                 self._counts["models"] += 1

@@ -11,10 +11,11 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from workbench.actions import footer
-from workbench.authoring.capture import Captured, Choice, case_of
+from workbench.authoring.capture import Captured, Choice, case_of, recording_of
 from workbench.authoring.value_edit import free_name
 from workbench.counting import counted
 from workbench.model.invocation import content_text, tool_calls
+from workbench.recordings.recording import Recording
 from workbench.rendering.cells import fit
 from workbench.rendering.document import Document
 from workbench.rendering.json_text import pretty_lines
@@ -33,7 +34,7 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21
 
-Kind = Literal["id", "file", "shape", "state", "tools", "messages", "turn", "note"]
+Kind = Literal["id", "file", "shape", "state", "tools", "messages", "frozen", "turn", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class ReviewList(RowsOf[ReviewRow]):
 
     def __init__(self, captured: Captured) -> None:
         kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "messages")
+        if recording_of(captured, Choice("", frozenset(range(len(captured.turns))))) is not None:
+            kinds = (*kinds, "frozen")
         turns = (ReviewRow("turn", number) for number in range(len(captured.turns)))
         notes = (ReviewRow("note", text=one_line(note)) for note in captured.notes)
         super().__init__([*map(ReviewRow, kinds), *turns, *notes])
@@ -83,6 +86,9 @@ class ReviewList(RowsOf[ReviewRow]):
             case "messages":
                 number, on = captured.text_count(choice.turns), choice.texts
                 return [_box(on), _named("other messages", 4), (str(number), "" if on else "muted")], []
+            case "frozen":
+                named = _box(choice.frozen), _named("recording", 4)
+                return [*named, (_calls(captured, choice), "" if choice.frozen else "muted")], []
             case "turn":
                 return self._turn(row.turn)
             case _:
@@ -100,6 +106,13 @@ class ReviewList(RowsOf[ReviewRow]):
             pieces.append((f" → {', '.join(names)}", "accent" if on else "muted"))
         answer = one_line(content_text(turn.get("final_response")), limit=200)
         return [*pieces, (f" → {answer}" if answer else " → no answer", "muted")], []
+
+
+def _calls(captured: Captured, choice: Choice) -> str:
+    """Return the number of recorded calls in the chosen turns."""
+    recording = recording_of(captured, replace(choice, frozen=True))
+    tools, models = (len(recording.calls), len(recording.models)) if recording is not None else (0, 0)
+    return f"{counted(tools, 'tool call')}, {counted(models, 'model call')}"
 
 
 def _named(name: str, taken: int = 0) -> Piece:
@@ -133,8 +146,8 @@ class Destination:
 
 NewFile = Callable[[str], Awaitable["Destination | None"]]
 """Asks for the name of a new file with this suffix. Returns None if the user left the dialog."""
-Write = Callable[[dict[str, Any], Destination], Awaitable[str]]
-"""Writes the case. Returns a safe message if that failed, else ""."""
+Write = Callable[[dict[str, Any], Recording | None, Destination], Awaitable[str]]
+"""Writes the case with its recording. Returns a safe message if that failed, else ""."""
 
 
 class ReviewScreen(RowsScreen[bool]):
@@ -215,6 +228,8 @@ class ReviewScreen(RowsScreen[bool]):
                 self._choice = replace(choice, texts=not choice.texts)
             case "state":
                 self._choice = replace(choice, state=not choice.state)
+            case "frozen":
+                self._choice = replace(choice, frozen=not choice.frozen)
             case "shape":
                 self._shaped = True
                 self._choice = replace(choice, recorded=not choice.recorded)
@@ -257,7 +272,8 @@ class ReviewScreen(RowsScreen[bool]):
     async def _put(self) -> None:
         case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel)
         try:
-            fault = await self._write(case, self._into)
+            recording = recording_of(self._captured, self._choice)
+            fault = await self._write(case, recording, self._into)
         finally:
             self._busy = False
         if fault:
@@ -320,6 +336,10 @@ class ReviewScreen(RowsScreen[bool]):
         elif row.kind in ("shape", "tools", "messages"):
             name = "intermediateData" if self._into.camel else "intermediate_data"
             shown = [turn[name] for turn in case["conversation"]]
+        elif row.kind == "frozen":
+            recording = recording_of(self._captured, self._choice)
+            calls = recording.calls if recording is not None else ()
+            shown = [call.wire(number) for number, call in enumerate(calls)] or "not kept"
         width = self._preview.shares.width
         if width > 2:
             lines = wrap([Segment(row.text)], width - 2) if row.kind == "note" else pretty_lines(shown, width - 2)
@@ -343,6 +363,8 @@ class ReviewScreen(RowsScreen[bool]):
                 return "without tool calls, criteria expect that no tool is called"
             case "messages":
                 return "agent messages before the answer of a turn"
+            case "frozen":
+                return "answers of tools and models, for run --frozen. space keeps or drops them"
             case "turn":
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
                 return "later turns may depend on a dropped one" if gap else "space drops or keeps the turn"

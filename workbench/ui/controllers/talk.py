@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.capture import Captured
     from workbench.authoring.saving import Saver
+    from workbench.recordings.recording import Recording
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
@@ -70,7 +71,7 @@ class Talk(Controller):
         self.view.work(self._review(captured, agent, wanted, first), "talk")
 
     def keep_session(self) -> None:
-        """Create a case from a session that ADK saved."""
+        """Create a case from a conversation that ADK saved."""
         if self.workspace() is not None:
             self.view.work(self._keep_session(), "talk")
 
@@ -125,8 +126,9 @@ class Talk(Controller):
     # Keeping
 
     async def _keep_session(self) -> None:
-        from workbench.authoring.adk_session import NoSessionError, case_from_session
-        from workbench.ui.chat.session_file import choose_session, read_session
+        from workbench.authoring.adk_session import NoSessionError
+        from workbench.authoring.saved_conversations import agent_of_test, read_conversation
+        from workbench.ui.chat.session_file import choose_session
 
         workspace = self.session.workspace
         assert workspace is not None
@@ -134,21 +136,22 @@ class Talk(Controller):
         if file is None:
             return
         try:
-            captured = case_from_session(await asyncio.to_thread(read_session, file))
+            saved = await asyncio.to_thread(read_conversation, file)
         except NoSessionError as error:
-            self.view.notify(one_line(f"{file.name} is not an ADK session: {error}"), severity="error")
+            self.view.notify(one_line(f"{file.name} is no conversation saved by ADK: {error}"), severity="error")
             return
         except (OSError, ValueError, RecursionError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
             self.view.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error")
             return
+        captured, tested = saved.captured, agent_of_test(file)
         agent = (
-            next((one for one in workspace.agents if one.folder.name == captured.app_name), None)
+            next((one for one in workspace.agents if one.folder == tested), None)
+            or next((one for one in workspace.agents if one.folder.name == captured.app_name), None)
             or await self._choose_agent()
         )
         if agent is not None:
-            wanted = file.name.removesuffix(".json").removesuffix(".session")
-            await self._review(captured, agent, wanted, self._file_under_cursor(agent))
+            await self._review(captured, agent, saved.name, self._file_under_cursor(agent))
 
     async def _review(
         self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
@@ -162,8 +165,8 @@ class Talk(Controller):
             file = folder / "chats.evalset.json"
             destinations = [Destination(file, self._files.folder.below_root(str(file)), there=False)]
 
-        async def write(case: dict[str, Any], into: "Destination") -> str:
-            fault = await asyncio.to_thread(_write, self.session.saver, case, into)
+        async def write(case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
+            fault = await asyncio.to_thread(_write, self.session.saver, case, recording, into)
             if not fault:
                 await self._files.reopen(into.file)
                 self._files.go_to_case(into.file, case_id(case))
@@ -236,19 +239,18 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
     )
 
 
-def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
-    """Append a case to a file. Return a safe message if that failed, else ""."""
-    from workbench.authoring.evalset_file import EvalsetFile, new_evalset
+def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
+    """Append a case to a file, and write its recording. Return a safe message if that failed, else ""."""
+    from workbench.authoring.kept_case import kept_contents
     from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.json_edit import EditError
-    from workbench.model.opening import name_of
     from workbench.ui.editing.save_errors import save_error_message
 
     try:
         before = read_regular(into.file) if into.there else None
-        evalset = EvalsetFile(new_evalset(name_of(into.file)) if before is None else before)
-        content = evalset.added(len(evalset.ids), [case])
-        saver.save(f"keep {case_id(case)}", {into.file: (before, content)})
+        saver.save(f"keep {case_id(case)}", kept_contents(into.file, before, [(case, recording)]))
     except (ChangedOnDiskError, EditError, OSError, ValueError) as error:
         return save_error_message(error)
+    except RecursionError:
+        return "a recorded value is nested too deeply: leave out the recording"
     return ""
