@@ -13,7 +13,7 @@ from google.adk.events.event_actions import EventActions  # type: ignore[import-
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .calls import Calls
-from .forms import UnknownFormError, decoded, encoded
+from .forms import UnknownFormError, decoded, encoded_text
 from .jsonable import digest, dumps
 
 _OWN_CALL = "$call"
@@ -44,7 +44,7 @@ class Effects:
             if name not in self._state or self._state[name] != dumps(value)
         }
         if state:
-            found["state"] = calls.piece(encoded(state))
+            found["state"] = calls.text_piece(encoded_text(state))
         saved = {
             name: version for name, version in actions.artifact_delta.items() if self._artifacts.get(name) != version
         }

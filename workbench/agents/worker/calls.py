@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Dict, List, Optional
 
-from .forms import encoded, encoded_error
+from .forms import encoded_error, encoded_text
 from .jsonable import digest, dumps
 
 PIECE_LIMIT = 4 * 1024 * 1024
@@ -37,7 +37,7 @@ class Call:
     def answered(self, value: Any, effects: Optional[Json] = None) -> None:
         """Keep the answer of a tool. `effects` are in their wire form."""
         try:
-            outcome = {"answer": self._calls.piece(encoded(value))}
+            outcome = {"answer": self._calls.text_piece(encoded_text(value))}
         except Exception as error:
             self.failed(error)
         else:

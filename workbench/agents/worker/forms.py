@@ -20,7 +20,7 @@ import types
 import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from .jsonable import shown
+from .jsonable import dumps, shown
 
 FORM = "$form"
 _DEEPEST = 100
@@ -33,13 +33,17 @@ class UnknownFormError(ValueError):
 
 def encoded(value: Any) -> Any:
     """Return a value as JSON data. The result shares no mutable object with `value`."""
+    return json.loads(encoded_text(value))
+
+
+def encoded_text(value: Any) -> str:
+    """Return a value as ASCII JSON without blanks."""
     try:
         text = _STRICT.encode(value)
     except (TypeError, ValueError, RecursionError):
-        return _encoded(value, 0)
+        return dumps(_encoded(value, 0))
     # What JSON would change, such as a tuple, differs from what comes back.
-    again = json.loads(text)
-    return again if again == value and FORM not in text else _encoded(value, 0)
+    return text if FORM not in text and json.loads(text) == value else dumps(_encoded(value, 0))
 
 
 _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))

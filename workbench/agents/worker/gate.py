@@ -20,6 +20,7 @@ Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
 """Ends the case with a fault, from any thread. It may end the process."""
 _WAYS_OUT = "freeze the case again after a live run, or use --on-miss live"
+_MODELS = "freeze the answers of models, too (agent-workbench freeze RUN --models), or replay only tools (--frozen)"
 _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
 
 
@@ -216,7 +217,8 @@ class Gate:
                 self._counts["models"] += 1
                 return Replay(found)
             why = f"its outcome was not recorded: {found.value}" if found else _why_other(call, recorded, position)
-            return self._no_recording(f"{call.agent or 'a callback'} asked its model what is not recorded: {why}")
+            message = f"{call.agent or 'a callback'} asked its model what is not recorded: {why}"
+            return self._no_recording(message, "" if self._models else _MODELS)
 
     def begin(self, kind: str, agent: str, branch: str, decision: Decision, **data: Any) -> Optional[Call]:
         """Return a call that begins now, or None if calls are not recorded. `data` are its other fields."""
@@ -260,14 +262,14 @@ class Gate:
         """Return the number of the next call, and reserve `count` numbers from there."""
         return self.calls.next_order(count) if self.calls is not None else 0
 
-    def _no_recording(self, message: str) -> Union[Live, Miss]:
+    def _no_recording(self, message: str, hint: str = "") -> Union[Live, Miss]:
         if self.calls_on_miss:
             self._counts["live"] += 1
             return Live(missed=True)
         self._counts["misses"] += 1
         if self._injected:
             return Miss(faults.fault("off_recording", message, _AFTER_FAULT))
-        return Miss(faults.fault("frozen_miss", message, _WAYS_OUT))
+        return Miss(faults.fault("frozen_miss", message, hint or _WAYS_OUT))
 
     def end(self, miss: Miss) -> None:
         """End the case with the first miss. The caller must not let its call return."""

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .calls import Call, Calls
 from .fork import Asked
-from .forms import UnknownFormError, decoded, decoded_error, encoded
+from .forms import UnknownFormError, decoded, decoded_error, encoded_text
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
@@ -156,7 +156,7 @@ class _Recording:
     def effects(self) -> Optional[Dict[str, Any]]:
         """Return the changes of the state since then, as a piece."""
         changed = {name: value for name, value in self._state.items() if self._before.get(name) != dumps(value)}
-        return {"state": self._calls.piece(encoded(changed))} if changed else None
+        return {"state": self._calls.text_piece(encoded_text(changed))} if changed else None
 
 
 @contextlib.contextmanager
