@@ -3,6 +3,7 @@
 python -m docs.pictures             all of them
 python -m docs.pictures recording   only the recording in the README
 python -m docs.pictures tour        only those of the tour
+python -m docs.pictures faults      only that of the page about faults
 """
 
 import asyncio
@@ -10,9 +11,9 @@ import os
 import sys
 from tempfile import TemporaryDirectory
 
-from docs.pictures import recording, tour
+from docs.pictures import faults, recording, tour
 
-_MAKERS = {"recording": recording.make, "tour": tour.make}
+_MAKERS = {"recording": recording.make, "tour": tour.make, "faults": faults.make}
 _KEPT = {"PATH", "HOME", "LANG", "TMPDIR"}
 
 
