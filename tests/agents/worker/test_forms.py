@@ -186,3 +186,9 @@ def test_forms_name_no_class_that_is_not_one() -> None:
 def test_every_kind_is_tested() -> None:
     kinds: list[Any] = [b"", decimal.Decimal(1), datetime.date.min, uuid.UUID(int=0), float("inf"), {1}, Colour.RED]
     assert [decoded(encoded(kind)) for kind in kinds] == kinds
+
+
+@pytest.mark.parametrize("once", [(number for number in [1]), iter([1]), {"nested": [iter("a")]}])
+def test_what_can_be_read_only_once_has_no_form(once: Any) -> None:
+    with pytest.raises(TypeError, match="can be read only once"):
+        encoded(once)

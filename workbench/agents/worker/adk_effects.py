@@ -23,10 +23,13 @@ _MOST_VERSIONS = 100
 
 
 class Effects:
-    """The actions of a context before a call, to find what the call adds to them."""
+    """The actions of a context before a call, to find what the call adds to them.
+
+    A context may be None. Then there are no effects.
+    """
 
     def __init__(self, context: Any) -> None:
-        actions = context.actions
+        actions = EventActions() if context is None else context.actions
         # As text, because a tool may change a value in place.
         self._state = {name: dumps(value) for name, value in actions.state_delta.items()}
         self._artifacts = dict(actions.artifact_delta)
@@ -34,7 +37,7 @@ class Effects:
 
     async def taken(self, context: Any, calls: Optional[Calls]) -> Optional[Dict[str, Any]]:
         """Return the effects since then, with their values as pieces of `calls`, or None if there are none."""
-        if calls is None:
+        if calls is None or context is None:
             return None
         actions = context.actions
         found: Dict[str, Any] = {}
@@ -61,6 +64,8 @@ class Effects:
         Raises:
             UnknownFormError: a recorded value cannot be read.
         """
+        if context is None:
+            return
         for name, value in (effects.get("state") or {}).items():
             context.state[name] = decoded(value)
         for artifact in effects.get("artifacts") or ():

@@ -20,7 +20,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.function_tool import FunctionTool  # type: ignore[import-not-found,unused-ignore]
+from google.adk.tools.tool_context import ToolContext  # type: ignore[import-not-found,unused-ignore]
 
+from . import faults
 from .adk_effects import Effects, artifact_digests
 from .calls import Call
 from .fork import Asked
@@ -38,8 +40,12 @@ _CONTROL = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "f
 _CANCELLED = "asyncio.exceptions.CancelledError"
 _CANCEL_SECONDS = 30.0
 """Seconds that a call waits which was cancelled when it was recorded."""
+_NOBODY = "a tool was called outside of its conversation's context, so its recording is unknown"
 _LOOK_BACK = 500
 """Number of the newest events in which the model's answer with a call is searched."""
+
+_PARAMETERS = ("args", "tool_context")
+"""Parameters of a tool's `run_async`."""
 
 _current: contextvars.ContextVar[Optional[AdkGate]] = contextvars.ContextVar("agent_workbench_gate", default=None)
 """The conversation whose turn is running."""
@@ -56,6 +62,10 @@ class AdkGate:
         """The conversation's `adk_toolsets.Toolsets`, or None if nothing is recorded, replayed or changed."""
         self.answers: Any = None
         """The conversation's `adk_answers.Answers`."""
+        self.sessions: Any = None
+        """The conversation's session service, by which its invocations are known."""
+        self.is_running = False
+        """Whether a turn is running."""
         self._arrived: Set[str] = set()
         """IDs of the function calls that have reached their tool."""
         self._orders: Dict[str, int] = {}
@@ -69,12 +79,14 @@ class AdkGate:
     def enter(self) -> None:
         """Let the calls of the running task pass this gate."""
         _current.set(self)
+        self.is_running = True
         if self.is_used:
             _open.add(self)
 
     def leave(self) -> None:
         """Stop doing so."""
         _current.set(None)
+        self.is_running = False
         if self.toolsets is not None:
             self.toolsets.finish()
 
@@ -82,6 +94,10 @@ class AdkGate:
         """Answer a call of a tool, or make it."""
         if _is_control(tool) or _runs_agent(tool):
             return await method(args=args, tool_context=context)
+        method = functools.partial(method, tool_context=context)
+        if not isinstance(context, ToolContext):
+            # Code of the agent may call a tool without a context, or with a stand-in. Then it has no effects.
+            context = None
         agent = _agent_name(context)
         invocation = getattr(context, "_invocation_context", None)
         branch = plain_branch(getattr(invocation, "branch", None))
@@ -96,7 +112,7 @@ class AdkGate:
                 return await self._inject(call, decision.fault)
             change, decision = decision.changed, decision.then
         if isinstance(decision, Live):
-            return await self._make(call, method, args, context, change)
+            return await self._make(call, functools.partial(method, args=args), context, change)
         if isinstance(decision, Miss):
             return await self.miss(decision)
         return await self._replay(call, decision.recorded, context, change)
@@ -155,14 +171,12 @@ class AdkGate:
             state=state_digest(context),
         )
 
-    async def _make(
-        self, call: Optional[Call], method: Callable[..., Any], args: Any, context: Any, change: Change
-    ) -> Any:
+    async def _make(self, call: Optional[Call], method: Callable[[], Any], context: Any, change: Change) -> Any:
         if call is None:
-            return change(await _within(method, args, context))
+            return change(await _within(method))
         effects = Effects(context)
         try:
-            answer = change(await _within(method, args, context))
+            answer = change(await _within(method))
         except Exception as error:
             await self._keep(call, effects, context, functools.partial(call.raised, error))
             raise
@@ -185,7 +199,7 @@ class AdkGate:
             outcome(taken)
 
     async def _replay(self, call: Optional[Call], recorded: Recorded, context: Any, change: Change) -> Any:
-        if self.answers is not None:
+        if self.answers is not None and context is not None:
             self.answers.mark_frozen(context)
         effects = Effects(context)
         try:
@@ -269,12 +283,12 @@ def state_digest(context: Any) -> Optional[str]:
         return None
 
 
-async def _within(method: Callable[..., Any], args: Any, context: Any) -> Any:
+async def _within(method: Callable[[], Any]) -> Any:
     """Run a tool. Calls that it makes are its own business."""
     before = inside.get()
     inside.set(True)
     try:
-        return await method(args=args, tool_context=context)
+        return await method()
     finally:
         inside.set(before)
 
@@ -288,24 +302,30 @@ def in_turn() -> bool:
     return _current.get() is not None
 
 
-def current_gate() -> Optional[AdkGate]:
+def current_gate(context: Any = None) -> Optional[AdkGate]:
     """Return the gate of the conversation that makes a call now, or None.
 
-    A thread or task without the conversation's context is assigned to the only conversation there is.
+    A thread or task without the conversation's context variables is known by the `context` of its call. Without one,
+    it is assigned to the only conversation that is running.
 
     Raises:
-        RuntimeError: several conversations are running, and at least one of them is frozen.
+        RuntimeError: several conversations are running, and at least one of them is frozen. The frozen ones have ended.
     """
     gate = _current.get()
     if gate is not None:
         return gate if gate.is_used else None
     known = list(_open)
-    if not known:
-        return None
-    if len(known) == 1:
-        return known[0]
-    if any(other.gate.answers for other in known):
-        raise RuntimeError("a tool was called outside of its conversation's context, so its recording is unknown")
+    known = [other for other in known if other.is_running] or known
+    if len(known) > 1:
+        sessions = getattr(getattr(context, "_invocation_context", None), "session_service", None)
+        known = [other for other in known if other.sessions is sessions] or known
+    if len(known) <= 1:
+        return known[0] if known else None
+    frozen = [other for other in known if other.gate.answers]
+    for other in frozen:
+        other.gate.end(Miss(faults.fault("frozen_miss", _NOBODY, "use --isolation case")))
+    if frozen:
+        raise RuntimeError(_NOBODY)
     return None
 
 
@@ -336,7 +356,7 @@ def _is_a(value: Any, module: str, name: str) -> bool:
 
 def intercept_tools() -> None:
     """Let every class of tools in this process pass its calls to the gate, also classes that are defined later."""
-    patch_classes(BaseTool, {"run_async": _gated})
+    patch_classes(BaseTool, _TOOL)
 
 
 def patch_classes(base: Any, wrappers: Dict[str, Callable[[Any], Any]], *, subclasses_only: bool = False) -> None:
@@ -375,19 +395,52 @@ def _patch_later_subclasses(base: Any) -> None:
 def _patch(kind: Any, wrappers: Dict[str, Callable[[Any], Any]]) -> None:
     for name, wrapper in wrappers.items():
         method = kind.__dict__.get(name)
-        if inspect.isfunction(method) and not hasattr(method, _OURS):
-            wrapped = wrapper(method)
-            setattr(wrapped, _OURS, True)
-            setattr(kind, name, wrapped)
+        if method is not None and not _is_ours(method):
+            setattr(kind, name, _marked(wrapper(method if inspect.isfunction(method) else _resolving(method))))
+
+
+def _marked(wrapped: Any) -> Any:
+    setattr(wrapped, _OURS, wrapped)
+    return wrapped
+
+
+def _is_ours(method: Any) -> bool:
+    """Return whether a method is our wrapper. One around our wrapper may have copied its attributes."""
+    return getattr(method, _OURS, None) is method
+
+
+def _resolving(attribute: Any) -> Any:
+    """Return a function for something else in the place of a method, such as the wrapper of an instrumentation."""
+
+    @functools.wraps(attribute, updated=())
+    def method(self: Any, *rest: Any, **named: Any) -> Any:
+        bind = getattr(type(attribute), "__get__", None)
+        return (attribute if bind is None else bind(attribute, self, type(self)))(*rest, **named)
+
+    return method
+
+
+def check_tool(tool: Any) -> None:
+    """Let the calls of a tool pass the gate, also if its `run_async` was replaced after its class was defined."""
+    for kind in type.mro(type(tool)):
+        if issubclass(kind, BaseTool):
+            _patch(kind, _TOOL)
+    own = getattr(tool, "__dict__", {}).get("run_async")
+    if own is not None and not _is_ours(own):
+        tool.run_async = _marked(functools.partial(_gated(lambda self, **named: own(**named)), tool))
 
 
 def _gated(method: Any) -> Any:
     @functools.wraps(method)
     async def run_async(self: Any, *rest: Any, **named: Any) -> Any:
-        gate = None if inside.get() else current_gate()
-        if gate is None or rest or "args" not in named or "tool_context" not in named:
+        given = {**{_PARAMETERS[index]: value for index, value in enumerate(rest[: len(_PARAMETERS)])}, **named}
+        gate = None if inside.get() else current_gate(given.get("tool_context"))
+        if gate is None or "args" not in given or len(rest) > len(_PARAMETERS):
             return await method(self, *rest, **named)
-        args, context = named.pop("args"), named.pop("tool_context")
-        return await gate.run(self, functools.partial(method, self, **named), args, context)
+        args, context = given.pop("args"), given.pop("tool_context", None)
+        return await gate.run(self, functools.partial(method, self, **given), args, context)
 
     return run_async
+
+
+_TOOL: Dict[str, Callable[[Any], Any]] = {"run_async": _gated}

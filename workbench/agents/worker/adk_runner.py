@@ -162,6 +162,7 @@ class AdkConversation(Conversation):
     def use(self, gate: Gate) -> None:
         """Let all calls pass `gate`."""
         check_declarations(gate)
+        intercept_tools()  # Once more, because the agent's modules may have replaced methods of classes.
         if gate.is_frozen:
             warn_of_early_toolsets()
         if gate.fork is not None and gate.fork.change is not None:
@@ -170,6 +171,7 @@ class AdkConversation(Conversation):
             intercept_agents()
         self._recorder.trace.keeps_plain = gate.calls is not None
         self._gate = self._answers.gate = AdkGate(gate)
+        self._gate.sessions = self._runner.session_service
         self._gate.toolsets = Toolsets(self._gate)
         self._gate.answers = self._answers
 

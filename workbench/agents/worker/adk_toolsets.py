@@ -16,7 +16,7 @@ from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found
 from google.adk.tools.base_toolset import BaseToolset  # type: ignore[import-not-found,unused-ignore]
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_gate import AdkGate, current_gate, in_turn, patch_classes
+from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
 from .faults import hinting
 from .gate import Live, inside
@@ -231,7 +231,7 @@ def intercept_toolsets() -> None:
     patch_classes(BaseToolset, {"get_tools": _naming, "__init__": _constructing}, subclasses_only=True)
     # Their own implementations do nothing that could be noted.
     patch_classes(BaseToolset, {"process_llm_request": _processing}, subclasses_only=True)
-    patch_classes(BaseTool, {"process_llm_request": _declaring}, subclasses_only=True)
+    patch_classes(BaseTool, {"process_llm_request": _declaring})
 
 
 _early: Dict[str, None] = {}
@@ -320,7 +320,9 @@ def _processing(method: Any) -> Any:
 def _declaring(method: Any) -> Any:
     @functools.wraps(method)
     async def process_llm_request(self: Any, *, tool_context: Any, llm_request: Any) -> None:
-        gate = current_gate()
+        gate = current_gate(tool_context)
+        if gate is not None:
+            check_tool(self)
         before = _instruction(llm_request)
         await method(self, tool_context=tool_context, llm_request=llm_request)
         if gate is not None:

@@ -18,12 +18,15 @@ import math
 import sys
 import types
 import uuid
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from .jsonable import dumps, shown
 
 FORM = "$form"
 _DEEPEST = 100
+_ONCE = (Iterator, AsyncIterator, Awaitable)
+"""Kinds of values that have no equal one, because reading changes them."""
 _TOO_DEEP = "<nested too deeply>"
 
 
@@ -32,12 +35,16 @@ class UnknownFormError(ValueError):
 
 
 def encoded(value: Any) -> Any:
-    """Return a value as JSON data. The result shares no mutable object with `value`."""
+    """Return a value as JSON data. The result shares no mutable object with `value`.
+
+    Raises:
+        TypeError: it contains a generator or something else that can be read only once.
+    """
     return json.loads(encoded_text(value))
 
 
 def encoded_text(value: Any) -> str:
-    """Return a value as ASCII JSON without blanks."""
+    """Return a value as ASCII JSON without blanks. Raises TypeError, as `encoded`."""
     try:
         text = _STRICT.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -52,6 +59,8 @@ _STRICT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 def _encoded(value: Any, depth: int) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, _ONCE):
+        raise TypeError(f"{type(value).__name__} can be read only once")
     if depth > _DEEPEST:
         return _form("object", _TOO_DEEP)
     for kind, encode in _ENCODERS:

@@ -185,7 +185,8 @@ class Gate:
                 self._counts["tools"] += 1
                 return Replay(found)
             why = f"its outcome was not recorded: {found.value}" if found else self._tools.why_missing(call)
-            message = f"{call.agent} called {shown_call(call.tool, call.args)}, which has no recording; {why}"
+            who = call.agent or "code of the agent"
+            message = f"{who} called {shown_call(call.tool, call.args)}, which has no recording; {why}"
             decision = self._no_recording(message)
             if isinstance(decision, Miss):
                 return decision._replace(call=call, nearest=self._tools.nearest(call))

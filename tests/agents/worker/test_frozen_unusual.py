@@ -1,0 +1,139 @@
+"""Frozen cases of ADK agents that call or define their tools in unusual ways."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
+
+pytestmark = [needs_adk, needs_fork]
+
+UNUSUAL = '''
+import asyncio
+import functools
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+
+def work(number: int) -> dict:
+    "Works."
+    count("work")
+    return {"number": number}
+
+
+class Named(BaseTool):
+    def _get_declaration(self):
+        return types.FunctionDeclaration(name=self.name, description=self.description)
+
+
+class Late(Named):
+    async def run_async(self, *, args, tool_context):
+        count("replaced")
+
+
+@functools.wraps(Late.run_async)
+async def late(self, *, args, tool_context):
+    count("late")
+    return {"late": True}
+
+
+Late.run_async = late
+
+
+class Bound:
+    """A method that is no function, like those of instrumentations."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __get__(self, instance, owner=None):
+        return functools.partial(self.function, instance)
+
+
+class Wrapped(Named):
+    @Bound
+    async def run_async(self, *, args, tool_context):
+        count("wrapped")
+        return {"wrapped": True}
+
+
+async def single(*, args, tool_context):
+    count("single")
+    return {"single": True}
+
+
+class Direct(Named):
+    async def run_async(self, args, tool_context=None):
+        count("direct")
+        return {"direct": args["number"]}
+
+
+tool = FunctionTool(work)
+direct = Direct(name="direct", description="Called by code.")
+one = Named(name="one", description="An object with its own method.")
+one.run_async = single
+
+
+def in_thread(call):
+    return asyncio.get_running_loop().run_in_executor(None, lambda: asyncio.run(call()))
+
+
+async def before(callback_context):
+    context = ToolContext(callback_context._invocation_context)
+    callback_context.state["seen"] = [
+        await direct.run_async({"number": 1}, context),
+        await direct.run_async({"number": 2}),
+        *[await tool.run_async(args={"number": 3}, tool_context=other)
+          for other in (None, SimpleNamespace(state={}), MagicMock())],
+        await in_thread(lambda: tool.run_async(args={"number": 4}, tool_context=context)),
+    ]
+
+
+root_agent = agent(call("late"), call("wrapped"), call("one"), "Done.", before_agent_callback=before,
+                   instruction="Seen: {seen}",
+                   tools=[Late(name="late", description="l"), Wrapped(name="wrapped", description="w"), one])
+'''
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_tool_is_frozen_however_it_is_called(make_agent: MakeAgent, tmp_path: Path, share: bool) -> None:
+    desk = make_agent(HEAD + UNUSUAL)
+    live = desk.run("work", share=share, **RECORDING)
+    counter = tmp_path / "desk" / "counter"
+    made = counter.read_text().split()
+    assert made == [*["direct"] * 2, *["work"] * 4, "model", "late", "model", "wrapped", "model", "single", "model"]
+    assert len(tool_calls(live)) == 9
+    for mode, models in (("tools", 4), ("all", 0)):
+        counter.unlink()
+        again = desk.run("work", share=share, **frozen(live, mode))
+        counter.touch()
+        assert list(differences(shown(live), shown(again))) == []
+        assert counter.read_text().split() == ["model"] * models
+
+
+def test_call_of_an_unknown_conversation_ends_the_frozen_ones(make_agent: MakeAgent) -> None:
+    source = """
+async def before(callback_context):
+    def alone():
+        try:
+            return asyncio.run(tool.run_async(args={"number": 4}, tool_context=None))
+        except Exception:
+            return "swallowed"
+
+    await asyncio.sleep(0)
+    callback_context.state["seen"] = await asyncio.get_running_loop().run_in_executor(None, alone)
+
+
+root_agent = agent("Done.", before_agent_callback=before)
+"""
+    desk = make_agent(HEAD + UNUSUAL + source)
+    live = desk.run("work", share=True, **RECORDING)
+    cases = [desk.start(share=True, **frozen(live)) for _ in range(2)]
+    for case in cases:
+        case.send({"op": "turn", "content": {"role": "user", "parts": [{"text": "work"}]}})
+        case.send({"op": "end"})
+    for case in cases:
+        outcome = case.wait(lambda outcome: bool(outcome.of("Failed") + outcome.answers))
+        assert outcome.error["kind"] == "frozen_miss"
+        assert outcome.error["hint"] == "use --isolation case"
