@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
@@ -134,6 +134,7 @@ rule_values = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(rule_values, min_size=1, max_size=3))
 def test_worker_takes_every_file_that_is_accepted(rules: list[Any]) -> None:
     text = json.dumps({"schema": "agent-workbench/inject/1", "rules": rules})

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.agents.worker.gate import Gate, Inject, Live, Miss, Replay
@@ -112,6 +112,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(json_values)
 def test_cut_answer_is_text_that_is_not_the_whole(answer: Any) -> None:
     cut = damaged(answer, "cut_json")
@@ -119,6 +120,7 @@ def test_cut_answer_is_text_that_is_not_the_whole(answer: Any) -> None:
     assert len(cut) < len(json.dumps(answer))
 
 
+@settings(max_examples=40)
 @given(json_values)
 def test_every_value_with_wrong_types_differs_in_type(answer: Any) -> None:
     def differs(before: Any, after: Any) -> bool:
@@ -131,6 +133,7 @@ def test_every_value_with_wrong_types_differs_in_type(answer: Any) -> None:
     assert differs(answer, damaged(answer, "wrong_types"))
 
 
+@settings(max_examples=40)
 @given(json_values)
 def test_value_is_within_itself(value: Any) -> None:
     assert is_within(value, json.loads(json.dumps(value)))
