@@ -316,6 +316,8 @@ class Store:
         self.notices: list[Noticed] = []
         self.waits: dict[str, JudgeWaits] = {}
         """The judges and services whose queue is paused now, by name."""
+        self.frozen = 0
+        """Number of executions of `current` that were replayed from a recording."""
         self._counts: Counter[CaseState] = Counter()
         """Number of executions of `current` in each state. Updated with each event, because every frame reads it."""
         self.detail_cache = DetailCache()
@@ -491,6 +493,7 @@ class Store:
 
     def _count(self) -> None:
         self._counts = Counter(record.state for record in self.current_records())
+        self.frozen = sum(record.frozen is not None for record in self.current_records())
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped = set(event.cases)
@@ -563,8 +566,9 @@ class Store:
 
     def _apply_counted(self, record: CaseRecord, event: Event) -> None:
         record.pin_details()
-        before = record.state
+        before, was_frozen = record.state, record.frozen is not None
         self._apply_to_case(record, event)
+        self.frozen += (record.frozen is not None) - was_frozen
         if record.state != before:
             self._counts[before] -= 1
             self._counts[record.state] += 1

@@ -1,8 +1,10 @@
 """Tests of the two lines at the top of the detail."""
 
+from dataclasses import replace
+
 import pytest
 
-from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
+from workbench.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
@@ -35,6 +37,16 @@ def test_word_of_the_verdict_goes_before_the_name_of_the_case() -> None:
     failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed"))
     assert text_of(ending(failed, 26)) == "✗ FAIL"
     assert text_of(ending(failed, 25)) == "✗"
+
+
+def test_replayed_case_says_so_beside_its_verdict() -> None:
+    frozen = Frozen("tools", "a.frozen.json", tools=4, live=1, misses=0)
+    failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed", frozen=frozen))
+    assert text_of(ending(failed, 60)) == "❅ FROZEN ✗ FAIL"
+    assert text_of(ending(failed, 30)) == "❅✗"
+    missed = replace(frozen, tools=0, misses=1)
+    record = CaseRecord(PlannedCase(LONG, None, ""), "error", frozen=missed, error=CaseError("frozen_miss", "gone"))
+    assert text_of(summary(Subject(record), 70)) == "! a call is not in the recording   ❅ 0 replayed, 1 live, 1 missed"
 
 
 def test_unreadable_file_is_named_by_its_path() -> None:

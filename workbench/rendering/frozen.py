@@ -21,6 +21,14 @@ def frozen_words(frozen: Frozen, now: datetime | None = None) -> str:
     return ", ".join([*_counts([frozen]), *([f"recorded {age}"] if age else [])])
 
 
+def frozen_brief(frozen: Frozen, now: datetime | None = None) -> str:
+    """Return the same in few words: `4 replayed, 1 live, 3 d`."""
+    counts = [(frozen.tools + frozen.models, "replayed"), (frozen.live, "live"), (frozen.misses, "missed")]
+    words = [f"{number:,} {word}" for number, word in counts if number or word == "replayed"]
+    days = _days(frozen.recorded, now)
+    return ", ".join([*words, *([] if days is None else [f"{days} d" if days else "today"])])
+
+
 def frozen_total(cases: Iterable[Frozen | None], now: datetime | None = None) -> str:
     """Return `FROZEN: 11 of 12 cases, 40 tool calls replayed, 2 live, recorded 3 to 9 days ago`, or "" without."""
     every = list(cases)

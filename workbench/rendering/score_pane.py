@@ -10,7 +10,8 @@ from workbench.json_values import mapping, string
 from workbench.metrics.registry import descriptions
 from workbench.rendering.calls import match_type_words
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.faces import FACES, OTHER_CRITERIA, Status
+from workbench.rendering.faces import FACES, FROZEN, OTHER_CRITERIA, Status
+from workbench.rendering.frozen import frozen_words
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_texts import (
     criterion_tags,
@@ -71,8 +72,19 @@ def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Li
         if not record.metrics:
             yield from remark(_no_scores(record), view)
             yield BLANK
+        yield from _frozen(record, view)
         yield from _figures(record, view)
     yield from _source(subject, view)
+
+
+def _frozen(record: CaseRecord, view: View) -> Iterator[Line]:
+    """Yield how the case was replayed, and from which file."""
+    frozen = record.frozen
+    if frozen is not None:
+        words = [Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(f" {frozen_words(frozen)}")]
+        yield from part("replayed", words, view)
+        if frozen.file:
+            yield from part("", [safe(frozen.file, "muted")], view)
 
 
 def _no_scores(record: CaseRecord) -> str:

@@ -8,7 +8,8 @@ from workbench.events import MetricResult
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
-from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA, STALE
+from workbench.rendering.faces import FACES, FLAKY, FROZEN, OTHER_CRITERIA, STALE
+from workbench.rendering.frozen import frozen_brief
 from workbench.rendering.judge_texts import mark, tags
 from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
 from workbench.rendering.scores import chips_and_rest
@@ -60,14 +61,14 @@ def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
 
 
 def ending(subject: Subject, room: int) -> Line:
-    """Return `stale: prompt.txt  ✗ FAIL`, or only `✗` if the name of the case needs the room.
+    """Return `stale: prompt.txt  ❅ FROZEN ✗ FAIL`, or only `❅✗` if the name of the case needs the room.
 
     The reason is cut before the name of the case, but after the names of its agent and evalset.
     """
     badges = verdict(subject)
     parts = title_parts(subject)
     if badges and parts and cell_len(parts[-1]) + len(_GAP) + width_of(badges) > room:
-        badges = (Segment(badges[0].text[:1], badges[0].style),)
+        badges = short_verdict(badges)
     if not subject.stale or subject.record is None:
         return badges
     left = room - width_of(badges) - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
@@ -75,8 +76,20 @@ def ending(subject: Subject, room: int) -> Line:
     return (Segment(mark, STALE.variable), Segment(_GAP), *badges)
 
 
+def short_verdict(badges: Line) -> Line:
+    """Return only the signs of a verdict: `❅✗`."""
+    return tuple(Segment(badge.text[:1], badge.style) for badge in badges if badge.text.strip())
+
+
 def verdict(subject: Subject) -> Line:
-    """Return `✗ FAIL`, the verdict in the store."""
+    """Return `✗ FAIL`, the verdict in the store, or `❅ FROZEN ✗ FAIL` if calls were replayed."""
+    found, record = _verdict(subject), subject.record
+    if record is None or record.frozen is None or not found:
+        return found
+    return (Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(" "), *found)
+
+
+def _verdict(subject: Subject) -> Line:
     if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
         return (Segment(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable),)
     if subject.record is not None:
@@ -97,7 +110,7 @@ def summary(subject: Subject, width: int) -> Line:
         return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
         return _not_run(subject, width)
-    changed = [(mark(OTHER_CRITERIA),)] if record.planned.criteria_changed else []
+    changed = _marks(record)
     if record.error is not None:
         triage = triage_chip(subject)
         marks = joined([*([triage] if triage else []), *changed], "  ")
@@ -127,13 +140,23 @@ def _judged(record: CaseRecord) -> list[MetricResult]:
 
 def _scores(subject: Subject, record: CaseRecord, width: int) -> tuple[Line, Sequence[MetricResult]]:
     triage = triage_chip(subject)
-    changed = [(mark(OTHER_CRITERIA),)] if record.planned.criteria_changed else []
+    changed = _marks(record)
     marks = joined([*([triage] if triage else []), *changed, *tags(record, record.metrics)], "  ")
     room = width - width_of(marks) - 3
     if not marks or room < 20:
         return chips_and_rest(_judged(record), width)
     line, rest = chips_and_rest(_judged(record), room)
     return (*line, Segment("   "), *marks), rest
+
+
+def _marks(record: CaseRecord) -> list[Line]:
+    """Return what qualifies all verdicts of a case: replayed calls, and other criteria than in the file."""
+    marks: list[Line] = []
+    if record.frozen is not None:
+        marks.append((Segment(f"{FROZEN.glyph} {frozen_brief(record.frozen)}", FROZEN.variable),))
+    if record.planned.criteria_changed:
+        marks.append((mark(OTHER_CRITERIA),))
+    return marks
 
 
 def _repeat(record: CaseRecord) -> Segment:

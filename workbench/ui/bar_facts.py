@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from workbench.counting import counted
 from workbench.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
 from workbench.rendering.faces import COUNTED
+from workbench.rendering.frozen import frozen_count
 from workbench.text import one_line
 from workbench.ui.session import Session
 from workbench.ui.widgets.bar import Facts
@@ -35,6 +36,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         interrupted=store.run.interrupted,
         rescored=bool(store.run.scored_from),
         other_criteria=store.run.other_criteria,
+        frozen=frozen_count(store.frozen, len(store.current)),
         when=_when(session, now),
         loading=_LOADING[session.loading] or (_large_file(session) if session.workspace is not None else ""),
         elsewhere="" if session.elsewhere is None else "{}/{}".format(*session.elsewhere),

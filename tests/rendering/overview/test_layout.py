@@ -8,7 +8,7 @@ import pytest
 from tests.hostile import HOSTILE
 from workbench.causes.cause import make_cause
 from workbench.causes.groups import group_by_cause
-from workbench.events import CaseRef, MetricResult, PlannedCase
+from workbench.events import CaseRef, Frozen, MetricResult, PlannedCase
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.charts.figures import Scores
 from workbench.rendering.document import Document
@@ -17,7 +17,7 @@ from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
 from workbench.rendering.overview.layout import CHANGED, case_of, overview_document
 from workbench.rendering.overview.tally import Tally, added, tally
-from workbench.store import CaseRecord
+from workbench.store import CaseRecord, CaseState
 
 REFUND = make_cause("calls", "refund: amount is text, expected number")
 NO_KEY = make_cause("error", "GOOGLE_API_KEY is not set")
@@ -71,6 +71,24 @@ def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
     assert "6 errors" in apart
     assert "2 not evaluated" in apart
     assert "1 not run" in apart
+
+
+def test_frozen_and_live_cases_are_never_in_one_rate() -> None:
+    def case(name: str, state: CaseState, score: float, frozen: Frozen | None = None) -> list[CaseRecord]:
+        record = CaseRecord(PlannedCase(CaseRef("a", "a.evalset.json", "a", name), None, ""), state, frozen=frozen)
+        record.metrics = {"match": MetricResult("match", state, score, 0.8)}  # type: ignore[arg-type]
+        return [record]
+
+    replayed = Frozen("tools", "a.evalset.frozen/one.frozen.json", tools=4, live=1)
+    cases = [case("one", "passed", 1.0, replayed), case("two", "failed", 0.5), case("three", "passed", 1.0)]
+    found = added([tally({"passed": 1}, cases[:1]), tally({"passed": 1, "failed": 1}, cases[1:])])
+    lines = shown(overview_document(Overview(found, 3), 60, 40))
+    assert lines[0] == " live 1 of 2 passed, 50 %"
+    assert lines[1] == " ❅ FROZEN 1 of 1 passed, 100 %"
+    assert lines[2] == " 1 case, 4 tool calls replayed, 1 live"
+    assert [line.split()[:2] for line in lines if "1/" in line] == [["match", "1/2"], ["match", "❅"]]
+    alone = shown(overview_document(Overview(tally({"passed": 1}, cases[:1]), 1), 60, 40))
+    assert alone[0] == " ❅ FROZEN 1 of 1 passed, 100 %"
 
 
 def test_a_single_failure_is_never_rounded_to_a_hundred_percent() -> None:

@@ -1,26 +1,27 @@
 """The lines of an overview, with its cursor's items: causes, criteria and changed cases."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from workbench.causes.cause import ONE_OF_A_KIND
 from workbench.counting import counted
 from workbench.counting import threshold as threshold_text
 from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.charts.figures import Scores
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.document import Document
-from workbench.rendering.faces import FACES, HEURISTIC
+from workbench.rendering.faces import FACES, FROZEN, HEURISTIC, Status
 from workbench.rendering.file_view import fault_lines, file_faults, file_lines
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of
+from workbench.rendering.frozen import frozen_total
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of, wrap
 from workbench.rendering.overview.facts import LISTED_CHANGES, Changes, Overview
 from workbench.rendering.overview.side import side_lines
+from workbench.rendering.overview.tally import Tally
 from workbench.rendering.rows import View
 from workbench.repeats.repeat_texts import percent
 from workbench.scores import cut_score
 from workbench.text import one_line
 
-CAUSE, CRITERION, CASE = "cause/", "criterion/", "case/"
+CAUSE, CRITERION, FROZEN_CRITERION, CASE = "cause/", "criterion/", "frozen criterion/", "case/"
 """Beginnings of the keys of items."""
 CHANGED = "changed"
 """The key of the item that stands for the changed cases that are not listed."""
@@ -71,7 +72,7 @@ def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     """Return the sections in their order for a window of this height."""
     across = min(width, _WIDEST)
     totals, problems = _totals(overview, across), _problems(overview, width)
-    causes, criteria = _causes(overview, across), _criteria(overview.tally.scores, across)
+    causes, criteria = _causes(overview, across), _criteria(overview.tally, across)
     trend, foot = _trend(overview, across), [_foot(overview.foot, width), _file(overview, width)]
     above = [totals, problems, causes, criteria]
     room = height - sum(len(section) + 1 for section in above if section) - len(trend)
@@ -89,17 +90,16 @@ def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
 
 
 def _totals(overview: Overview, width: int) -> list[Row]:
-    found, states = overview.tally, overview.tally.states
-    passed: Line = (Segment("no case passed or failed", "muted"),)
-    if found.judged:
-        style = "status-failed" if states["failed"] else "status-passed"
-        share = states["passed"] * 100 // found.judged
-        passed = (
-            Segment(f"{states['passed']:,} of {found.judged:,} passed", "strong"),
-            Segment(", "),
-            Segment(f"{share} %", style),
-        )
-    rows = [*_both_ends(passed, _moves(overview.changes), width)]
+    found = overview.tally
+    live, frozen = _rate(found.live), _rate(found.frozen)
+    if frozen:
+        frozen = (Segment(f"{FROZEN.glyph} {FROZEN.word.upper()} ", FROZEN.variable), *frozen)
+    if live and frozen:
+        live = (Segment("live "), *live)
+    first, *others = filter(None, (live, frozen)) if live or frozen else [_NO_RATE]
+    rows = [*_both_ends(first, _moves(overview.changes), width), *others]
+    if found.replays and not found.unfinished:
+        rows += wrap([Segment(frozen_total(found.replays).partition(": ")[2], "muted")], width)
     spent: list[Line] = [(Segment(overview.spent.time),)] if overview.spent.time else []
     if found.model_calls:
         spent.append((Segment(counted(found.model_calls, "model call")),))
@@ -107,6 +107,19 @@ def _totals(overview: Overview, width: int) -> list[Row]:
         spent.append((Segment(overview.spent.cost),))
     rows += _both_ends(_spaced(spent), _spaced(_apart(overview)), width)
     return [Row(line) for line in rows]
+
+
+_NO_RATE: Line = (Segment("no case passed or failed", "muted"),)
+
+
+def _rate(states: Mapping[Status, int]) -> Line:
+    """Return `3 of 4 passed, 75 %`, or nothing if no case passed or failed."""
+    passed, failed = states.get("passed", 0), states.get("failed", 0)
+    if not passed + failed:
+        return ()
+    style = "status-failed" if failed else "status-passed"
+    share = passed * 100 // (passed + failed)
+    return Segment(f"{passed:,} of {passed + failed:,} passed", "strong"), Segment(", "), Segment(f"{share} %", style)
 
 
 def _moves(changes: Changes | None) -> Line:
@@ -169,8 +182,10 @@ def _causes(overview: Overview, width: int) -> list[Row]:
     return rows
 
 
-def _criteria(scores: Sequence[Scores], width: int) -> list[Row]:
-    scored = [one for one in scores if one.cases]
+def _criteria(found: Tally, width: int) -> list[Row]:
+    """Return a row for each criterion, with another one for frozen cases."""
+    frozen = {id(one) for one in found.frozen_scores}
+    scored = [one for one in (*found.scores, *found.frozen_scores) if one.cases]
     if not scored:
         return []
     counts = [f"{tenths(one.passed)}/{one.cases:,}" for one in scored]
@@ -184,7 +199,7 @@ def _criteria(scores: Sequence[Scores], width: int) -> list[Row]:
     titles = f"{'passed':>{count}} {next(end for end in ends if len(end) <= tail):>{tail}}"
     rows = [Row(_headed("Criteria", titles, width))]
     for one, counted_text, least in zip(scored, counts, limits, strict=True):
-        sign = f" {HEURISTIC.glyph}" if one.rules else ""
+        sign = (f" {HEURISTIC.glyph}" if one.rules else "") + (f" {FROZEN.glyph}" if id(one) in frozen else "")
         named = cut_name(short_name(one.name), name - len(sign)) + sign
         style = "status-passed" if one.passed == one.cases else "status-failed"
         # Only a criterion by which every case passed has a full bar.
@@ -193,7 +208,7 @@ def _criteria(scores: Sequence[Scores], width: int) -> list[Row]:
         line += [Segment("━" * full, "status-passed"), Segment("╌" * (bar - full) + " ", style)] if bar else []
         mean = cut_score(one.mean + _ROUNDING, 2, 2)
         line += [Segment(f"{mean:>{_MEAN}} ", "" if bar else style), Segment(f"{least:>{limit}}", "muted")]
-        rows.append(Row(tuple(line), CRITERION + one.name))
+        rows.append(Row(tuple(line), (FROZEN_CRITERION if id(one) in frozen else CRITERION) + one.name))
     return rows
 
 

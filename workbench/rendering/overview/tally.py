@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from workbench.events import Frozen
 from workbench.rendering.charts.figures import LONGEST, Scores, Share, merged, summed, votes_of
-from workbench.rendering.faces import DECIDED, Status
+from workbench.rendering.faces import DECIDED, FACES, Status
 from workbench.store import CaseRecord
 
 _SECONDS = attrgetter("duration_seconds")
@@ -20,6 +21,9 @@ class Tally:
     `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
     they appear. `model_calls` are calls of agents and judges, `seconds` the durations of all executions. `slowest` has
     the slowest execution of the slowest cases. `executions` is the number of finished ones.
+
+    Frozen verdicts say nothing about live ones: `frozen` has the states and scores of frozen cases, which are not in
+    `live` and `scores`. `replays` says how each of their executions was replayed.
     """
 
     states: Counter[Status] = field(default_factory=Counter)
@@ -28,6 +32,14 @@ class Tally:
     seconds: float = 0.0
     slowest: tuple[Share, ...] = ()
     executions: int = 0
+    frozen: Counter[Status] = field(default_factory=Counter)
+    frozen_scores: tuple[Scores, ...] = ()
+    replays: tuple[Frozen, ...] = ()
+
+    @property
+    def live(self) -> Counter[Status]:
+        """The number of live cases by status."""
+        return self.states - self.frozen
 
     @property
     def judged(self) -> int:
@@ -62,6 +74,9 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -
     """
     cases = list(cases)
     finished = [record for executions in cases for record in executions if record.finished]
+    replayed = [executions for executions in cases if any(record.frozen is not None for record in executions)]
+    known = set(map(id, replayed))
+    live = [executions for executions in cases if id(executions) not in known] if replayed else cases
     # Many cases share one object.
     calls = Counter(map(id, map(attrgetter("usage"), finished)))
     usage = {id(record.usage): record.usage for record in finished}
@@ -73,12 +88,23 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -
         )
     return Tally(
         Counter(states),
-        tuple(summed(name, votes) for name, votes in votes_of(cases).items()),
+        _scores(live),
         sum((usage[number].model_calls + usage[number].judge_calls) * times for number, times in calls.items()),
         sum(map(_SECONDS, finished)),
         tuple(Share(record, record.duration_seconds) for record in slowest if record.duration_seconds > 0),
         len(finished),
+        Counter(min((record.state for record in executions), key=_rank) for executions in replayed),
+        _scores(replayed),
+        tuple(record.frozen for executions in replayed for record in executions if record.frozen is not None),
     )
+
+
+def _scores(cases: Iterable[Sequence[CaseRecord]]) -> tuple[Scores, ...]:
+    return tuple(summed(name, votes) for name, votes in votes_of(cases).items())
+
+
+def _rank(state: Status) -> int:
+    return FACES[state].rank
 
 
 def added(parts: Sequence[Tally]) -> Tally:
@@ -86,17 +112,27 @@ def added(parts: Sequence[Tally]) -> Tally:
     if len(parts) == 1:
         return parts[0]
     states: Counter[Status] = Counter()
-    found: dict[str, list[Scores]] = {}
+    frozen: Counter[Status] = Counter()
     for part in parts:
         states.update(part.states)
-        for one in part.scores:
-            found.setdefault(one.name, []).append(one)
+        frozen.update(part.frozen)
     slowest = heapq.nlargest(LONGEST, (share for part in parts for share in part.slowest), key=attrgetter("amount"))
     return Tally(
         states,
-        tuple(merged(of_criterion) for of_criterion in found.values()),
+        _merged(part.scores for part in parts),
         sum(part.model_calls for part in parts),
         sum(part.seconds for part in parts),
         tuple(slowest),
         sum(part.executions for part in parts),
+        frozen,
+        _merged(part.frozen_scores for part in parts),
+        tuple(replay for part in parts for replay in part.replays),
     )
+
+
+def _merged(parts: Iterable[Sequence[Scores]]) -> tuple[Scores, ...]:
+    found: dict[str, list[Scores]] = {}
+    for scores in parts:
+        for one in scores:
+            found.setdefault(one.name, []).append(one)
+    return tuple(map(merged, found.values()))

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from workbench.rendering.cells import cell_len, cut, cut_name
 from workbench.rendering.document import Subject
-from workbench.rendering.faces import FACES, HEURISTIC, TRIAGED
+from workbench.rendering.faces import HEURISTIC, TRIAGED
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, width_of
 from workbench.rendering.review.evidence import place_in_case
 from workbench.rendering.review.frame import WIDE
-from workbench.rendering.title import title, title_parts, verdict
+from workbench.rendering.title import short_verdict, title, title_parts, verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ def _case_line(subject: Subject, place: Place, width: int) -> Line:
     turn = place_in_case(record) if record is not None else ""
     shown = verdict(subject)
     if width < WIDE and record is not None:
-        face = FACES[record.state]
-        shown = (Segment(face.glyph, face.variable),)
+        shown = short_verdict(shown)
     ending: Line = (*shown, Segment(f"{' ' if width < WIDE else '  '}{turn}" if turn else "", "label"), Segment(" "))
     if place.given:
         ending = (Segment(f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), *ending)

@@ -51,7 +51,7 @@ class Overview(Controller):
 
     def enter(self) -> None:
         """Show the cases of a cause, the failing ones of a criterion or all changed ones, or go to a case."""
-        from workbench.rendering.overview.layout import CHANGED, CRITERION, case_of
+        from workbench.rendering.overview.layout import CHANGED, CRITERION, FROZEN_CRITERION, case_of
 
         overview = self.view.right.overview
         key, scope = overview.item_key, self.view.overviews.scope
@@ -60,8 +60,8 @@ class Overview(Controller):
         case = case_of(key)
         if overview.cause:
             self._show_cause(scope, overview.cause, overview.cases_of(overview.cause))
-        elif key.startswith(CRITERION):
-            self._show_failing(scope, key.removeprefix(CRITERION))
+        elif key.startswith((CRITERION, FROZEN_CRITERION)):
+            self._show_failing(scope, key.partition("/")[2], frozen=key.startswith(FROZEN_CRITERION))
         elif key == CHANGED:
             self._show_changed(scope)
         elif case is not None:
@@ -89,11 +89,12 @@ class Overview(Controller):
         else:
             self.view.say("no filter shows exactly these cases: V reviews them")
 
-    def _show_failing(self, scope: "Scope", criterion: str) -> None:
+    def _show_failing(self, scope: "Scope", criterion: str, *, frozen: bool) -> None:
         from workbench.ui.overview.scope import filter_for_criterion
 
-        overview = self.view.right.overview.overview
-        found = next((one for one in overview.tally.scores if one.name == criterion), None)
+        tally = self.view.right.overview.overview.tally
+        scores = tally.frozen_scores if frozen else tally.scores
+        found = next((one for one in scores if one.name == criterion), None)
         if found is None or not found.failed:
             self.view.say("no case failed by this criterion")
         elif text := filter_for_criterion(scope, self.view.rows, criterion, found.threshold):

@@ -9,7 +9,7 @@ from workbench.counting import counted, few
 from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
 from workbench.rendering.charts.trend import tenths
-from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
+from workbench.rendering.faces import COUNTED, FACES, FROZEN, HEURISTIC, OTHER_CRITERIA, Status
 from workbench.rendering.frozen import frozen_count
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
@@ -196,7 +196,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
         (run.injected, "injected faults"),
         (run.fork, "fork"),
-        (run.frozen, frozen_count(run.frozen, sum(run.counts.values()))),
+        (run.frozen, f"{FROZEN.glyph} {frozen_count(run.frozen, sum(run.counts.values()))}"),
         (run.scored_from, "scored again"),
         (run.adk, "adk"),
     )
@@ -205,7 +205,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
 
 def sign_of(flag: str) -> str:
     """Return the sign of a flag, such as `≈`, or the flag itself if it has none."""
-    signs = (HEURISTIC.glyph, OTHER_CRITERIA.glyph)
+    signs = (HEURISTIC.glyph, OTHER_CRITERIA.glyph, FROZEN.glyph)
     return next((sign for sign in signs if flag.startswith(f"{sign} ")), flag)
 
 

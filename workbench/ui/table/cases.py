@@ -10,6 +10,7 @@ from workbench.rendering.case_table.columns import Column
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.explain import reasons
 from workbench.rendering.faces import FACES, FLAKY, HEURISTIC, Status
+from workbench.rendering.frozen import frozen_mark
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.verdicts import Verdicts
@@ -94,6 +95,10 @@ class Cases:
             return FLAKY.glyph, state
         return FACES[state].glyph, state
 
+    def is_frozen(self, pair: Pair) -> bool:
+        """Return whether calls of the case were replayed."""
+        return self.verdicts.is_frozen(*pair)
+
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return the cell of the case's input, or the place of its verdict in the order without a text."""
         if column.kind == "input":
@@ -122,7 +127,8 @@ class Cases:
             why = f"{cause.text} {HEURISTIC.glyph}" if cause.rules else cause.text
         else:
             why = next(iter(reasons(record)), "")
-        return ": ".join(filter(None, (self._verdict(pair), why)))
+        mark = frozen_mark(record.frozen)
+        return ": ".join(filter(None, (f"{self._verdict(pair)} {mark}".rstrip(), why)))
 
     def _verdict(self, pair: Pair) -> str:
         verdict = self.verdicts.by_case[pair]

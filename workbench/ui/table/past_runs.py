@@ -9,7 +9,7 @@ from workbench.history.summary import Row, Summary, has_verdict
 from workbench.history.votes import are_enough, case_votes
 from workbench.rendering.case_table.cells import EMPTY, Cell, outcome_cell
 from workbench.rendering.case_table.columns import CASE, INPUT, Column
-from workbench.rendering.faces import FACES, STALE, Status
+from workbench.rendering.faces import FACES, FROZEN, STALE, Status
 from workbench.scores import compared, decisive, sign
 from workbench.text import one_line
 from workbench.ui import relative_times
@@ -32,6 +32,7 @@ class Outcome:
     why: str
     passed: int = 0
     total: int = 1
+    frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ def _outcome(rows: Sequence[Row]) -> Outcome:
     found = decisive((metric[0], metric[1], metric[2]) for metric in worst["metrics"].values())
     score, threshold = found or (None, None)
     passed = sum(row["status"] == "passed" for row in rows)
-    return Outcome(status, score, threshold, "" if status == "passed" else _why(worst), passed, len(rows))
+    why = "" if status == "passed" else _why(worst)
+    return Outcome(status, score, threshold, why, passed, len(rows), "frozen" in worst)
 
 
 def _status(row: Row) -> Status:
@@ -155,7 +157,10 @@ class RunCells:
         if column.kind != "run":
             return self.cases.cell(pair, column)
         found = self._found(pair, column)
-        return EMPTY if found is None else outcome_cell(found.status, found.score, found.threshold)
+        if found is None:
+            return EMPTY
+        cell = outcome_cell(found.status, found.score, found.threshold)
+        return cell if not found.frozen else cell._replace(shown=f"{FROZEN.glyph}{cell.text}")
 
     def explain(self, pair: Pair, column: Column) -> str:
         """Return a sentence about a cell."""
@@ -173,6 +178,7 @@ class RunCells:
         words = FACES[found.status].word
         if found.total > 1:
             words += f", {found.passed} of {found.total} passed"
+        words += f", {FROZEN.glyph} {FROZEN.word}" if found.frozen else ""
         if found.score is not None and found.threshold is not None:
             shown, limit = compared(found.score, found.threshold, 2, 2)
             words += f", {shown} {sign(found.score, found.threshold)} {limit}"

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from workbench.rendering.case_table.cells import Cell
 from workbench.rendering.case_table.columns import Layout, Shown
 from workbench.rendering.cells import cell_len, cut, cut_name, fit
+from workbench.rendering.faces import FROZEN
 from workbench.ui.table.cases import Pair
 from workbench.ui.table.model import Table
 from workbench.ui.tree.labels import NEIGHBOURS, style_of
@@ -132,9 +133,12 @@ class TableRows(RowView):
     def _case(self, position: int, width: int, here: bool) -> list[Piece]:
         rows, name_of = self.table.rows, self.table.source.name
         glyph, state = self.table.source.face(rows[position])
+        frozen = self.table.source.cases.is_frozen(rows[position])
         near = rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
-        name = cut_name(name_of(rows[position]), max(width - 2, 0), map(name_of, near))
-        return [(f"{glyph} ", style_of(state)), (fit(name, max(width - 2, 0)), "cell" if here else "")]
+        room = max(width - (4 if frozen else 2), 0)
+        name = cut_name(name_of(rows[position]), room, map(name_of, near))
+        mark: list[Piece] = [(f"{FROZEN.glyph} ", "accent")] if frozen else []
+        return [(f"{glyph} ", style_of(state)), *mark, (fit(name, room), "cell" if here else "")]
 
     def _running_time(self, pair: Pair, shown: Shown) -> str:
         """Return the seconds of a running case, for its first column that is still empty."""

@@ -83,6 +83,8 @@ def _matching(
         cases = [case for case in cases if _is_triaged(verdicts, evalset, case) == query.triaged]
     if query.flaky:
         cases = [case for case in cases if verdicts.flaky(evalset, case)]
+    if query.frozen:
+        cases = [case for case in cases if verdicts.is_frozen(evalset, case)]
     if query.metrics:
         cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
     head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()

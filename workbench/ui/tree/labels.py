@@ -9,6 +9,7 @@ from workbench.rendering.faces import (
     COUNTED,
     FACES,
     FLAKY,
+    FROZEN,
     HEURISTIC,
     OTHER_CRITERIA,
     SPLIT,
@@ -138,6 +139,7 @@ class Labels:
             if verdict.rate.flaky and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
             right = [
+                *_frozen(self._verdicts.store.records[verdict.worst]),
                 *_other_criteria(self._verdicts.store.records[verdict.worst]),
                 *self._repeated(pair, verdict, width),
             ]
@@ -261,13 +263,17 @@ def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable
 
 
 def _marks(record: CaseRecord) -> Pieces:
-    """Return the signs for criteria that are not in the file, rules that judged, and split votes."""
-    marks = _other_criteria(record)
+    """Return the signs for replayed calls, criteria not in the file, rules that judged, and split votes."""
+    marks = [*_frozen(record), *_other_criteria(record)]
     if any(map(is_heuristic, record.scores.values())):
         marks.append((f"{HEURISTIC.glyph} ", "not-evaluated"))
     if any(judge_of(score) and case_is_split(record, name) for name, score in record.scores.items()):
         marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
     return marks
+
+
+def _frozen(record: CaseRecord) -> Pieces:
+    return [(f"{FROZEN.glyph} ", "accent")] if record.frozen is not None else []
 
 
 def _other_criteria(record: CaseRecord) -> Pieces:

@@ -25,10 +25,11 @@ MARKED = "marked"
 STALE = "stale"
 CHANGED = "changed"
 FLAKY = "flaky"
+FROZEN = "frozen"
 TRIAGED, UNTRIAGED = "triaged", "untriaged"
 CAUSE = "cause:"
 INSIDE = "in:"
-_FLAGS = (MARKED, STALE, CHANGED, FLAKY, TRIAGED, UNTRIAGED)
+_FLAGS = (MARKED, STALE, CHANGED, FLAKY, FROZEN, TRIAGED, UNTRIAGED)
 _METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -72,6 +73,7 @@ class Query:
     stale: bool = False
     changed: bool = False
     flaky: bool = False
+    frozen: bool = False
     triaged: bool | None = None
     """Whether the case's current answer and verdict are triaged. None: either."""
     causes: tuple[str, ...] = ()
@@ -83,7 +85,7 @@ class Query:
     @property
     def empty(self) -> bool:
         """Whether the query matches everything."""
-        flags = (self.marked, self.stale, self.changed, self.flaky)
+        flags = (self.marked, self.stale, self.changed, self.flaky, self.frozen)
         conditions = (self.words, self.statuses, self.metrics, self.causes, self.inside)
         return not (any(conditions) or any(flags)) and (self.triaged is None)
 
@@ -126,6 +128,7 @@ def parse_query(text: str) -> Query:
         STALE in flags,
         CHANGED in flags,
         FLAKY in flags,
+        FROZEN in flags,
         None if (TRIAGED in flags) == (UNTRIAGED in flags) else TRIAGED in flags,
         tuple(causes),
         tuple(inside),

@@ -198,6 +198,10 @@ class Verdicts:
             self._accounts[evalset, case] = known
         return known[1]
 
+    def is_frozen(self, evalset: int, case: int) -> bool:
+        """Return whether calls of the case were replayed in its newest run."""
+        return any(record.frozen is not None for record in self.records(evalset, case))
+
     def records(self, evalset: int, case: int) -> Iterator[CaseRecord]:
         """Return the records of all executions of a case in its newest run."""
         verdict = self.by_case.get((evalset, case))

@@ -52,6 +52,8 @@ class Facts:
     """Whether rules judged instead of a language model."""
     waiting: tuple[str, str] = ("", "")
     """Which judge waits, in full and in short."""
+    frozen: str = ""
+    """How many cases of the run were replayed, in words, or ""."""
     other_criteria: bool = False
     """Whether the run was made with criteria that are not in the file."""
     criteria_changed: bool = False
@@ -190,6 +192,8 @@ def _counts(facts: Facts, *, words: bool, meter: int) -> list[Part]:
             text = f"{face.glyph} {counts[state]:,} {face.word}" if words else f"{face.glyph}{counts[state]:,}"
             parts.append((gap + text, face.variable))
             gap = gap if words or facts.running else " "
+    if facts.frozen:
+        parts.append((gap + (f"{FROZEN.glyph} {facts.frozen}" if words else FROZEN.glyph), FROZEN.variable))
     if facts.other_criteria:
         sign = OTHER_CRITERIA.glyph
         parts.append((gap + (f"{sign} {OTHER_CRITERIA.word}" if words else sign), OTHER_CRITERIA.variable))
