@@ -1,5 +1,6 @@
 """The `sh` blocks of all pages: each command runs in a copy of the sample agents."""
 
+import json
 import os
 import pty
 import re
@@ -148,9 +149,19 @@ def _from_adk(project: Path) -> Path:
     return project
 
 
+def _recorded(project: Path) -> Path:
+    """Write a session of `adk test`."""
+    said = [(author, {"role": "user", "parts": [{"text": "Hello"}]}) for author in ("user", "order_desk")]
+    events = [{"author": author, "content": content} for author, content in said]
+    (project / "order_desk/tests").mkdir()
+    (project / "order_desk/tests/hello.json").write_text(json.dumps({"events": events}), "utf-8")
+    return project
+
+
 _PREPARATIONS: dict[str, Callable[[Path], Path]] = {
     "first-case.md": _first_case,
     "from-adk-eval.md": _from_adk,
+    "migrate.md": _recorded,
     "README.md": _start,
     "tour.md": lambda project: project.parent,
 }
