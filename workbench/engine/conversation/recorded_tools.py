@@ -10,6 +10,8 @@ def declarations(calls: str) -> Iterator[tuple[tuple[str, str], str]]:
     Raises:
         ValueError, KeyError or TypeError: the text has another form.
     """
+    if '"tools"' not in calls:
+        return  # Most turns report no tools, and parsing takes longer than this search.
     for item in json.loads(calls):
         for tool in item["tools"] if item["kind"] == "tools" else ():
             yield (item["agent"], tool["name"]), tool["declaration"]
