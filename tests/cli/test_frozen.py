@@ -85,7 +85,11 @@ def test_every_report_says_that_a_case_was_frozen(project: Project, here: Here) 
     done = here("export", "last", "--format", "adk", "-o", "adk")
     assert done.returncode == 0, done.stderr
     (file_of_adk,) = Path(project.root, "adk").iterdir()
-    assert file_of_adk.read_text().count("-frozen") == 2
+    assert file_of_adk.read_text().count("-frozen-tools") == 2
+    for other in ("run.json", str(file_of_adk)):
+        done = here("compare", "last", other)
+        assert "frozen in one run only" not in done.stdout
+        assert done.stdout.splitlines()[1].endswith("(2 passed, frozen)")
 
 
 def test_status_history_and_compare_tell_frozen_from_live(project: Project, here: Here) -> None:
@@ -105,8 +109,8 @@ def test_status_history_and_compare_tell_frozen_from_live(project: Project, here
 
 
 def test_verdict_that_is_scored_again_stays_frozen(project: Project) -> None:
-    done = project.run("score", "last")
-    assert done.stdout.count(MARK) == 2
+    done = project.run("score", "last", "--print-detailed-results")
+    assert done.stdout.count(MARK) == 4, "on the lines, and with the conversations"
     assert project.run("status").stdout.count(MARK) == 2
 
 

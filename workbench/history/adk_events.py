@@ -20,7 +20,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history.adk_results import ENDING, adk_results, adk_status, adk_time, read_adk_result
+from workbench.history.adk_results import ENDING, adk_frozen, adk_results, adk_status, adk_time, read_adk_result
 from workbench.history.summary import number
 from workbench.json_values import mapping
 
@@ -67,7 +67,7 @@ def _case(ref: CaseRef, result: dict[str, Any]) -> Iterator[Event]:
         nothing = MetricResult(metric.name, "not_applicable")
         yield MetricScored(ref, metric, tuple(turn.get(metric.name, nothing) for turn in turn_metrics))
     status = adk_status(result.get("final_eval_status"))
-    yield CaseFinished(ref, _OF_CASE.get(status, "not_evaluated"), None, 0.0)
+    yield CaseFinished(ref, _OF_CASE.get(status, "not_evaluated"), None, 0.0, frozen=adk_frozen(result))
 
 
 def _metrics(items: Any) -> Iterator[MetricResult]:

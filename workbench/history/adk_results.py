@@ -7,21 +7,22 @@ import contextlib
 import json
 import re
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from workbench.dependencies.record import Bundle, digest
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.events import MetricStatus
+from workbench.events import Frozen, MetricStatus
 from workbench.history.summary import STATUSES, Summary, number, step_digests, texts
 from workbench.history.summary_files import IndexEntry, index_entry
 from workbench.regular_file import read_regular
 
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
-_OUR_SESSION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\w+)-\d+")
-"""Session ID in files from `export --format adk`: the run's ID and the case's number."""
+_OUR_SESSION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\w+)-\d+(?:-frozen-(?P<mode>tools|all))?")
+"""Session ID in files from `export --format adk`: the run's ID, the case's number, and how it was replayed."""
 SALT_ID = "adk"
 """Salt ID in summaries of ADK's results, whose digests can only be compared with each other."""
 _STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
@@ -58,6 +59,13 @@ def exported_from(data: dict[str, Any]) -> str:
     return runs.pop() if len(runs) == 1 else ""
 
 
+def adk_frozen(result: dict[str, Any]) -> Frozen | None:
+    """Return how a case of our run was replayed, or None for a live case."""
+    match = _OUR_SESSION.fullmatch(str(result.get("session_id")))
+    modes: tuple[Literal["tools", "all"], ...] = ("tools", "all")
+    return next((Frozen(mode) for mode in modes if match is not None and match["mode"] == mode), None)
+
+
 def adk_summary(path: Path, root: Path) -> Summary:
     """Return the summary of a result file. Raises the same errors as `read_adk_result`."""
     data = read_adk_result(path)
@@ -69,6 +77,8 @@ def adk_summary(path: Path, root: Path) -> Summary:
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
             row = summary.rows[ref] = _row(ref, result)
             row["given"] = list(inputs.numbers(_inputs(result)))
+            if (frozen := adk_frozen(result)) is not None:
+                row["frozen"] = asdict(frozen)
     summary.bundles = [bundle.as_text() for bundle in inputs.bundles]
     return summary
 

@@ -132,9 +132,17 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
         if verdicts:
             yield from _verdicts(ref, item, invocations)
     usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
-    ended = {"status": item.get("status"), "error": error, "usage": usage}
+    ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _frozen(item)}
     seconds = item.get("duration_seconds")
     yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
+
+
+def _frozen(item: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of `workbench.events.Frozen`; None for a live case and in reports of older versions."""
+    frozen = item.get("frozen")
+    if frozen is None:
+        return None
+    return {name: value for name, value in _object(frozen, "frozen").items() if value is not None}
 
 
 def _verdicts(ref: CaseRef, item: dict[str, Any], invocations: list[dict[str, Any]]) -> Iterator[Event]:

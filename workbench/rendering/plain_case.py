@@ -6,10 +6,11 @@ from dataclasses import replace
 from workbench.metrics.description import Shown
 from workbench.rendering import claims, diff, judge_pane, rubrics, score_pane, simulator
 from workbench.rendering.document import Document, Subject
+from workbench.rendering.frozen import frozen_mark
 from workbench.rendering.judged import is_shown_in
 from workbench.rendering.lines import BLANK, Line, hang, heading, text_of
 from workbench.rendering.panes import criteria_of
-from workbench.rendering.rows import View
+from workbench.rendering.rows import View, remark
 from workbench.rendering.title import title, verdict
 from workbench.store import CaseRecord
 
@@ -31,6 +32,8 @@ def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     ending = verdict(subject)
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
     lines: list[Line] = [heading(name, view.width, ending)]
+    if mark := frozen_mark(record.frozen):
+        lines += remark(mark, view)
     lines += diff.build(subject, view).lines
     lines += [(), *score_pane.score_lines(subject, view, explained=False), *_judged_lines(subject, view), ()]
     yield from lines
