@@ -141,3 +141,29 @@ def test_injected_fault_reaches_the_agent(make_agent: MakeAgent, fault: dict[str
     assert answer in str(outcome.answers)
     (call,) = tool_calls(outcome)
     assert call.get("from") == (None if "latency_seconds" in fault else "injected")
+
+
+FORKING = (
+    DESK
+    + """
+import os
+
+
+def root_agent(message, session):
+    child = os.fork()
+    if child == 0:
+        swallowing(lambda: session.tool("find", {"number": "A-1"}, find))
+        os._exit(0)
+    os.waitpid(child, 0)
+    return "Done."
+"""
+)
+
+
+def test_miss_in_a_fork_of_the_agent_ends_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(FORKING)
+    live = desk.run("A-1", **RECORDING)
+    assert live.answers == ["Done."]
+    missed = desk.run("A-1", **frozen(live))
+    assert missed.error["kind"] == "frozen_miss"
+    assert counted(tmp_path) == ["find A-1"]

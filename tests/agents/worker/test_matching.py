@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agents.worker.gate import Gate, Live, Miss, Replay
+from workbench.agents.worker.gate import Gate, Live, Miss, ModelCall, Replay
 from workbench.agents.worker.matching import BrokenRecordingError, Recorded, ToolCall, canonical, plain_branch
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5)
@@ -202,3 +202,14 @@ def test_miss_is_reported_with_the_nearest_recording() -> None:
     assert (miss["kind"], miss["tool"], miss["nearest"]["turn"]) == ("miss", "refund", 0)
     pieces = {name: json.loads(text) for name, text in message["pieces"].items()}
     assert (pieces[miss["args"]], pieces[miss["nearest"]["args"]]) == ({"order": "A", "n": 3}, {"order": "A", "n": 1})
+
+
+def test_case_that_missed_gets_no_more_answers() -> None:
+    gate = Gate({"replay": {"mode": "tools"}})
+    gate.load({"kind": "tool", "agent": "desk", "tool": "find", "args": {"n": 1}, "answer": 1})
+    miss = gate.tool(ToolCall("desk", "", "find", {"n": 2}))
+    assert isinstance(miss, Miss)
+    gate.end(miss)
+    assert gate.tool(ToolCall("desk", "", "find", {"n": 1})) == miss
+    assert gate.model(ModelCall("desk", "", "", {})) == miss
+    assert gate.no_toolset("desk", "Remote") == miss

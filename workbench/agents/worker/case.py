@@ -190,6 +190,12 @@ class Case:
 
         In a shared process, only the case's task ends. The call itself waits forever.
         """
+        if os.getpid() != self._pid:
+            # A fork that the agent made. The case would not notice its end.
+            with contextlib.suppress(OSError):
+                failed = {"event": "Failed", "turn": self._finished_turns, "error": fault}
+                self._wire.write(self._wire.encode(failed))
+            os._exit(1)
         if self._miss is not None:
             self._miss.get_loop().call_soon_threadsafe(_settle, self._miss, fault)
             return

@@ -94,7 +94,8 @@ class Gate:
         """The calls to report, or None if none are reported."""
         self._lock = threading.Lock()
         self._on_miss = on_miss
-        self._missed = False
+        self._ended: Optional[Miss] = None
+        """The miss that ended the case. The agent may still run for a moment, but gets no more answers."""
         self._counts = {"tools": 0, "models": 0, "live": 0, "misses": 0}
         self._models: List[Recorded] = []
         self._positions: Dict[str, int] = {}
@@ -164,6 +165,8 @@ class Gate:
 
         An injected fault consumes no recording. A call that is only delayed does.
         """
+        if self._ended is not None:
+            return self._ended
         fault = self._injection.decide(call.agent, call.tool, call.args) if self._injection is not None else None
         if fault is None:
             return self._decide(call)
@@ -194,6 +197,8 @@ class Gate:
 
     def model(self, call: ModelCall) -> Union[Live, Replay, Miss]:
         """Decide about a call of a model."""
+        if self._ended is not None:
+            return self._ended
         before = None if self.fork is None else self.fork.take(Asked("model", call.agent, call.branch, "", {}, None))
         if before is not None:
             return Replay(before)
@@ -238,6 +243,8 @@ class Gate:
 
     def no_toolset(self, agent: str, toolset: str) -> Union[Live, Miss]:
         """Decide about a toolset of an agent whose tools are not in the recording."""
+        if self._ended is not None:
+            return self._ended
         if not self.is_frozen:
             return Live()
         with self._lock:
@@ -275,7 +282,8 @@ class Gate:
     def end(self, miss: Miss) -> None:
         """End the case with the first miss. The caller must not let its call return."""
         with self._lock:
-            first, self._missed = not self._missed, True
+            first = self._ended is None
+            self._ended = self._ended or miss
         if first and self._on_miss is not None:
             self._report_miss(miss)
             self._on_miss(miss.fault)
