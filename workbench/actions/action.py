@@ -21,6 +21,8 @@ Where: TypeAlias = Literal[
     "compare",
     "triage",
     "table",
+    "fork",
+    "forked",
 ]
 
 
@@ -103,6 +105,8 @@ HISTORY = "In the history"
 STORED = "In a stored run"
 COMPARE = "Comparing two runs"
 TABLE = "In the table"
+FORK = "Choosing what a fork changes"
+FORKED = "Looking at the tries of a fork"
 _PLACES: Mapping[str, Where] = {
     EMPTY: "empty",
     EDITOR: "editor",
@@ -118,6 +122,8 @@ _PLACES: Mapping[str, Where] = {
     STORED: "stored",
     COMPARE: "compare",
     TABLE: "table",
+    FORK: "fork",
+    FORKED: "forked",
 }
 """Groups of the help whose keys work outside of the main screen, with their place."""
 DIGITS = tuple("1234567890")

@@ -158,6 +158,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "new_test_file": (_read,),
     "migrate": (_on_evalset,),
     "talk": (_agents,),
+    "fork": (_on_case, _has_run, _ended),
     "keep_run": (_on_case, _has_run, _ended),
     "keep_session": (_read,),
     "criteria": (_cases,),

@@ -216,6 +216,13 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "new_files.migrate", "", "migrate evalset", "Convert an evalset in an old format to the current schema.", EDIT
     ),
     Action("talk.talk", "T", "talk", "Talk to the agent. You can keep the conversation as a case.", EDIT),
+    Action(
+        "fork.fork",
+        "f",
+        "fork",
+        "Go back to the turn or call under the cursor, change one thing, and try it.",
+        RUN,
+    ),
     Action("talk.keep_run", "", "keep as case", "Create a case from what the agent did in the last run.", EDIT),
     Action("talk.keep_session", "", "import session", "Create a case from a conversation that ADK saved.", EDIT),
     Action("criteria.criteria", "c", "criteria", "Edit the criteria of the evalset in a form.", EDIT),

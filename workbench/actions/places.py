@@ -53,7 +53,19 @@ PLACES: tuple[Place, ...] = (
     Place(
         "in a pane",
         lambda at: at.side == "panes",
-        ("back", "enter", "copy", "maximise", "next_turn", "to_event", "jump", "next_problem", "accept", "triage"),
+        (
+            "back",
+            "enter",
+            "copy",
+            "maximise",
+            "next_turn",
+            "to_event",
+            "jump",
+            "next_problem",
+            "fork",
+            "accept",
+            "triage",
+        ),
     ),
     Place(
         "on a cause of the overview",

@@ -43,12 +43,13 @@ class OriginalCall:
     """A call of a tool or model.
 
     `turn` counts from 0. `before` is the number of the turn's events that came before the call's own one, or a smaller
-    number if that is not known.
+    number if that is not known. Then it is not `placed`.
     """
 
     call: AnyCall
     turn: int
     before: int
+    placed: bool = True
 
     @property
     def tool(self) -> str:
@@ -107,8 +108,8 @@ def read_original(
         run_id,
         started,
         turns,
-        tuple(OriginalCall(call, call.turn - 1, places.before(call)) for call in calls),
-        replace(recording, calls=(), models=(), parts={}),
+        tuple(OriginalCall(call, call.turn - 1, *places.before(call)) for call in calls),
+        replace(recording, calls=(), models=()),
     )
 
 
@@ -132,12 +133,14 @@ def _turns(steps: Sequence[Event], agent: str) -> tuple[OriginalTurn, ...]:
             case TurnFinished():
                 actual[step.turn] = step.actual
     return tuple(
-        OriginalTurn(users[turn], tuple(_events(actual.get(turn), acted.get(turn, []), agent)), turn in actual)
+        OriginalTurn(
+            users[turn], tuple(events_with_answer(actual.get(turn), acted.get(turn, []), agent)), turn in actual
+        )
         for turn in sorted(users)
     )
 
 
-def _events(actual: Json | None, acted: Sequence[Json], agent: str) -> Iterable[Json]:
+def events_with_answer(actual: Json | None, acted: Sequence[Json], agent: str) -> Sequence[Json]:
     """Return the events of a turn as the agent made them.
 
     The event of an ADK agent's answer is stored without its content, and that of a plain Python agent not at all.
@@ -167,13 +170,16 @@ class _Places:
                 if node.kind == "model" and node.events:
                     self._models[number, node.number] = min(node.events)
 
-    def before(self, call: AnyCall) -> int:
-        """Return the number of events before that of the call. The calls must be given in order."""
+    def before(self, call: AnyCall) -> tuple[int, bool]:
+        """Return the number of events before that of the call, and whether its place is known.
+
+        The calls must be given in order.
+        """
         turn = call.turn - 1
         found = self._models.get((turn, call.span)) if isinstance(call, ModelCall) else self._response(turn, call.call)
         floor = self._floor.get(turn, 0)
         self._floor[turn] = floor if found is None else max(found, floor)
-        return floor if found is None else found
+        return (floor, False) if found is None else (found, True)
 
     def _response(self, turn: int, call_id: str) -> int | None:
         events = self._turns[turn].events if turn < len(self._turns) else ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.engine.chat.chat import Chat, ChatEvent
     from workbench.engine.plan.plan import Plan
     from workbench.engine.plan.run_options import RunOptions
+    from workbench.forking.fork import Fork
     from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.follow import Follower
     from workbench.project.project import Project, TrialImport
@@ -136,6 +137,18 @@ class Engine:
             made = await plan()
             session.last_command = partial(_command_of, made, workspace, session.state_dir)
             return self._project.run(made, publish)
+
+        return build
+
+    def fork(self, fork: "Fork", tries: int) -> Build:
+        """Return a run that tries a fork, with the criteria of the draft."""
+        chosen = _with_draft(self._workspace, self._session.draft)
+
+        async def build(publish: Publish) -> Runnable:
+            from workbench.project.forking import plan_of_fork
+
+            plan = await asyncio.to_thread(plan_of_fork, chosen, fork, self._options(runs=tries))
+            return self._project.run(plan, publish)
 
         return build
 

@@ -17,6 +17,8 @@ from workbench.ui.controllers.wiring import Controllers
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.forking.dialog import ForkDialog
+from workbench.ui.forking.screen import ForkScreen
 from workbench.ui.freezing.screen import FreezeScreen
 from workbench.ui.history.compare_screen import CompareScreen
 from workbench.ui.history.run_screen import RunScreen
@@ -41,6 +43,8 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "stored": RunScreen,
     "compare": CompareScreen,
     "table": TableScreen,
+    "fork": ForkDialog,
+    "forked": ForkScreen,
 }
 ROWS = [action for action in ACTIONS if action.by]
 

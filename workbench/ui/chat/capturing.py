@@ -23,6 +23,21 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
     return Captured(app_name, user_id, turns, conversation.initial, tuple(notes))
 
 
+def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
+    """Return the answered turns of a fork's try, with the session that it began with."""
+    session = record.session or {}
+    state = session.get("state")
+    turns = tuple(turn.actual for turn in record.turns if turn.actual is not None)
+    without = len(record.turns) - len(turns)
+    return Captured(
+        str(session.get("app_name") or app_name),
+        str(session.get("user_id") or "user"),
+        turns,
+        state if isinstance(state, dict) else {},
+        (f"{counted(without, 'turn')} without an answer left out",) if without else (),
+    )
+
+
 def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
     """Return the answered turns of a finished case, with the session input of the case."""
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}

@@ -68,7 +68,7 @@ class Talk(Controller):
 
     def keep(self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None) -> None:
         """Review a new case with the ID `wanted`, and write it. `first` is the file to offer first."""
-        self.view.work(self._review(captured, agent, wanted, first), "talk")
+        self.view.work(self.review_case(captured, agent, wanted, first), "talk")
 
     def keep_session(self) -> None:
         """Create a case from a conversation that ADK saved."""
@@ -97,7 +97,7 @@ class Talk(Controller):
             if talk is None:
                 return
             captured = _captured(talk, agent)
-            if await self._review(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
+            if await self.review_case(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
                 screen.leave()
                 return
             screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
@@ -151,9 +151,9 @@ class Talk(Controller):
             or await self._choose_agent()
         )
         if agent is not None:
-            await self._review(captured, agent, saved.name, self._file_under_cursor(agent))
+            await self.review_case(captured, agent, saved.name, self._file_under_cursor(agent))
 
-    async def _review(
+    async def review_case(
         self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
     ) -> bool:
         """Let the user review a new case. Return whether it was written."""

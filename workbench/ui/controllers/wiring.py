@@ -10,6 +10,7 @@ from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.follow import Follow
+from workbench.ui.controllers.fork import Fork
 from workbench.ui.controllers.freezing import Freezing
 from workbench.ui.controllers.general import General
 from workbench.ui.controllers.history import History
@@ -62,6 +63,7 @@ class Controllers:
         self.follow = Follow(view, self.folder, self.staleness, engine, self.triage.loaded)
         self.follow.runs_changed = self.other_runs.look
         self.talk = Talk(view, self.files, self.new_files, engine, thread)
+        self.fork = Fork(view, self.files, self.talk, engine, thread)
         self.history = History(view, self.talk, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)

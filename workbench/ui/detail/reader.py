@@ -162,6 +162,15 @@ class Reader(Widget, Generic[Read]):
         only = None if self._reading.pane.title == TRACE else TRACE
         return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
 
+    @property
+    def place_names(self) -> tuple[str, ...]:
+        """Names of the place under the cursor, as other panes know it, the most exact first. Its turn is the last."""
+        body = self._body
+        item = body.item or body.document.known_from(body.current_line, TRACE)
+        turn = self._visible_turn()
+        names = (item.key, *(name for target in item.targets for name in target.places)) if item is not None else ()
+        return (*names, *(() if turn is None else (f"user/{turn}",)))
+
     def toggle_full(self) -> None:
         """Unfold or fold what is long, or go to the source of the item under the cursor."""
         item = self._body.item

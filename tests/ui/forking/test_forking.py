@@ -1,0 +1,82 @@
+"""A fork with the keyboard, the real engine and a real google-adk agent: from the third of five calls to a diff."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.forking.desk import counted, write_desk
+from tests.ui.conftest import Screen
+from workbench import config
+from workbench.ui.chat.review import ReviewScreen
+from workbench.ui.forking.dialog import ForkDialog
+from workbench.ui.forking.screen import ForkScreen
+from workbench.ui.session import Session
+from workbench.ui.themes import Themes
+from workbench.ui.workbench_app import WorkbenchApp
+
+pytest.importorskip("google.adk")
+
+
+@asynccontextmanager
+async def opened(project: Path) -> AsyncIterator[tuple[Pilot[int], Screen]]:
+    themes = Themes()
+    session = Session(project)
+    app = WorkbenchApp(session, config.Settings(project.parent / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        yield pilot, screen
+        app.runs.close(2.0)
+
+
+async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    folder = write_desk(tmp_path)
+    source, cases = (folder / "agent.py").read_text("utf-8"), (folder / "labels.evalset.json").read_text("utf-8")
+    async with opened(tmp_path) as (pilot, screen):
+        session = screen.app.session
+        await pilot.press("j", "j", "j", "r")
+        await screen.until(pilot, lambda: session.store.counts()["failed"] == 1 and not session.store.activity.busy, 30)
+        assert len(counted(folder)) == 5
+        await pilot.press("enter", "4", "j", "j", "j", "f")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
+        assert "fork label at call 3 of 5 (model)" in screen.text
+        assert "from agent.py, line 60" in screen.text
+        assert "3 tries · live tools · about 6 model calls, 72 tokens" in screen.text
+
+        await pilot.press("r")
+        assert "nothing is changed yet" in screen.text
+        await pilot.press("e", *"Quickly", "minus", "escape", "e", *"quickly", "space", "ctrl+o", "r")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
+        assert screen.text.count("original") == 2
+        await screen.until(pilot, lambda: screen.text.count("PASS") == 3, 30)
+        assert sorted(counted(folder)[5:]) == sorted(["model", "print_label True", "model"] * 3)
+        assert "≠ first difference" in screen.text
+        assert "≠ calls print_label" in screen.text
+        assert session.store.counts()["failed"] == 1  # The verdict of the case is not that of a try.
+
+        await pilot.press("j", "escape")
+        assert "not kept" in screen.text
+        await pilot.press("plus")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
+        await pilot.press("s")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
+        await pilot.press("s")
+        await screen.until(pilot, lambda: (folder / "agent.py").read_text("utf-8") != source)
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, ForkScreen))
+
+        changed = (folder / "agent.py").read_text("utf-8")
+        assert changed == source.replace('"Print a label for', '"quickly Print a label for')
+        after = json.loads((folder / "labels.evalset.json").read_text("utf-8"))["eval_cases"]
+        assert [case["eval_id"] for case in after] == ["label", "thanks", "label_forked"]
+        assert "tomorrow" in after[2]["conversation"][0]["final_response"]["parts"][0]["text"]
+        await pilot.press("u")
+        await screen.until(pilot, lambda: (folder / "agent.py").read_text("utf-8") == source)
+        await pilot.press("u")
+        await screen.until(pilot, lambda: (folder / "labels.evalset.json").read_text("utf-8") == cases)

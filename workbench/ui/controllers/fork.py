@@ -1,0 +1,201 @@
+"""Forks of the conversation that is shown: a change at a point, tried several times beside the original."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.talk import Talk
+from workbench.ui.controllers.view import Controller, View
+from workbench.ui.engine_run import Engine
+from workbench.ui.run_thread import RunThread
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.authoring.prompt_edit import Prompt
+    from workbench.forking.choices import Choice, Point
+    from workbench.forking.fork import Fork as ForkOfConversation
+    from workbench.forking.original import Original
+    from workbench.store import CaseRecord
+    from workbench.ui.forking.dialog import Offer, Wanted
+    from workbench.ui.forking.link import ForkLink
+    from workbench.ui.forking.screen import Tries
+
+
+class Fork(Controller):
+    """Forks at the turn or call under the cursor."""
+
+    def __init__(self, view: View, files: Files, talk: Talk, engine: Engine, thread: RunThread) -> None:
+        super().__init__(view)
+        self._files, self._talk, self._engine, self._thread = files, talk, engine, thread
+
+    def fork(self) -> None:
+        """Fork the conversation that is shown, at the turn or call under the cursor."""
+        row = self.view.rows.cursor
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if row is None or record is None or not record.turns:
+            self.view.say("this case has no conversation: r runs it")
+        elif not record.finished:
+            self.view.say("the case is still running: wait until it ends", warning=True)
+        else:
+            names = self.view.right.detail.place_names if self.view.right.shows_case else ()
+            self.view.work(self._fork(row, record, names), "talk")
+
+    async def _fork(self, row: Row, record: "CaseRecord", names: Sequence[str]) -> None:
+        from workbench.forking.choices import Point, point_of
+        from workbench.forking.original import CannotForkError
+        from workbench.project.forking import original_of_record
+
+        entry = self.session.entry(row.evalset)
+        if entry.agent is None:
+            self.view.say("the evalset belongs to no agent")
+            return
+        try:
+            original = await asyncio.to_thread(original_of_record, record, self.session.runs_dir)
+        except CannotForkError as error:
+            self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
+            return
+        await self._try(original, point_of(original, names) or Point(0), record, entry.agent)
+
+    async def _try(self, original: "Original", point: "Point", record: "CaseRecord", agent: "AgentFolder") -> None:
+        from workbench.forking.choices import choices_at, describe_point
+        from workbench.rendering.forked import cost_after, cost_words
+        from workbench.ui.forking.dialog import ForkDialog
+
+        offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
+        cost = cost_after(original, point, self.session.prices)
+        judged = any(metric.details.get("judge") for metric in record.metrics.values())
+        title = f"fork {record.ref.eval_id} at {describe_point(original, point)}"
+        wanted: Wanted | None = None
+
+        def words(tries: int) -> str:
+            return cost_words(cost, tries, judged=judged)
+
+        while True:
+            wanted = await self.view.ask(ForkDialog(title, offers, words, self.view.keys, wanted))
+            if wanted is None:
+                return
+            fork = self._made(original, point, wanted)
+            if fork is not None and not await self._show(fork, wanted, offers[wanted.offer], prompts, record, agent):
+                return
+
+    def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
+        from workbench.forking.fork import Fork as ForkOfConversation
+        from workbench.forking.original import CannotForkError
+
+        try:
+            return ForkOfConversation(original, point.turn, point.call, wanted.change, wanted.frozen)
+        except CannotForkError as error:
+            self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
+            return None
+
+    async def _show(
+        self,
+        fork: "ForkOfConversation",
+        wanted: "Wanted",
+        offer: "Offer",
+        prompts: "dict[str, Prompt]",
+        record: "CaseRecord",
+        agent: "AgentFolder",
+    ) -> bool:
+        """Try a fork and show it. Return whether the user wants to change something else."""
+        from workbench.forking.choices import Point
+        from workbench.ui.forking.link import ForkLink
+        from workbench.ui.forking.screen import ForkScreen, Tries
+
+        point = Point(fork.turn, fork.call)
+        verdict = record.state, tuple(record.metrics.values())
+        tries = Tries(_title(fork, wanted), fork.original, point, wanted.tries, verdict)
+        prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
+        tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
+        build = self._engine.fork(fork, wanted.tries)
+
+        def start(wake: Callable[[], None]) -> "ForkLink":
+            return ForkLink(self._thread, build, wake)
+
+        while True:
+            asked = await self.view.ask(ForkScreen(tries, start, self.view.keys))
+            if asked is None:
+                return False
+            if asked.what == "again":
+                return True
+            if asked.what == "save" and prompt is not None:
+                await self._save(prompt, wanted, tries)
+            elif asked.record is not None:
+                await self._keep(asked.record, agent, tries)
+
+    async def _keep(self, record: "CaseRecord", agent: "AgentFolder", tries: "Tries") -> None:
+        """Let the user review a try as a new case."""
+        from workbench.ui.chat.capturing import captured_from_try
+
+        captured = captured_from_try(record, agent.folder.name)
+        first = self.session.workspace.root / record.ref.evalset_file if self.session.workspace is not None else None
+        tries.kept = await self._talk.review_case(captured, agent, f"{record.ref.eval_id}_forked", first) or tries.kept
+
+    async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
+        """Write the changed instruction into its file, as an edit that can be undone."""
+        from workbench.authoring.prompt_edit import NoPromptError, replaced
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.ui.editing.save_errors import save_error_message
+
+        name = self._files.folder.below_root(str(prompt.file))
+
+        def save() -> str:
+            try:
+                content = replaced(prompt, wanted.text)
+                label = f"change the instruction of {wanted.change.agent}"
+                self.session.saver.save(label, {prompt.file: (prompt.content, content)})
+            except NoPromptError as error:
+                return one_line(str(error), limit=300)
+            except (ChangedOnDiskError, OSError, ValueError) as error:
+                return save_error_message(error)
+            return ""
+
+        fault = await asyncio.to_thread(save)
+        if fault:
+            self.view.notify(fault, title="not saved", severity="error")
+            return
+        tries.kept = True
+        tries.why_not_saved = f"saved in {name} already: u undoes it"
+        self.view.notify(f"saved in {name}: u undoes it")
+
+
+def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Offer], dict[str, Prompt]]":
+    """Return what the dialog offers, and the prompts that were found, by agent. Reads files."""
+    from workbench.authoring.prompt_edit import NoPromptError, find_prompt
+    from workbench.ui.forking.dialog import Offer
+
+    offers: list[Offer] = []
+    prompts: dict[str, Prompt] = {}
+    for choice in choices:
+        if choice.kind != "instruction":
+            offers.append(Offer(choice, choice.text))
+            continue
+        try:
+            prompt = find_prompt(agent.folder, choice.agent, choice.text)
+        except (NoPromptError, OSError) as error:
+            note = f"{error}; this is all that its model was told, and it is replaced as a whole"
+            offers.append(Offer(choice, choice.text, note, whole=True))
+        else:
+            prompts[choice.agent] = prompt
+            offers.append(Offer(choice, prompt.text, f"from {prompt.file.name}, line {prompt.line}"))
+    return offers, prompts
+
+
+def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
+    from workbench.forking.choices import Point, describe_point
+
+    change = wanted.change
+    what = "nothing changed" if change.kind == "nothing" else f"another {change.kind}"
+    what += f" of {change.agent}" if change.kind in ("instruction", "model") else ""
+    tools = "frozen tools" if fork.frozen else "live"
+    point = describe_point(fork.original, Point(fork.turn, fork.call))
+    return f"fork of {fork.original.ref.eval_id} › {point} › {what} › {tools}"
+
+
+def _why_not_saved(wanted: "Wanted", offer: "Offer") -> str:
+    if wanted.change.kind != "instruction":
+        return "only a changed instruction can be saved: + keeps a try as a case"
+    return one_line(f"cannot be saved: {offer.note.partition(';')[0]}", limit=300)

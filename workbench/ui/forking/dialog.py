@@ -1,0 +1,242 @@
+"""The dialog of a fork: what is changed, how often it is tried, and what that costs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.counting import counted
+from workbench.events import ForkChange
+from workbench.forking.choices import Choice
+from workbench.forking.fork import Change
+from workbench.text import one_line
+from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.plain_text_area import PlainTextArea
+from workbench.ui.widgets.rows import Piece, RowsOf
+
+MOST_TRIES = 50
+_NAMES: Mapping[ForkChange, str] = {
+    "message": "user's message",
+    "answer": "tool's answer",
+    "instruction": "instruction",
+    "model": "model",
+    "nothing": "nothing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something that the dialog can change. `text` is the text to edit.
+
+    `note` says where the text comes from, as raw text. With `whole`, an instruction replaces everything that the
+    requests instruct.
+    """
+
+    choice: Choice
+    text: str
+    note: str = ""
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user wants to try. `offer` is the index of the chosen offer, `text` its text."""
+
+    offer: int
+    text: str
+    change: Change
+    tries: int = 3
+    frozen: bool = False
+
+
+class Offers(RowsOf[Offer]):
+    """The things that can be changed, one per line."""
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        super().__init__(offers)
+        self.texts = [offer.text for offer in offers]
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the name of a thing, and the beginning of its text."""
+        offer, on = self.rows[position], position == self.cursor
+        choice = offer.choice
+        name = _NAMES[choice.kind]
+        if choice.kind in ("instruction", "model"):
+            name = f"{name} of {one_line(choice.agent, limit=30)}"
+        changed = self.texts[position] != offer.text
+        pieces: list[Piece] = [("(•) " if on else "( ) ", "accent" if on else "muted"), (name, "strong" if on else "")]
+        text = one_line(self.texts[position], limit=200)
+        return [*pieces, (f"  {text}", "accent" if changed else "muted")], [("changed", "accent")] if changed else []
+
+
+class ChangeField(PlainTextArea):
+    """The text of a change."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+o", "take", priority=True),
+        Binding("escape", "leave", priority=True),
+    ]
+
+    class Left(Message):
+        """The user leaves the field. `kept` says whether with the new text."""
+
+        def __init__(self, kept: bool) -> None:
+            super().__init__()
+            self.kept = kept
+
+    def action_take(self) -> None:
+        """Leave the field with the new text."""
+        self.post_message(self.Left(True))
+
+    def action_leave(self) -> None:
+        """Leave the field with the text that it had."""
+        self.post_message(self.Left(False))
+
+
+class ForkDialog(RowsScreen[Wanted | None]):
+    """A dialog that asks what a fork changes. Its result is None if the user leaves it.
+
+    `title` is raw text. `cost` returns safe words about the cost of a number of tries. `before` is the previous choice.
+    """
+
+    where = "fork"
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("close"), *bindings_of("fork")]
+
+    def __init__(
+        self,
+        title: str,
+        offers: Sequence[Offer],
+        cost: Callable[[int], str],
+        keys: Mapping[str, tuple[str, ...]],
+        before: Wanted | None = None,
+    ) -> None:
+        self._list = Offers(offers)
+        super().__init__(self._list, keys)
+        self._title, self._cost = one_line(title, limit=200), cost
+        self._tries, self._frozen = (3, False) if before is None else (before.tries, before.frozen)
+        self._before = before
+        if before is not None:
+            self._list.texts[before.offer] = before.text
+        self._field = ChangeField(show_line_numbers=False, tab_behavior="indent")
+        self._field.read_only = True
+        self._field.can_focus = False
+        self._summary = Static("", classes="fork-tries", markup=False)
+        self._line = KeyLine(footer("fork"), keys)
+        self._typing = Static(" ctrl+o keeps the text · esc leaves it", classes="field-keys", markup=False)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the choices, the text, the number of tries and the keys."""
+        with Vertical(classes="dialog -fork") as dialog:
+            dialog.border_title = Content(self._title)
+            yield self._list
+            yield self._field
+            yield self._summary
+            yield self.message
+            yield self._line
+            yield self._typing
+
+    def on_mount(self) -> None:
+        """Show the first choice, or that of before."""
+        self._list.styles.height = len(self._list.rows)
+        self._list.when_moved = self._show
+        self._list.focus()
+        if self._before is not None:
+            self._list.move_to(self._before.offer)
+        self._typing.display = False
+        self._show()
+
+    # Keys
+
+    def action_enter(self) -> None:
+        """Edit the text."""
+        self.action_fork_edit()
+
+    def action_fork_edit(self) -> None:
+        """Go to the text."""
+        if self._list.row.choice.kind == "nothing":
+            self.say("nothing is changed: r tries the same again")
+            return
+        self._field.can_focus, self._field.read_only = True, False
+        self._field.focus()
+        self._line.display, self._typing.display = False, True
+
+    def on_change_field_left(self, event: ChangeField.Left) -> None:
+        """Go back to the choices."""
+        if event.kept:
+            fault = self._fault(self._field.text)
+            if fault:
+                self.say(fault, warning=True)
+                return
+            self._list.texts[self._list.cursor] = self._field.text
+        self._field.can_focus, self._field.read_only = False, True
+        self._line.display, self._typing.display = True, False
+        self._list.focus()
+        self._list.refresh()
+        self._show()
+
+    def action_fork_tries(self, step: int) -> None:
+        """Change the number of tries."""
+        self._tries = max(1, min(self._tries + step, MOST_TRIES))
+        self._show_tries()
+
+    def action_fork_frozen(self) -> None:
+        """Switch between live and frozen tools."""
+        self._frozen = not self._frozen
+        self._show_tries()
+
+    def action_fork_run(self) -> None:
+        """Return what to try."""
+        offer, text = self._list.row, self._list.texts[self._list.cursor]
+        if offer.choice.kind != "nothing" and text == offer.text:
+            self.say("nothing is changed yet: e edits the text, or choose “nothing” to try the same again")
+            return
+        fault = self._fault(text)
+        if fault:
+            self.say(fault, warning=True)
+            return
+        change = offer.choice.change(text, whole=offer.whole)
+        self.dismiss(Wanted(self._list.cursor, text, change, self._tries, self._frozen))
+
+    def action_back(self) -> None:
+        """Close the dialog."""
+        self.dismiss(None)
+
+    def action_close(self) -> None:
+        """Close the dialog."""
+        self.dismiss(None)
+
+    # Display
+
+    def _fault(self, text: str) -> str:
+        """Return what is wrong with a text, or ""."""
+        choice = self._list.row.choice
+        if not text.strip() and choice.kind != "nothing":
+            return "the text is empty"
+        try:
+            choice.change(text)
+        except (ValueError, RecursionError) as error:
+            return one_line(f"no valid JSON: {error}", limit=200)
+        return ""
+
+    def _show(self) -> None:
+        offer = self._list.row
+        self._field.load_text(self._list.texts[self._list.cursor])
+        self._field.display = offer.choice.kind != "nothing"
+        self.say(one_line(offer.note, limit=300))
+        self._list.refresh()
+        self._show_tries()
+
+    def _show_tries(self) -> None:
+        tools = "frozen tools" if self._frozen else "live tools"
+        words = f"{counted(self._tries, 'try', 'tries')} · {tools} · {self._cost(self._tries)}"
+        self._summary.update(Content(words))

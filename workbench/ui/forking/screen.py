@@ -1,0 +1,257 @@
+"""The screen with the tries of a fork: their verdicts above, and turn by turn beside the original."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+
+from workbench.actions import footer
+from workbench.events import MetricResult
+from workbench.forking.choices import Point
+from workbench.forking.original import Original
+from workbench.rendering.faces import FACES, Status
+from workbench.rendering.forked import compared, original_column, try_column
+from workbench.rendering.scores import chips
+from workbench.store import CaseRecord, Store
+from workbench.text import one_line
+from workbench.ui.detail.body import Body
+from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.forking.link import ForkLink
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.pace import Pace
+from workbench.ui.run_thread import Refused
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.rows import Piece, RowsOf
+
+_BATCH = 0.03
+"""Seconds during which events are collected before they are shown."""
+_NAME = 10
+
+Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user wants to do next: keep a try as a case, save the prompt, or change something else."""
+
+    what: Literal["keep", "save", "again"]
+    record: CaseRecord | None = None
+
+
+@dataclass(slots=True)
+class Tries:
+    """The tries of one fork. `title` is raw text. `verdict` is that of the original."""
+
+    title: str
+    original: Original
+    point: Point
+    count: int
+    verdict: Verdict
+    link: ForkLink | None = None
+    store: Store = field(default_factory=Store)
+    refused: Refused | None = None
+    why_not_saved: str = ""
+    """Why the change cannot be saved in a prompt, as safe text; "" if it can."""
+    kept: bool = False
+    """Whether a try became a case, or the change was saved."""
+
+    def records(self) -> list[CaseRecord | None]:
+        """Return the tries in order, None for those that have not started."""
+        found = {record.ref.repeat: record for record in self.store.current_records()}
+        return [found.get(number) for number in range(1, self.count + 1)]
+
+    @property
+    def going(self) -> bool:
+        """Whether tries may still run."""
+        return self.link is not None and not self.link.over
+
+    def take(self) -> bool:
+        """Take the news of the run. Return whether there was any."""
+        news = self.link.take() if self.link is not None else []
+        for event in news:
+            if isinstance(event, Refused):
+                self.refused = event
+            else:
+                self.store.apply(event)
+        return bool(news)
+
+
+class TryList(RowsOf[int]):
+    """The original and its tries with their verdicts. Row 0 is the original."""
+
+    def __init__(self, tries: Tries) -> None:
+        super().__init__(range(tries.count + 1))
+        self._tries = tries
+
+    def can_stop(self, position: int) -> bool:
+        """Return whether the row is a try."""
+        return position > 0
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return name, verdict and scores of a conversation."""
+        record = self._tries.records()[position - 1] if position else None
+        if position == 0:
+            status, results = self._tries.verdict
+        elif record is None:
+            status, results = "queued", ()
+        else:
+            status, results = record.state, tuple(record.metrics.values())
+        face = FACES[status]
+        name = "original" if position == 0 else f"try {position}"
+        verdict = f"{face.glyph} {face.word.upper()}"
+        scores = "".join(segment.text for segment in chips(results, max(width - _NAME - 10, 10)))
+        if record is not None and record.error is not None:
+            scores = one_line(f"{record.error.kind}: {record.error.message}", limit=300)
+        colour = {"passed": "passed", "failed": "failed", "error": "error"}.get(status, "muted")
+        return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], []
+
+
+class ForkScreen(RowsScreen[Asked | None]):
+    """The tries of a fork. Its result is what to do next, or None if the user leaves it."""
+
+    where = "forked"
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("close", "next_pane"), *bindings_of("forked")]
+
+    class NewsCame(Message):
+        """New events are waiting."""
+
+    def __init__(
+        self, tries: Tries, start: Callable[[Callable[[], None]], ForkLink], keys: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        self._list = TryList(tries)
+        super().__init__(self._list, keys)
+        self._tries, self._start = tries, start
+        self._body = Body()
+        self._pace = Pace()
+        self._due: Timer | None = None
+        self._leaving = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the tries, the comparison and the keys."""
+        with Vertical(classes="forked") as frame:
+            frame.border_title = Content(one_line(self._tries.title, limit=300))
+            yield self._list
+            yield self._body
+            yield self.message
+            yield KeyLine(footer("forked"), self.keys_of)
+
+    def on_mount(self) -> None:
+        """Start the tries, or continue to show them."""
+        self._list.styles.height = min(len(self._list.rows), 8)
+        self._list.when_moved = self._show
+        self._list.move_to(1)
+        self._list.focus()
+        if self._tries.link is None:
+            self._tries.link = self._start(self._wake)
+        else:
+            self._tries.link.listen(self._wake)
+        self._show()
+
+    # Events
+
+    def _wake(self) -> None:
+        self.post_message(self.NewsCame())
+
+    def on_fork_screen_news_came(self) -> None:
+        """Show the new events soon, together with those that arrive right after them."""
+        if self._due is None:
+            self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
+
+    def _take_news(self) -> None:
+        self._due = None
+        self._tries.take()
+        self._show()
+        self._pace.painted(time.monotonic(), 0)
+
+    # Keys
+
+    def action_move(self, direction: str) -> None:
+        """Move between the tries, or scroll the comparison by pages."""
+        if direction in ("up", "down") and not self._body.has_focus:
+            self._list.move(direction)
+        else:
+            self._body.move(direction)
+
+    def action_other_side(self) -> None:
+        """Move the focus between the tries and the comparison."""
+        (self._list if self._body.has_focus else self._body).focus()
+
+    def action_forked_keep(self) -> None:
+        """Keep the try under the cursor as a case."""
+        record = self._record()
+        if record is None or not record.finished:
+            self.say("this try has not ended yet")
+        elif not any(turn.actual is not None for turn in record.turns):
+            self.say("nothing to keep: no turn of this try has an answer")
+        else:
+            self.dismiss(Asked("keep", record))
+
+    def action_forked_save(self) -> None:
+        """Write the changed instruction into its file."""
+        if self._tries.why_not_saved:
+            self.say(self._tries.why_not_saved, warning=True)
+        else:
+            self.dismiss(Asked("save"))
+
+    def action_forked_again(self) -> None:
+        """Change something else at the same point."""
+        if self._tries.going:
+            self.say("the tries still run: x stops them")
+        else:
+            self.dismiss(Asked("again"))
+
+    def action_forked_stop(self) -> None:
+        """Stop the tries."""
+        if not self._tries.going or self._tries.link is None:
+            self.say("no try is running")
+            return
+        self._tries.link.stop()
+        self.say("stopping the tries")
+
+    def action_back(self) -> None:
+        """Leave the screen. Tries that run or were not kept are confirmed first."""
+        tries = self._tries
+        if self._body.has_focus:
+            self._list.focus()
+        elif not self._leaving and (tries.going or not tries.kept):
+            self._leaving = True
+            if tries.going:
+                self.say("the tries still run: esc again stops and discards them", warning=True)
+            else:
+                self.say("not kept: + keeps a try as a case, esc again discards them", warning=True)
+        else:
+            if tries.going and tries.link is not None:
+                tries.link.stop()
+            self.dismiss(None)
+
+    action_close = action_back
+
+    # Display
+
+    def _record(self) -> CaseRecord | None:
+        return self._tries.records()[max(self._list.cursor, 1) - 1]
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the comparison for its new width."""
+        event.stop()
+        self._show()
+
+    def _show(self) -> None:
+        tries = self._tries
+        self._list.refresh()
+        width = self._body.planned("never").width
+        if width > 0:
+            columns = [try_column(record, number) for number, record in enumerate(tries.records(), 1)]
+            chosen = max(self._list.cursor, 1) - 1
+            document = compared(original_column(tries.original), columns, chosen, tries.point, width)
+            self._body.show(document, self._body.top)
+        if tries.refused is not None:
+            self.say(one_line(f"{tries.refused.message} {tries.refused.hint}", limit=300), warning=True)
