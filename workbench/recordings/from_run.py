@@ -207,7 +207,8 @@ def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tup
             continue  # A toolset without it is reported as a miss.
         toolset, instruction = _int(tool.get("toolset")), string(tool.get("instruction"))
         long_running, confirmation = (tool.get(flag) is True for flag in ("long_running", "confirmation"))
-        yield (name, toolset), Declaration(name, declaration, toolset, long_running, instruction, confirmation)
+        error = _error(tool)
+        yield (name, toolset), Declaration(name, declaration, toolset, long_running, instruction, confirmation, error)
 
 
 def _error(item: Mapping[str, Any]) -> RecordedError | None:

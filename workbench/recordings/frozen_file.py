@@ -136,7 +136,7 @@ def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
         value["agent"],
         Origin(**origin),
         {tool: tuple(names) for tool, names in value.get("ignore", {}).items()},
-        {agent: tuple(Declaration(**tool) for tool in tools) for agent, tools in value.get("tools", {}).items()},
+        {agent: tuple(_declaration(tool) for tool in tools) for agent, tools in value.get("tools", {}).items()},
         tuple(_call(call, ("calls", number), beside) for number, call in enumerate(value["calls"])),
         tuple(_model(model, ("models", number), beside) for number, model in enumerate(value.get("models", ()))),
         {
@@ -144,6 +144,10 @@ def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
             for number, part in enumerate(value.get("requests", ()))
         },
     )
+
+
+def _declaration(tool: Mapping[str, Any]) -> Declaration:
+    return Declaration(**{**tool, "error": _error(tool)})
 
 
 def _call(call: Mapping[str, Any], location: Location, beside: _Beside) -> ToolCall:

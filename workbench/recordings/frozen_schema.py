@@ -147,6 +147,7 @@ class FrozenTool(TypedDict, total=False):
     long_running: bool
     instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
     confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
+    error: Annotated[FrozenError, Field(description="Why the toolset could not list its tools.")]
     declaration: Required[Any]
 
 

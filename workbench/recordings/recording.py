@@ -151,7 +151,8 @@ class Declaration:
 
     `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it came from none. With the name
     "", it is that toolset itself. `long_running` is ADK's flag. `instruction` is what the tool added to the
-    instructions of requests. `confirmation` says that the user had to confirm each call.
+    instructions of requests. `confirmation` says that the user had to confirm each call. `error` is why a toolset could
+    not list its tools.
     """
 
     name: str
@@ -160,11 +161,13 @@ class Declaration:
     long_running: bool = False
     instruction: str = ""
     confirmation: bool = False
+    error: RecordedError | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form, which is also that of the worker's messages."""
         flags: dict[str, Any] = {"toolset": self.toolset, "long_running": self.long_running}
-        more = {"instruction": self.instruction, "confirmation": self.confirmation}
+        error = self.error.as_json() if self.error is not None else None
+        more = {"instruction": self.instruction, "confirmation": self.confirmation, "error": error}
         known = {name: value for name, value in more.items() if value}
         return {"name": self.name, **flags, **known, "declaration": self.declaration}
 

@@ -19,9 +19,10 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
 from .faults import hinting
+from .forms import decoded_error, encoded_error
 from .gate import Live, inside
 from .jsonable import digest, dumps
-from .matching import BrokenRecordingError
+from .matching import BrokenRecordingError, check_error
 
 Json = Dict[str, Any]
 
@@ -79,6 +80,8 @@ class Toolsets:
         self._gate = gate
         self._listed: Dict[Tuple[str, int], List[Any]] = {}
         """(agent, position of the toolset) → its tools."""
+        self._failed: Dict[Tuple[str, int], Json] = {}
+        """(agent, position of the toolset) → why it could not list its tools."""
         self._places: Dict[int, Tuple[Any, str, int]] = {}
         """`id` of a toolset → the toolset, its agent and its position."""
         self._instructions: Dict[Tuple[str, str], str] = {}
@@ -103,6 +106,12 @@ class Toolsets:
         """Note the tools of a toolset."""
         if position:
             self._listed[agent, position] = list(tools)
+            self._failed.pop((agent, position), None)
+
+    def failed(self, agent: str, position: int, error: Exception) -> None:
+        """Note that a toolset could not list its tools. ADK goes on without them in some versions."""
+        if position and (agent, position) not in self._listed:
+            self._failed[agent, position] = encoded_error(error)
 
     def instructed(self, agent: str, tool: str, instruction: str) -> None:
         """Note what a tool, or the toolset at `#position`, added to the instructions of a request."""
@@ -125,7 +134,7 @@ class Toolsets:
     def finish(self) -> None:
         """Report the toolsets of agents that sent no request."""
         if self._gate.gate.calls is not None:
-            for agent in {agent for agent, _ in self._listed} - self._reported.keys():
+            for agent in {agent for agent, _ in (*self._listed, *self._failed)} - self._reported.keys():
                 self._report(agent, [], self._positions(agent))
 
     def _positions(self, agent: str) -> Dict[str, int]:
@@ -144,6 +153,10 @@ class Toolsets:
                 own = self._instructions.get((agent, f"#{position}"), "")
                 entries.append({"name": "", "toolset": position, "long_running": False, "declaration": None})
                 entries[-1].update({"instruction": own} if own else {})
+        for (name, position), error in self._failed.items():
+            if name == agent:
+                own_entry: Json = {"name": "", "toolset": position, "long_running": False, "declaration": None}
+                entries.append({**own_entry, "error": error})
         text = dumps(entries)
         if entries and self._reported.get(agent) != digest(text):
             self._reported[agent] = digest(text)
@@ -169,9 +182,16 @@ class Toolsets:
     # Replay
 
     async def frozen(self, toolset: Any, agent: str, position: int, context: Any) -> Optional[List[Any]]:
-        """Return the recorded tools of a toolset, or None if it is to be asked itself. A miss never returns."""
+        """Return the recorded tools of a toolset, or None if it is to be asked itself. A miss never returns.
+
+        Raises:
+            Exception: the recorded one, if the toolset could not list its tools.
+        """
         declared = self._declared(agent, position)
         if declared is not None:
+            for entry in declared:
+                if entry["error"] is not None:
+                    raise decoded_error(entry["error"]["types"], entry["error"]["message"])
             return [FrozenTool(toolset, entry, context) for entry in declared if entry["name"]]
         decision = self._gate.gate.no_toolset(agent, type(toolset).__name__)
         if isinstance(decision, Live):
@@ -199,11 +219,14 @@ def _checked(entry: Json) -> Json:
     Raises:
         BrokenRecordingError: a field has a wrong type.
     """
-    whole = {"long_running": False, "instruction": "", "confirmation": False, "declaration": None, **entry}
+    whole = {"long_running": False, "instruction": "", "confirmation": False, "declaration": None, "error": None}
+    whole.update(entry)
     kinds = {"name": str, "long_running": bool, "instruction": str, "confirmation": bool}
     for name, kind in kinds.items():
         if not isinstance(whole.get(name), kind):
             raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(whole.get(name))[:100]}")
+    if whole["error"] is not None:
+        check_error(whole["error"])
     return whole
 
 
@@ -283,7 +306,11 @@ def _listing(method: Any) -> Any:
             tools = await gate.toolsets.frozen(self, agent, position, readonly_context)
             tools = await method(self, readonly_context) if tools is None else tools
         else:
-            tools = await method(self, readonly_context)
+            try:
+                tools = await method(self, readonly_context)
+            except Exception as error:
+                gate.toolsets.failed(agent, position, error)
+                raise
         gate.toolsets.listed(agent, position, tools)
         return tools
 

@@ -85,9 +85,18 @@ class Recorded:
         elif self.outcome == "lost":
             _typed(self.value, "lost", str)
         elif self.outcome == "error":
-            _field(self.value, "message", str)
-            for name in _field(self.value, "types", list):
-                _typed(name, "types", str)
+            check_error(self.value)
+
+
+def check_error(error: Any) -> None:
+    """Check a recorded exception.
+
+    Raises:
+        BrokenRecordingError: it is not `{"types", "message"}`.
+    """
+    _field(error, "message", str)
+    for name in _field(error, "types", list):
+        _typed(name, "types", str)
 
 
 class Recordings:
