@@ -173,7 +173,11 @@ class FrozenFile(TypedDict, total=False):
     agent: Required[str]
     recorded: Required[FrozenOrigin]
     ignore: Annotated[
-        dict[str, list[str]], Field(description="Tool → arguments that do not count when a call is looked up.")
+        dict[str, list[str]],
+        Field(
+            description="Tool → arguments that do not count when a call is looked up. `$model` → parts of requests to "
+            "models that do not count: instruction, tools, config."
+        ),
     ]
     tools: Annotated[dict[str, list[FrozenTool]], Field(description="Agent → its tools.")]
     calls: Required[list[FrozenCall]]

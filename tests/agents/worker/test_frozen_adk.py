@@ -400,6 +400,21 @@ def test_model_call_without_a_digest_answers_the_next_request_of_its_agent(make_
     assert desk.run("another message", **options).answers == ["Hello."]
 
 
+def test_part_of_requests_that_differs_each_time_can_be_ignored(make_agent: MakeAgent, tmp_path: Path) -> None:
+    source = "\nimport time\nroot_agent = agent(call('pay', amount=1.5), 'Paid.', tools=[pay])"
+    desk = make_agent(HEAD + DESK + source + "\nroot_agent.instruction = f'It is {time.time_ns()}.'")
+    live = desk.run("hello", **RECORDING)
+    before = counted(tmp_path)
+    other = make_agent(HEAD + DESK + source + "\nroot_agent.instruction = f'It is {time.time_ns()} now.'", name="other")
+    missed = other.run("hello", **frozen(live, mode="all"))
+    assert "its request 1 has another instruction" in missed.error["message"]
+    assert '"ignore": {"$model": ["instruction"]}' in missed.error["hint"]
+    assert other.run("hello", **frozen(live, mode="all", ignore={"$model": ["instruction"]})).answers == ["Paid."]
+    other_message = other.run("hello?", **frozen(live, mode="all", ignore={"$model": ["instruction"]}))
+    assert "its request 1 has another message 1 of 1" in other_message.error["message"]
+    assert counted(tmp_path) == before
+
+
 def test_toolset_is_opened_for_a_call_that_the_user_wants_to_make(make_agent: MakeAgent, tmp_path: Path) -> None:
     source = "\nroot_agent = agent(call('weather', city='$user'), 'Fine.', tools=[Remote()])"
     desk = make_agent(HEAD + DESK + source, files={"server": ""})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Union
 
 from . import faults
 from .calls import Call, Calls
@@ -21,6 +21,10 @@ OnMiss = Callable[[faults.Fault], None]
 """Ends the case with a fault, from any thread. It may end the process."""
 _WAYS_OUT = "freeze the case again after a live run, or use --on-miss live"
 _MODELS = "freeze the answers of models, too (agent-workbench freeze RUN --models), or replay only tools (--frozen)"
+_OTHER_PART = (
+    'freeze the case again after a live run, or write "ignore": {{"$model": ["{part}"]}} into its frozen file '
+    "if this part differs each time"
+)
 _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
 
 
@@ -115,6 +119,8 @@ class Gate:
             self.freezes_models = replay.get("mode") == "all"
             self.calls_on_miss = replay.get("on_miss") == "live"
         self._tools = Recordings(ignore)
+        self._ignored_parts = frozenset(ignore.get(_MODEL, ()))
+        """Names of the parts of requests to models that may differ."""
         self._injection = _injection(given)
         self.fork = None if given.get("fork") is None else Fork(given["fork"])
         """The beginning that the conversation repeats, or None."""
@@ -210,21 +216,31 @@ class Gate:
             recorded = [known for known in self._models if known.agent == call.agent]
             # A request without a digest was too large to be compared: then its position decides.
             # A recording without one was imported, and answers the agent's next request.
-            found = next(
-                (
-                    known
-                    for known in recorded
-                    if not known.used and (call.asked in (known.asked, "") or not known.asked)
-                ),
-                None,
-            )
+            unused = [known for known in recorded if not known.used]
+            found = next((known for known in unused if call.asked in (known.asked, "") or not known.asked), None)
+            if found is None and self._ignored_parts:
+                equal = (
+                    known for known in unused if not _different_part(known.request, call.parts, self._ignored_parts)
+                )
+                found = next(equal, None)
             if found is not None and found.outcome != "lost":
                 found.used = True
                 self._counts["models"] += 1
                 return Replay(found)
-            why = f"its outcome was not recorded: {found.value}" if found else _why_other(call, recorded, position)
+            why = (
+                f"its outcome was not recorded: {found.value}"
+                if found
+                else _why_other(call, recorded, position, self._ignored_parts)
+            )
             message = f"{call.agent or 'a callback'} asked its model what is not recorded: {why}"
-            return self._no_recording(message, "" if self._models else _MODELS)
+            return self._no_recording(message, self._way_out(call, recorded, position))
+
+    def _way_out(self, call: ModelCall, recorded: List[Recorded], position: int) -> str:
+        if not self._models:
+            return _MODELS
+        then = recorded[position].request if position < len(recorded) else None
+        part = _different_part(then, call.parts, self._ignored_parts)
+        return _OTHER_PART.format(part=part) if part in _PARTS else ""
 
     def begin(self, kind: str, agent: str, branch: str, decision: Decision, **data: Any) -> Optional[Call]:
         """Return a call that begins now, or None if calls are not recorded. `data` are its other fields."""
@@ -316,7 +332,7 @@ def _injection(settings: Json) -> Optional[Injection]:
         raise BrokenRecordingError(str(error)) from None
 
 
-def _why_other(call: ModelCall, recorded: List[Recorded], position: int) -> str:
+def _why_other(call: ModelCall, recorded: List[Recorded], position: int, ignored: FrozenSet[str]) -> str:
     """Return why no recording answers a request, with the first part that differs."""
     if not recorded:
         return "no request of it is recorded"
@@ -325,18 +341,35 @@ def _why_other(call: ModelCall, recorded: List[Recorded], position: int) -> str:
     then, now = recorded[position].request, call.parts
     if then is None or not now:
         return f"its request {position + 1} differs from the recorded one"
-    return f"its request {position + 1} has {_difference(then, now)}"
+    return f"its request {position + 1} has {_difference(then, now, ignored)}"
 
 
-_PARTS = {"system": "another instruction", "tools": "other tools", "config": "another config"}
+_MODEL = "$model"
+"""The name under which `ignore` has parts of requests to models. No tool has it."""
+_PARTS = {
+    "instruction": ("system", "another instruction"),
+    "tools": ("tools", "other tools"),
+    "config": ("config", "another config"),
+}
+"""Names of parts, with their keys in the digests of a request, and the complaint about a difference."""
 
 
-def _difference(then: Json, now: Json) -> str:
+def _different_part(then: Optional[Json], now: Json, ignored: FrozenSet[str] = frozenset()) -> str:
+    """Return the name of the first part that differs: model, one of `_PARTS`, messages, or "" if none does."""
+    if then is None or not now or then.get("model") != now["model"]:
+        return "model"
+    for name, (key, _) in _PARTS.items():
+        if name not in ignored and then.get(key) != now.get(key):
+            return name
+    return "messages" if then.get("contents") != now["contents"] else ""
+
+
+def _difference(then: Json, now: Json, ignored: FrozenSet[str]) -> str:
     if then.get("model") != now["model"]:
         return f"the model {now['model']}, recorded with {then.get('model')}"
-    for part, text in _PARTS.items():
-        if then.get(part) != now.get(part):
-            return text
+    part = _different_part(then, now, ignored)
+    if part in _PARTS:
+        return _PARTS[part][1]
     old, new = then.get("contents"), now["contents"]
     if not isinstance(old, list):
         return "other messages"

@@ -42,7 +42,9 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
             continue  # The case reports this itself.
         cases.append(_preflight_case(plan, entry, case))
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
-    found = [*agents_without_key(plan, environments), *notices(cases, environments.__getitem__, options, scale)]
+    # Frozen models are not asked.
+    keyless = () if options.frozen == "all" and options.on_miss == "error" else agents_without_key(plan, environments)
+    found = [*keyless, *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
         message = f"these notices are based on the first {CHECKED_CASES} of {len(entries)} cases"
         found.append(Noticed("info", message))
