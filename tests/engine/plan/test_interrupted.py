@@ -52,6 +52,17 @@ def test_last_question_of_the_simulated_user_is_part_of_the_usage() -> None:
     assert case.usage == Usage(model_calls=2, judge_calls=2, judge_calls_cached=1, judge_input_tokens=10)
 
 
+def test_frozen_case_without_an_end_runs_again() -> None:
+    """Only its end says how it was replayed."""
+    for mode, is_scored in (("", True), ("tools", False)):
+        announced = RunStarted(
+            "run-1", "/root", "now", (PlannedCase(ONE, None, ""),), inputs={"options": {"frozen": mode}}
+        )
+        found = interrupted_run([announced, started(1), *finished(0, 1)])
+        assert found is not None
+        assert found.cases[ONE].has_transcript is is_scored
+
+
 def test_answers_count_only_for_cases_that_start_again() -> None:
     answers = {ONE: [Answer(ONE, "desk", "d1", ("{}",)), Answer(ONE, "desk", "d2", ("{}",))]}
     cancelled = CaseFinished(ONE, "error", CaseError("cancelled", "cancelled"), 1.0)
