@@ -386,6 +386,33 @@ class Frozen:
 
 
 @dataclass(frozen=True, slots=True)
+class Thawed:
+    """How the calls of a live case differ from its recording, with the numbers of tool calls.
+
+    Each of `changes` is `{"kind", "about", "agent", "tool", "call", "turn", "where": [{"path", "then", "now"}]}`.
+    `kind` is one of the numbers below, and `about` is `call`, `declaration` or `models`. `turn` counts from 1 or is
+    null, and the other values are short texts.
+    """
+
+    file: str
+    """The recording, relative to the root."""
+    recorded: str = ""
+    """When the recording was made, as in `Frozen`."""
+    same: int = 0
+    changed: int = 0
+    """Calls with another answer, error or effect."""
+    gone: int = 0
+    """Calls that the agent does not make any more."""
+    new: int = 0
+    """Calls that the recording does not have."""
+    unknown: int = 0
+    """Recorded calls that the case did not reach, because it ended with an error."""
+    changes: tuple[dict[str, Any], ...] = ()
+    why: str = ""
+    """Why nothing was compared, or ""."""
+
+
+@dataclass(frozen=True, slots=True)
 class CaseFinished:
     """The end of a case. `error` says why it has no verdict, or is None."""
 
@@ -401,6 +428,8 @@ class CaseFinished:
     """How the case was replayed, or None if all of its calls were live."""
     handling: FaultHandling | None = None
     """What the agent did about the fault of its `PlannedCase`, or None without one."""
+    thawed: Thawed | None = None
+    """How a live case differs from its recording, or None if they were not compared."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind

@@ -37,6 +37,7 @@ from workbench.events import (
     RunResumed,
     RunStarted,
     SpansRecorded,
+    Thawed,
     TurnFinished,
     TurnStarted,
     Usage,
@@ -76,7 +77,7 @@ class Turn:
 _NO_USAGE = Usage()
 _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
-    *("final_session_state", "attempt", "turns", "simulated", "metrics", "output", "error"),
+    *("final_session_state", "attempt", "turns", "simulated", "metrics", "output", "error", "thawed"),
 )
 """Fields that a record of a finished case may drop from memory, because its journal has them."""
 
@@ -119,6 +120,8 @@ class CaseRecord:
     """How the case was replayed, or None if it ran live. Always in memory."""
     handling: FaultHandling | None = None
     """What the agent did about the fault in `planned`, or None without one. Always in memory."""
+    thawed: Thawed | None = None
+    """How a live case differs from its recording, or None if they were not compared."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
@@ -583,7 +586,7 @@ class Store:
                 record.simulated.clear()
                 record.output.clear()
                 record.metrics.clear()
-                record.error = record.cause = record.frozen = record.handling = None
+                record.error = record.cause = record.frozen = record.handling = record.thawed = None
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -617,6 +620,7 @@ class Store:
                 record.usage = event.usage
                 record.frozen = event.frozen
                 record.handling = event.handling
+                record.thawed = event.thawed
                 record.cause = _cause(record)
 
 

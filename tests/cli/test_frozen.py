@@ -155,3 +155,26 @@ def test_frozen_tests_are_marked_in_pytest(project: Project) -> None:
     assert "FROZEN, with calls answered from recordings: 2 tests" in done.output
     assert "1 tool call replayed, recorded today" in (project.root / "tests.xml").read_text()
     assert calls(project) == before
+
+
+def test_thaw_runs_live_and_shows_how_each_answer_drifted(project: Project, here: Here) -> None:
+    project.write("desk/agent.py", DESK.replace('"shipped"', '"lost"'))
+    project.root.joinpath("desk/orders.evalset.frozen/two.frozen.json").unlink()
+    before = calls(project)
+    done = project.run("run", "--thaw", "desk", "--json", "thaw.json")
+    assert done.returncode == 1, "the live verdicts decide"
+    assert calls(project) == f"{before}A-1 A-2 " or calls(project) == f"{before}A-2 A-1 "
+    assert "THAWED (calls: 0 same, 1 changed)\n" in done.stdout
+    assert "THAWED (the case has no recording)\n" in done.stdout
+    assert '    changed: find_order(number="A-1"); answer.status was "shipped", now "lost"\n' in done.stdout
+    assert "THAWED: 1 case, calls: 0 same, 1 changed, 1 case not compared\n" in done.stdout
+    one, two = (case["drift"] for case in json.loads((project.root / "thaw.json").read_text())["cases"])
+    assert (one["same"], one["changed"], one["changes"][0]["where"]) == (
+        0,
+        1,
+        [{"path": "answer.status", "then": '"shipped"', "now": '"lost"'}],
+    )
+    assert (two["recorded"], two["why"]) == (None, "the case has no recording")
+    assert "FROZEN" not in done.stdout
+    assert here("run", "--thaw", "--frozen", "desk").returncode == 2
+    assert here("run", "--thaw", "--watch", "desk").returncode == 2

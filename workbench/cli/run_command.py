@@ -100,6 +100,7 @@ class _RunCommand(click.Command):
     show_default=True,
     help="A call that a recording does not have ends the case, or is made.",
 )
+@click.option("--thaw", is_flag=True, help="Run live, and show how the answers drifted from the recordings.")
 @click.option(
     "--inject",
     metavar="FILE|matrix",
@@ -188,6 +189,8 @@ def _check(request: RunRequest) -> None:
         raise Refused("a target is empty", hint="Check for unset variables on the command line")
     if request.watch and request.options.inject is not None:
         raise Refused("--watch cannot inject faults", hint="Leave out --watch or --inject")
+    if request.watch and request.options.thaw:
+        raise Refused("--watch cannot thaw recordings", hint="Leave out --watch or --thaw")
     if request.watch and (request.json is not None or request.junit is not None):
         raise Refused(
             "--watch cannot write a report, because it has no end",

@@ -3,6 +3,7 @@
 `python -m workbench.exporting.report` prints `docs/report.schema.json`. `docs/report.md` explains the report.
 """
 
+import contextlib
 import json
 import math
 import sys
@@ -10,19 +11,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseError, CaseStatus, Frozen, MetricResult
+from workbench.events import CaseError, CaseStatus, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
     CaseMetric,
     CriterionRepeats,
+    DriftChange,
     FaultRow,
     Refusal,
     Report,
     ReportCase,
+    ReportDrift,
     ReportError,
     ReportFault,
     ReportFrozen,
@@ -41,7 +44,7 @@ from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
-_OPTIONAL = ("judged_by", "fault", "tool_faults")
+_OPTIONAL = ("judged_by", "fault", "drift", "tool_faults")
 """Fields that are left out instead of null."""
 _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
@@ -147,6 +150,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         status=record.status,
         error=_error(record.error) if record.error else None,
         frozen=_frozen(record.frozen) if record.frozen else None,
+        drift=_drift(record.thawed) if record.thawed else None,
         attempt=record.attempt,
         matched_by=_rule(record.planned.matched_by),
         config_file=record.planned.config_file,
@@ -201,6 +205,16 @@ def _error(error: CaseError) -> ReportError:
 def _frozen(frozen: Frozen) -> ReportFrozen:
     values = {name: getattr(frozen, name) for name in ReportFrozen.model_fields if name != "recorded"}
     return ReportFrozen(**values, recorded=frozen.recorded or None)
+
+
+def _drift(thawed: Thawed) -> ReportDrift:
+    values = {name: getattr(thawed, name) for name in ReportDrift.model_fields if name not in ("recorded", "changes")}
+    changes = []
+    for change in thawed.changes:
+        # A journal of another version may have other forms.
+        with contextlib.suppress(ValidationError):
+            changes.append(DriftChange.model_validate(change))
+    return ReportDrift(**values, recorded=thawed.recorded or None, changes=changes)
 
 
 def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:

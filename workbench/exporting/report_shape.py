@@ -91,6 +91,53 @@ class ReportFrozen(Part):
     """Calls that the recording does not have and that ended the case."""
 
 
+class DriftPlace(Part):
+    """A place at which a live answer differs from the recorded one. The values are JSON texts, cut if they are long."""
+
+    path: Words
+    then: Words | None
+    """The recorded value; null if there was none."""
+    now: Words | None
+    """The live value; null if there is none."""
+
+
+class DriftChange(Part):
+    """A call that differs from the recording."""
+
+    kind: Literal["changed", "gone", "new", "unknown"]
+    """`unknown`: the case ended with an error before it."""
+    about: Literal["call", "declaration", "models"]
+    """A call of a tool, the declaration of a tool, or all calls of models together."""
+    agent: Words
+    tool: Words
+    call: Words
+    """The call with its arguments as text, or empty."""
+    turn: Annotated[int, Field(ge=1)] | None
+    where: list[DriftPlace]
+
+
+class ReportDrift(Part):
+    """How the calls of a live case differ from its recording (`--thaw`). The numbers are those of tool calls."""
+
+    file: Words
+    """The recording, relative to `root`."""
+    recorded: Words | None
+    """When the recording was made: UTC, ISO 8601; null if that is not known."""
+    same: Count
+    changed: Count
+    """Calls with another answer, error or effect."""
+    gone: Count
+    """Calls that the agent does not make any more."""
+    new: Count
+    """Calls that the recording does not have."""
+    unknown: Count
+    """Recorded calls that the case did not reach."""
+    changes: list[DriftChange]
+    """The first 200 of them."""
+    why: Words
+    """Why nothing was compared, or empty."""
+
+
 class ReportInvocation(Part):
     """One turn of the conversation. `expected` and `actual` are ADK invocations with snake_case keys."""
 
@@ -152,6 +199,8 @@ class ReportCase(Part):
     """The case's own rubrics. A turn's rubrics are in its `expected`."""
     criteria_changed: list[Words]
     """The criteria that were changed for this run, so that they differ from `config_file`: a sentence each."""
+    drift: ReportDrift | None = None
+    """How it differs from its recording. Present only with `--thaw`."""
     fault: ReportFault | None = None
     """The injected fault. Present only in a matrix of tool faults, whose executions are no repeats of their case."""
 

@@ -57,4 +57,6 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             yield TurnFinished(ref, number, turn.actual, turn.note)
     yield from (step for step in record.simulated if step.turn >= len(record.turns))
     if record.state != "queued" and record.state != "running":
-        yield CaseFinished(ref, record.state, record.error, record.duration_seconds, frozen=record.frozen)
+        yield CaseFinished(
+            ref, record.state, record.error, record.duration_seconds, frozen=record.frozen, thawed=record.thawed
+        )

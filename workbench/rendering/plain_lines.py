@@ -34,6 +34,10 @@ def case_line(record: CaseRecord) -> str:
     if record.planned.criteria_changed:
         parts.append("(other criteria)")
     parts += frozen
+    if record.thawed is not None:
+        from workbench.rendering.thawed import thawed_mark  # Few runs are compared with recordings.
+
+        parts.append(thawed_mark(record.thawed))
     if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)

@@ -17,6 +17,7 @@ from workbench.rendering.frozen import frozen_total
 from workbench.rendering.judged import judge_of
 from workbench.rendering.plain_lines import case_label, label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
+from workbench.rendering.thawed import change_texts, thawed_total
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
 
@@ -65,15 +66,30 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
     yield from _repeats(store)
     yield from _causes(records)
     yield from _faults(store, records)
+    yield from _drift(records)
     yield SummaryLine("")
     if store.run.scored_from:
         yield SummaryLine(f"Transcripts from run {one_line(store.run.scored_from)}.")
     if frozen := frozen_total(record.frozen for record in records):
         yield SummaryLine(frozen)
+    if thawed := thawed_total(record.thawed for record in records):
+        yield SummaryLine(thawed)
     judged = judged_text(records, prices)
     if judged:
         yield SummaryLine(judged)
     yield SummaryLine(count_text(store), style="bold")
+
+
+def _drift(records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
+    """Yield how the calls of each case differ from its recording."""
+    changed = [record for record in records if record.thawed is not None and record.thawed.changes]
+    if changed:
+        yield SummaryLine("")
+        yield SummaryLine("Drift from recordings:", style="bold")
+    for record in changed:
+        yield SummaryLine(case_label(record), 2)
+        for text in change_texts(record.thawed) if record.thawed is not None else ():
+            yield SummaryLine(text, 4)
 
 
 def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:

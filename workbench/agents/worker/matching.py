@@ -227,6 +227,11 @@ def shown_call(tool: str, args: Any) -> str:
     return f"{tool}({_cut(', '.join(f'{name}={_shown(value)}' for name, value in args.items()))})"
 
 
+def shown_value(value: Any) -> str:
+    """Return JSON data in one line, cut if it is long."""
+    return _shown(value)
+
+
 def _same(then: Dict[str, Any], now: Dict[str, Any], name: str) -> bool:
     return name in then and name in now and canonical(then[name]) == canonical(now[name])
 

@@ -15,6 +15,7 @@ from workbench.engine.conversation.messages import ConversationEnd, FixedMessage
 from workbench.engine.conversation.replaying import Replay, read_replay
 from workbench.engine.conversation.rescoring import complete_case, settled_verdicts, stored_events, unsuited_error
 from workbench.engine.conversation.scenario_user import ScenarioUser
+from workbench.engine.conversation.thawing import ThawedCase
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.plan import PlanEntry
@@ -78,6 +79,7 @@ class CaseFlow:
         self._fault = None if entry.fault is None else FaultCase(entry.fault)
         fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
         self._fork = None if fork is None else ForkedCase(fork)
+        self._thawed: ThawedCase | None = None
         self.is_simulated = False
         """Whether the user is simulated."""
 
@@ -137,6 +139,8 @@ class CaseFlow:
             await self._skip_scenario(why_not)
         else:
             replay = self._replay = await self._read_replay(source)
+            if self._context.options.thaw:
+                self._thawed = ThawedCase(source.evalset.file, self.ref, self._context)
             if replay is not None and replay.error is not None:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
@@ -166,8 +170,10 @@ class CaseFlow:
             verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in source.case.turns], kept)
             if verdicts.error is None:
                 verdicts.error = unsuited_error(source, verdicts.scored)
-        frozen = None if source.case.finished is None else source.case.finished.frozen
-        transcript = Transcript(usage=with_judges(source.spent, verdicts.usage), frozen=frozen)
+        finished = source.case.finished
+        transcript = Transcript(usage=with_judges(source.spent, verdicts.usage))
+        if finished is not None:
+            transcript.frozen, transcript.thawed = finished.frozen, finished.thawed
         await self._finish(verdicts.status, verdicts.error, transcript)
 
     async def _read_replay(self, source: AgentSource) -> Replay | None:
@@ -245,14 +251,17 @@ class CaseFlow:
         source = self._source(case)
         context = self._context
         run = self._case_run = CaseRun(self.ref, source, context.options.timeout, self._emit)
-        if self._fault is not None:
-            self._fault.begin()
+        for watched in (self._fault, self._thawed):
+            if watched is not None:
+                watched.begin()
         keep = None if context.answers is None else context.answers.spec(self.ref)
         replay = self._replay
         calls: dict[str, Any] = {"record": context.records, "replay": None if replay is None else replay.settings}
         if (injection := self._injection()) is not None:
             # A fault is known from the recorded calls.
             calls |= {"record": True, **injection.settings(self.ref)}
+        if self._thawed is not None:
+            calls["record"] = True
         before = [*(answer.frame() for answer in answers), *(() if replay is None else replay.frames())]
         if self._fork is not None:
             calls |= self._fork.settings()
@@ -270,8 +279,9 @@ class CaseFlow:
         return None if isinstance(inject, str) else inject
 
     def _emit(self, event: Event) -> None:
-        if self._fault is not None:
-            self._fault.take(event)
+        for watched in (self._fault, self._thawed):
+            if watched is not None:
+                watched.take(event)
         self._context.emit(event)
 
     async def _wait_for_slot(self, host: AgentHost, alone: bool) -> ProcessSlot:
@@ -296,6 +306,8 @@ class CaseFlow:
         if self._case_run is not None:
             await self._case_run.closed()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
+        if self._thawed is not None and self._cancelled is None:
+            transcript.thawed = await self._thawed.compared(complete=transcript.error is None)
         await self._finish(verdicts.status, verdicts.error, transcript, handling)
         # The verdict does not wait for the process to free its memory, which takes milliseconds.
         await self._clean_up()
@@ -367,7 +379,9 @@ class CaseFlow:
         handling: FaultHandling | None = None,
     ) -> None:
         duration, frozen = self._context.at() - self._started, transcript.frozen
-        finished = CaseFinished(self.ref, status, error, duration, transcript.usage, frozen=frozen, handling=handling)
+        finished = CaseFinished(
+            self.ref, status, error, duration, transcript.usage, (), frozen, handling, transcript.thawed
+        )
         self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))
 
     def _release_once(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.engine.processes.agent_process import Reads
-from workbench.events import CaseError, CaseStatus, Frozen, Usage
+from workbench.events import CaseError, CaseStatus, Frozen, Thawed, Usage
 
 
 class CallCounts(NamedTuple):
@@ -39,6 +39,8 @@ class Transcript:
     """Agent and tool → digest of its declaration, for each tool that a replayed case had."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
+    thawed: Thawed | None = None
+    """How a live case differs from its recording, or None if they were not compared."""
     recording: tuple[Path, ...] = ()
     """The frozen file of a case that is replayed if it exists, and the files that it names."""
     changed_declarations: tuple[str, ...] = ()

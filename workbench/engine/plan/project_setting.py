@@ -24,7 +24,9 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     Raises:
         UsageFaultError: the setting cannot be read. A live run could call what the project wants frozen.
     """
-    return options if options.frozen is not None else replace(options, frozen=project_mode(root))
+    if options.frozen is not None:
+        return options
+    return replace(options, frozen="" if options.thaw else project_mode(root))
 
 
 def project_mode(root: Path) -> FrozenMode:

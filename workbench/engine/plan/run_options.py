@@ -19,6 +19,7 @@ RESULT_OPTIONS = {
     "until_sure": "--until-sure",
     "frozen": "--frozen",
     "on_miss": "--on-miss",
+    "thaw": "--thaw",
 }
 """Options that affect the results of a run: field → name on the command line."""
 
@@ -95,7 +96,13 @@ class RunOptions:
     inject: "Injection | Literal['matrix'] | None" = None
     """Faults to inject into calls of tools, or `matrix`: each tool of each case fails once in each way."""
 
+    thaw: bool = False
+    """Whether the calls of live cases are compared with their recordings."""
+
     def __post_init__(self) -> None:
+        if self.thaw and (self.frozen or self.inject is not None):
+            what = "--frozen" if self.frozen else "--inject"
+            raise UsageFaultError(f"--thaw runs live, so it cannot be used with {what}", f"Leave out --thaw or {what}")
         if self.runs < 1:
             raise UsageFaultError(f"--runs must be at least 1, not {self.runs}")
         if self.until_sure is not None and not 0 < self.until_sure < 1:

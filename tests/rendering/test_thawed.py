@@ -1,0 +1,47 @@
+"""Words and lines about drift from recordings."""
+
+from typing import Any
+
+import pytest
+
+from tests.hostile import FORBIDDEN, HOSTILE
+from workbench.events import Thawed
+from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.rows import View
+from workbench.rendering.thawed import change_texts, drifted, thawed_lines, thawed_mark, thawed_total
+
+CALL = {"kind": "changed", "about": "call", "agent": "desk", "tool": "find", "call": "find(a=1)", "turn": 1}
+WHERE = [{"path": "answer.id", "then": '"R-1"', "now": '"R-2"'}, {"path": "answer.at", "then": None, "now": "9"}]
+THAWED = Thawed("a.frozen.json", same=5, changed=1, new=1, changes=({**CALL, "where": WHERE},))
+
+
+def test_numbers_are_in_every_form() -> None:
+    assert thawed_mark(THAWED) == "THAWED (calls: 5 same, 1 changed, 1 new)"
+    assert thawed_total([THAWED, None, Thawed("b", why="the case has no recording")]) == (
+        "THAWED: 1 case, calls: 5 same, 1 changed, 1 new, 1 case not compared"
+    )
+    assert thawed_total([None]) == ""
+    assert list(change_texts(THAWED)) == [
+        'changed: find(a=1); answer.id was "R-1", now "R-2", answer.at was not there, now 9'
+    ]
+
+
+def test_only_changes_can_be_accepted() -> None:
+    assert drifted(THAWED)
+    assert not drifted(Thawed("a", unknown=1, changes=({**CALL, "kind": "unknown"},)))
+    assert not drifted(None)
+    assert "A accepts" not in "".join(map(text_of, thawed_lines(Thawed("a", same=1), View(60))))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_foreign_text_is_safe_and_fits(text: str) -> None:
+    changes: tuple[dict[str, Any], ...] = (
+        {**CALL, "call": text, "where": [{"path": text, "then": text, "now": None}]},
+        {},
+        {"kind": 3},
+    )
+    for width in (40, 60):
+        lines = list(thawed_lines(Thawed("a", changed=1, changes=changes), View(width)))
+        assert all(width_of(line) <= width for line in lines)
+        assert FORBIDDEN.isdisjoint("".join(map(text_of, lines)))
+    assert FORBIDDEN.isdisjoint("".join(change_texts(Thawed("a", changes=changes))))

@@ -1,0 +1,108 @@
+"""How a live run drifted from its recordings: as words for lines and reports, and as lines for panes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from workbench.counting import counted
+from workbench.events import Thawed
+from workbench.json_values import objects, string
+from workbench.rendering.lines import Line, Segment, cut_line, hang_text, safe
+from workbench.rendering.rows import View, label, under
+from workbench.text import one_line
+
+THAWED = "THAWED"
+_KINDS = ("same", "changed", "gone", "new", "unknown")
+_WORDS = {"gone": "not called any more", "unknown": "not reached"}
+_MARKS = {
+    "changed": ("≠", "diff-differs"),
+    "gone": ("−", "diff-missing"),
+    "new": ("+", "diff-extra"),
+    "unknown": ("?", "muted"),
+}
+_ABSENT = "not there"
+
+
+def thawed_words(thawed: Thawed) -> str:
+    """Return `5 calls same, 1 changed, 1 new`, or why nothing was compared. Safe text."""
+    if thawed.why:
+        return one_line(thawed.why, limit=300)
+    counts = [(kind, getattr(thawed, kind)) for kind in _KINDS]
+    words = [f"{number:,} {_WORDS.get(kind, kind)}" for kind, number in counts if number or kind == "same"]
+    others = sum(change.get("about") != "call" for change in thawed.changes)
+    return ", ".join([f"calls: {words[0]}", *words[1:], *([f"{counted(others, 'other change')}"] if others else [])])
+
+
+def thawed_mark(thawed: Thawed) -> str:
+    """Return `THAWED (calls: 5 same, 1 changed)`."""
+    return f"{THAWED} ({thawed_words(thawed)})"
+
+
+def thawed_total(cases: Iterable[Thawed | None]) -> str:
+    """Return `THAWED: 12 cases, calls: 40 same, 2 changed; 1 without recording`, or "" without any."""
+    every = [case for case in cases if case is not None]
+    if not every:
+        return ""
+    compared = [case for case in every if not case.why]
+    total = Thawed("", "", *(sum(getattr(case, kind) for case in compared) for kind in _KINDS))
+    total_words = [counted(len(compared), "case"), thawed_words(total)] if compared else []
+    left = [f"{counted(len(every) - len(compared), 'case')} not compared"] if len(compared) < len(every) else []
+    return f"{THAWED}: {', '.join([*total_words, *left])}"
+
+
+def drifted(thawed: Thawed | None) -> bool:
+    """Return whether anything can be accepted into the recording."""
+    return thawed is not None and any(change.get("kind") in ("changed", "gone", "new") for change in thawed.changes)
+
+
+def change_texts(thawed: Thawed) -> Iterator[str]:
+    """Yield a safe text for each change: `refund(amount=12.5): answer.id was "R-1", now "R-2"`."""
+    for change in thawed.changes:
+        where = [
+            f"{one_line(string(place.get('path')), limit=200) or 'value'} {_was(place)}"
+            for place in objects(change.get("where"))
+        ]
+        yield f"{_kind(change)}: {_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
+
+
+def thawed_lines(thawed: Thawed, view: View) -> Iterator[Line]:
+    """Yield the numbers and each change for a pane, and how to accept them."""
+    yield from under(label("recording"), hang_text([], [Segment(thawed_words(thawed))], view.room, 0))
+    for change in thawed.changes:
+        glyph, style = _MARKS.get(string(change.get("kind")), ("?", "muted"))
+        turn = change.get("turn")
+        head = (Segment(_name(change), "name"), Segment(f"  turn {turn}" if isinstance(turn, int) else "", "muted"))
+        yield from under((Segment(f"   {glyph} {string(change.get('kind'))}", style),), [cut_line(head, view.room)])
+        places = objects(change.get("where"))
+        for place in places if view.full else places[:4]:
+            words = [
+                Segment(f"{one_line(string(place.get('path')), limit=200)}: "),
+                safe(_side(place, "then"), "diff-missing"),
+                Segment(" · ", "muted"),
+                safe(_side(place, "now"), "diff-extra"),
+            ]
+            yield from under((), hang_text([], words, view.room, 2))
+    if drifted(thawed):
+        yield from hang_text([Segment(" → ", "hint")], [Segment("A accepts changes into the recording")], view.width, 3)
+
+
+def _kind(change: Mapping[str, Any]) -> str:
+    kind = string(change.get("kind"))
+    return _WORDS.get(kind, kind)
+
+
+def _name(change: Mapping[str, Any]) -> str:
+    match change.get("about"):
+        case "declaration":
+            return f"declaration of {one_line(string(change.get('tool')), limit=100)}"
+        case "models":
+            return "answers of models"
+    return one_line(string(change.get("call")), limit=300)
+
+
+def _was(place: Mapping[str, Any]) -> str:
+    return f"was {_side(place, 'then')}, now {_side(place, 'now')}"
+
+
+def _side(place: Mapping[str, Any], side: str) -> str:
+    value = place.get(side)
+    return one_line(value, limit=300) if isinstance(value, str) else _ABSENT
