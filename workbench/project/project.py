@@ -5,6 +5,7 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -297,13 +298,14 @@ class Project:
         tries: int = 3,
         frozen: bool = False,
         repeat: int = 1,
+        options: RunOptions | None = None,
     ) -> Running:
         """Prepare a run that repeats a stored conversation up to a point, and then changes one thing.
 
         `run` is an id or the start of one, or `last`. The point is the start of `turn`, or the `call` with this number
         in the whole conversation; both count from 1. `value` is the new message, instruction or model, or the new
         answer as JSON data. `agent` is the agent whose instruction or model is changed. With `frozen`, tools are
-        answered from the recording also after the point.
+        answered from the recording also after the point. The number of `tries` replaces that of `options`.
 
         Raises:
             UsageFaultError: the run, case or point does not exist, or the conversation cannot be forked.
@@ -316,7 +318,7 @@ class Project:
         def plan() -> Plan:
             original = stored_original(run, case, repeat, folder=folder, explicit_state=self._explicit_state)
             fork = make_fork(original, turn, call, change=change, value=value, agent=agent, frozen=frozen)
-            return plan_of_fork(workspace, fork, RunOptions(runs=tries))
+            return plan_of_fork(workspace, fork, replace(options or RunOptions(), runs=tries))
 
         return self.run(await asyncio.to_thread(plan))
 

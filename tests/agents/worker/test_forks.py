@@ -7,6 +7,7 @@ import pytest
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
 from tests.agents.worker.forked import changed, fork, original
 from tests.agents.worker.frozen_agents import HEAD, RECORDING, calls
+from tests.agents.worker.test_frozen_adk import DESK as BIG_DESK
 from workbench.forking.fork import Fork
 from workbench.forking.original import CannotForkError
 
@@ -133,6 +134,23 @@ def test_fork_that_differs_before_its_point_ends_and_calls_nothing(
     assert tried.error["kind"] == "fork_diverged"
     assert message in tried.error["message"]
     assert counted(tmp_path)[before:] == []
+
+
+@needs_adk
+def test_fork_fits_parallel_calls_agents_as_tools_and_other_agents(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + BIG_DESK, files={"server": ""})
+    live = desk.run("a kettle", **RECORDING)
+    known = original(live, "a kettle")
+    names = [call.tool or "model" for call in known.calls]
+    agents = [call.call.agent for call in known.calls]
+    refund, picture, inner = names.index("refund"), names.index("picture"), agents.index("loner") + 1
+    for point in (None, refund, picture, inner):
+        assert fork(desk, Fork(known, 0, point)).answers == live.answers
+    # Toolsets do not connect before the point.
+    (tmp_path / "desk" / "server").unlink()
+    before = len(counted(tmp_path))
+    assert fork(desk, Fork(known, 0, len(names) - 2)).answers == live.answers
+    assert counted(tmp_path)[before:] == ["ticket", "model"]
 
 
 PLAIN = """
