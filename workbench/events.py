@@ -165,7 +165,7 @@ class ForkOf:
     """The execution that a fork repeats up to a point, and the change from there on."""
 
     run_id: str
-    """The run of that execution."""
+    """The run of that execution, or `chat` for a live conversation."""
     repeat: int
     """Its repeat."""
     turn: int

@@ -1,21 +1,26 @@
 """Forks of stored conversations, and of those of this session."""
 
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from workbench.agents.targets import find_root
 from workbench.engine.plan.fork_plan import fork_plan as plan_of_fork
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase
-from workbench.events import ForkChange
+from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
 from workbench.forking.fork import Change, Fork
 from workbench.forking.original import CannotForkError, Original, read_original
 from workbench.history.journal_lines import is_journal
 from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
 from workbench.project.transcripts import stored_case
-from workbench.store import CaseRecord
+from workbench.store import CaseRecord, Turn
 
-__all__ = ["make_fork", "original_of_record", "plan_of_fork", "stored_original"]
+CHAT = "chat"
+"""The name of a live conversation, which has no run."""
+__all__ = ["CHAT", "make_fork", "original_of_record", "original_of_turns", "plan_of_fork", "stored_original"]
 
 
 def original_of_record(record: CaseRecord, runs: Path | None) -> Original:
@@ -27,6 +32,28 @@ def original_of_record(record: CaseRecord, runs: Path | None) -> Original:
         CannotForkError: its calls were not recorded.
     """
     return _original(stored_case(record), record.run_id, runs)
+
+
+def original_of_turns(agent: str, session: dict[str, Any], turns: Sequence[Turn]) -> Original:
+    """Return a live conversation with an agent. `session` is its session input, `turns` are those that finished.
+
+    Raises:
+        CannotForkError: its calls were not recorded.
+    """
+    ref = CaseRef(agent, "", "", "chat")
+    finished = list(itertools.takewhile(lambda turn: turn.actual is not None, turns))
+    started = CaseStarted(ref, 0.0, tuple({"user_content": turn.user} for turn in finished), {}, session=session)
+    return read_original(ref, CHAT, started, _steps(ref, finished), None)
+
+
+def _steps(ref: CaseRef, turns: Sequence[Turn]) -> Iterator[Event]:
+    for number, turn in enumerate(turns):
+        yield TurnStarted(ref, number, turn.user)
+        if turn.spans is not None:
+            yield turn.spans
+        yield from turn.calls
+        if turn.actual is not None:
+            yield TurnFinished(ref, number, turn.actual)
 
 
 def stored_original(

@@ -12,6 +12,7 @@ from tests.forking.desk import counted, write_desk
 from tests.ui.conftest import Screen
 from workbench import config
 from workbench.ui.chat.review import ReviewScreen
+from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.forking.dialog import ForkDialog
 from workbench.ui.forking.screen import ForkScreen
 from workbench.ui.session import Session
@@ -80,3 +81,35 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
         await screen.until(pilot, lambda: (folder / "agent.py").read_text("utf-8") == source)
         await pilot.press("u")
         await screen.until(pilot, lambda: (folder / "labels.evalset.json").read_text("utf-8") == cases)
+
+
+PLAIN = """
+def root_agent(message, session):
+    return session.tool("find", {"order": str(message)}, lambda order: f"{order} is in the shop")
+"""
+
+
+async def test_fork_of_a_live_conversation_changes_a_message_and_returns_to_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "agent.py").write_text(PLAIN, "utf-8")
+    (folder / "orders.evalset.json").write_text('{"eval_set_id": "orders", "eval_cases": []}', "utf-8")
+    async with opened(tmp_path) as (pilot, screen):
+        await pilot.press("T")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen) and "python" in screen.text, 30)
+        for message in ("A1", "B2"):
+            await pilot.press(*message, "enter")
+            await screen.until(pilot, lambda message=message: f"{message} is in the shop" in screen.text)  # type: ignore[misc]
+        await pilot.press("escape", "}", "f")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
+        assert "fork chat at turn 2" in screen.text
+        await pilot.press("minus", "minus", "e", *"C3", "ctrl+o", "r")
+        await screen.until(pilot, lambda: "C3B2 is in the shop" in screen.text, 30)
+        await screen.until(pilot, lambda: screen.text.count("not scored") == 2)
+        assert "as recorded  A1" in screen.text
+        await pilot.press("s")
+        assert "only a changed instruction can be saved" in screen.text
+        await pilot.press("escape", "escape")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen))
+        assert "B2 is in the shop" in screen.text

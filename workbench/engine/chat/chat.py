@@ -25,6 +25,7 @@ from workbench.engine.run.recorder import Publish as PublishEvent
 from workbench.engine.run.recorder import Recorder
 from workbench.events import (
     AgentActed,
+    CallsRecorded,
     CaseError,
     CaseRef,
     Event,
@@ -77,6 +78,7 @@ ChatEvent: TypeAlias = (
     | Streamed
     | AgentActed
     | SpansRecorded
+    | CallsRecorded
     | TurnFinished
     | TurnFailed
     | StateTold
@@ -197,6 +199,7 @@ class Chat:
         buffer = StreamBuffer(self._put, self._secrets.clean_text)
         run = self._run = _ChatRun(self._ref, self._messages, _NO_LIMIT, self._put, buffer)
         spec = {"eval_id": "chat", "session_input": self._session_input, "env": {}, "chat": True}
+        spec["calls"] = {"record": True}
         transcript = await run.run(slot.process, spec, share=slot.share)
         buffer.publish_now()
         await run.finish()

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.engine.chat.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
 from workbench.engine.chat.stream import Streamed, has_text
-from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
+from workbench.events import (
+    AgentActed,
+    CallsRecorded,
+    CaseError,
+    Noticed,
+    OutputCaptured,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+)
 from workbench.prices import Prices
 from workbench.store import Turn
 
@@ -40,7 +49,7 @@ class ConversationTurn:
             return self.turn
         return replace(self.turn, acted=[*self.turn.acted, *map(_as_step, self.growing.values())])
 
-    def take(self, event: Streamed | AgentActed | SpansRecorded | TurnFinished | TurnFailed) -> None:
+    def take(self, event: Streamed | AgentActed | SpansRecorded | CallsRecorded | TurnFinished | TurnFailed) -> None:
         """Apply an event of this turn. A step with text replaces the agent's streamed text."""
         match event:
             case Streamed():
@@ -51,6 +60,8 @@ class ConversationTurn:
                     self.growing.pop(str(event.acted.get("author")), None)
             case SpansRecorded():
                 self.turn.spans = event
+            case CallsRecorded():
+                self.turn.calls = (*self.turn.calls, event)
             case TurnFinished():
                 self.turn.actual, self.turn.note = event.actual, event.note
                 self.growing.clear()
@@ -85,7 +96,9 @@ class Conversation:
             case TurnStarted():
                 del self.waiting[:1]
                 self.turns.append(ConversationTurn(Turn(event.user)))
-            case Streamed() | AgentActed() | SpansRecorded() | TurnFinished() | TurnFailed() if self.turns:
+            case Streamed() | AgentActed() | SpansRecorded() | CallsRecorded() | TurnFinished() | TurnFailed() if (
+                self.turns
+            ):
                 self.turns[-1].take(event)
             case StateTold():
                 self.state = event

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -36,11 +37,18 @@ _TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn s
 """Keys while typing, the most important first, because a narrow screen shows only some."""
 
 
-class ChatScreen(ModalScreen[Conversation | None]):
+@dataclass(frozen=True, slots=True)
+class ForkAsked:
+    """The user wants to fork the conversation. `names` are those of the place under the cursor."""
+
+    names: tuple[str, ...]
+
+
+class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
     """A conversation with the agent `name`.
 
-    Its result is the conversation if the user keeps it as a case, else None. It continues the conversation of the
-    screen `before`, if there is one.
+    Its result is the conversation if the user keeps it as a case, `ForkAsked` if the user forks it, else None. It
+    continues the conversation of the screen `before`, if there is one.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -188,6 +196,15 @@ class ChatScreen(ModalScreen[Conversation | None]):
             self._say("the agent is still answering: x stops it")
         else:
             self.dismiss(self.talk)
+
+    def action_chat_fork(self) -> None:
+        """Fork the conversation at the turn or call under the cursor."""
+        if not self.talk.finished:
+            self._say("nothing to fork yet: no turn has an answer")
+        elif self.talk.doing == "answering":
+            self._say("the agent is still answering: x stops it")
+        else:
+            self.dismiss(ForkAsked(self._view.place_names))
 
     def action_chat_anew(self) -> None:
         """Start a new conversation."""

@@ -1,8 +1,9 @@
 """Forks of the conversation that is shown: a change at a point, tried several times beside the original."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
@@ -10,18 +11,19 @@ from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.engine_run import Engine
 from workbench.ui.run_thread import RunThread
-from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.authoring.prompt_edit import Prompt
+    from workbench.events import CaseRef
     from workbench.forking.choices import Choice, Point
     from workbench.forking.fork import Fork as ForkOfConversation
     from workbench.forking.original import Original
     from workbench.store import CaseRecord
+    from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
     from workbench.ui.forking.link import ForkLink
-    from workbench.ui.forking.screen import Tries
+    from workbench.ui.forking.screen import Tries, Verdict
 
 
 class Fork(Controller):
@@ -41,33 +43,59 @@ class Fork(Controller):
             self.view.say("the case is still running: wait until it ends", warning=True)
         else:
             names = self.view.right.detail.place_names if self.view.right.shows_case else ()
-            self.view.work(self._fork(row, record, names), "talk")
+            self.fork_record(record, names)
 
-    async def _fork(self, row: Row, record: "CaseRecord", names: Sequence[str]) -> None:
-        from workbench.forking.choices import Point, point_of
-        from workbench.forking.original import CannotForkError
+    def fork_record(self, record: "CaseRecord", names: Sequence[str]) -> None:
+        """Fork a finished case of this session or of a stored run. `names` are those of the place under the cursor."""
         from workbench.project.forking import original_of_record
 
-        entry = self.session.entry(row.evalset)
-        if entry.agent is None:
-            self.view.say("the evalset belongs to no agent")
+        agent = self._agent(record.ref)
+        if agent is None:
+            self.view.notify(f"there is no agent {one_line(record.ref.agent, limit=60)} any more", severity="warning")
             return
+        verdict = record.state, tuple(record.metrics.values())
+        runs = self.session.runs_dir
+        self.view.work(self._fork(lambda: original_of_record(record, runs), names, verdict, agent), "talk")
+
+    async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
+        """Fork a conversation with an agent. `session` is its session input."""
+        from workbench.events import CaseRef
+        from workbench.project.forking import original_of_turns
+
+        agent = self._agent(CaseRef(talk.name, "", "", "chat"))
+        assert agent is not None
+        turns = [item.turn for item in itertools.takewhile(lambda item: item.error is None, talk.turns)]
+        await self._fork(lambda: original_of_turns(agent.name, session, turns), names, None, agent)
+
+    def _agent(self, ref: "CaseRef") -> "AgentFolder | None":
+        workspace = self.session.workspace
+        assert workspace is not None
+        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+        if entry is not None and entry.agent is not None:
+            return entry.agent
+        return next((agent for agent in workspace.agents if agent.name == ref.agent), None)
+
+    async def _fork(
+        self, read: "Callable[[], Original]", names: Sequence[str], verdict: "Verdict | None", agent: "AgentFolder"
+    ) -> None:
+        from workbench.forking.choices import Point, point_of
+        from workbench.forking.original import CannotForkError
+
         try:
-            original = await asyncio.to_thread(original_of_record, record, self.session.runs_dir)
+            original = await asyncio.to_thread(read)
+            await self._try(original, point_of(original, names) or Point(0), verdict, agent)
         except CannotForkError as error:
             self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
-            return
-        await self._try(original, point_of(original, names) or Point(0), record, entry.agent)
 
-    async def _try(self, original: "Original", point: "Point", record: "CaseRecord", agent: "AgentFolder") -> None:
+    async def _try(self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder") -> None:
         from workbench.forking.choices import choices_at, describe_point
         from workbench.rendering.forked import cost_after, cost_words
         from workbench.ui.forking.dialog import ForkDialog
 
         offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
         cost = cost_after(original, point, self.session.prices)
-        judged = any(metric.details.get("judge") for metric in record.metrics.values())
-        title = f"fork {record.ref.eval_id} at {describe_point(original, point)}"
+        judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
+        title = f"fork {original.ref.eval_id} at {describe_point(original, point)}"
         wanted: Wanted | None = None
 
         def words(tries: int) -> str:
@@ -78,7 +106,7 @@ class Fork(Controller):
             if wanted is None:
                 return
             fork = self._made(original, point, wanted)
-            if fork is not None and not await self._show(fork, wanted, offers[wanted.offer], prompts, record, agent):
+            if fork is not None and not await self._show(fork, wanted, offers[wanted.offer], prompts, verdict, agent):
                 return
 
     def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
@@ -97,7 +125,7 @@ class Fork(Controller):
         wanted: "Wanted",
         offer: "Offer",
         prompts: "dict[str, Prompt]",
-        record: "CaseRecord",
+        verdict: "Verdict | None",
         agent: "AgentFolder",
     ) -> bool:
         """Try a fork and show it. Return whether the user wants to change something else."""
@@ -106,7 +134,6 @@ class Fork(Controller):
         from workbench.ui.forking.screen import ForkScreen, Tries
 
         point = Point(fork.turn, fork.call)
-        verdict = record.state, tuple(record.metrics.values())
         tries = Tries(_title(fork, wanted), fork.original, point, wanted.tries, verdict)
         prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
         tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
@@ -131,7 +158,8 @@ class Fork(Controller):
         from workbench.ui.chat.capturing import captured_from_try
 
         captured = captured_from_try(record, agent.folder.name)
-        first = self.session.workspace.root / record.ref.evalset_file if self.session.workspace is not None else None
+        workspace, file = self.session.workspace, record.ref.evalset_file
+        first = workspace.root / file if workspace is not None and file else None
         tries.kept = await self._talk.review_case(captured, agent, f"{record.ref.eval_id}_forked", first) or tries.kept
 
     async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:

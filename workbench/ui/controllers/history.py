@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from workbench.text import one_line
 from workbench.ui import relative_times
+from workbench.ui.controllers.fork import Fork
 from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
@@ -24,9 +25,9 @@ _OFFERED = 500
 class History(Controller):
     """Screens with stored runs. They cover the main screen, which continues to work."""
 
-    def __init__(self, view: View, talk: Talk, host: Host) -> None:
+    def __init__(self, view: View, talk: Talk, fork: Fork, host: Host) -> None:
         super().__init__(view)
-        self._talk, self._host = talk, host
+        self._talk, self._fork, self._host = talk, fork, host
 
     def history(self) -> None:
         """Open the list of stored runs."""
@@ -69,6 +70,7 @@ class History(Controller):
             self._host,
             prices=self.session.prices,
             keep=self._keep_stored,
+            fork=self._fork.fork_record,
             go=self._go_from_history,
             compare=lambda run: self._compare(None, run),
             running=self._running_id,

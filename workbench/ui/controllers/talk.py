@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.json_values import case_id
 from workbench.regular_file import read_regular
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
 
+ForkChat: TypeAlias = "Callable[[Conversation, dict[str, Any], tuple[str, ...]], Awaitable[None]]"
 _USER = "user"
 _SAMPLED_CASES = 20
 """Number of cases that are read to find out how a file records steps."""
@@ -38,6 +39,8 @@ class Talk(Controller):
     def __init__(self, view: View, files: Files, new_files: NewFiles, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self._files, self._new_files, self._engine, self._thread = files, new_files, engine, thread
+        self.fork_chat: ForkChat = _no_fork
+        """Forks a conversation. Set when the controllers are connected."""
 
     def talk(self) -> None:
         """Talk to the agent under the cursor."""
@@ -82,7 +85,7 @@ class Talk(Controller):
         if agent is None:
             return
         from workbench.authoring.capture import id_from
-        from workbench.ui.chat.screen import ChatScreen
+        from workbench.ui.chat.screen import ChatScreen, ForkAsked
 
         def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
             from workbench.ui.chat.link import ChatLink
@@ -96,6 +99,11 @@ class Talk(Controller):
             talk = await self.view.ask(screen)
             if talk is None:
                 return
+            if isinstance(talk, ForkAsked):
+                given = {"app_name": agent.folder.name, "user_id": _USER, "state": screen.talk.initial}
+                await self.fork_chat(screen.talk, given, talk.names)
+                screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
+                continue
             captured = _captured(talk, agent)
             if await self.review_case(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
                 screen.leave()
@@ -210,6 +218,10 @@ class Talk(Controller):
         row = self.view.rows.cursor
         entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
         return entry.file if entry is not None and entry.agent == agent else None
+
+
+async def _no_fork(talk: "Conversation", session: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Do nothing."""
 
 
 def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":

@@ -64,7 +64,8 @@ class Controllers:
         self.follow.runs_changed = self.other_runs.look
         self.talk = Talk(view, self.files, self.new_files, engine, thread)
         self.fork = Fork(view, self.files, self.talk, engine, thread)
-        self.history = History(view, self.talk, host)
+        self.talk.fork_chat = self.fork.fork_chat
+        self.history = History(view, self.talk, self.fork, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)
         self.commands = Commands(view, host)

@@ -165,9 +165,9 @@ class Reader(Widget, Generic[Read]):
     @property
     def place_names(self) -> tuple[str, ...]:
         """Names of the place under the cursor, as other panes know it, the most exact first. Its turn is the last."""
-        body = self._body
-        item = body.item or body.document.known_from(body.current_line, TRACE)
-        turn = self._visible_turn()
+        body, turn, item = self._body, self._visible_turn(), self._body.item
+        if item is None and self._turn is None:
+            item = body.document.known_from(body.current_line, TRACE)
         names = (item.key, *(name for target in item.targets for name in target.places)) if item is not None else ()
         return (*names, *(() if turn is None else (f"user/{turn}",)))
 

@@ -47,13 +47,13 @@ class Asked:
 
 @dataclass(slots=True)
 class Tries:
-    """The tries of one fork. `title` is raw text. `verdict` is that of the original."""
+    """The tries of one fork. `title` is raw text. `verdict` is that of the original, or None if nothing is scored."""
 
     title: str
     original: Original
     point: Point
     count: int
-    verdict: Verdict
+    verdict: Verdict | None
     link: ForkLink | None = None
     store: Store = field(default_factory=Store)
     refused: Refused | None = None
@@ -97,20 +97,25 @@ class TryList(RowsOf[int]):
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return name, verdict and scores of a conversation."""
         record = self._tries.records()[position - 1] if position else None
-        if position == 0:
-            status, results = self._tries.verdict
-        elif record is None:
-            status, results = "queued", ()
-        else:
-            status, results = record.state, tuple(record.metrics.values())
+        status, results = self._verdict(position, record)
         face = FACES[status]
         name = "original" if position == 0 else f"try {position}"
-        verdict = f"{face.glyph} {face.word.upper()}"
+        verdict = f"{face.glyph} {face.word.upper()}" if status != "not_run" else "not scored"
         scores = "".join(segment.text for segment in chips(results, max(width - _NAME - 10, 10)))
         if record is not None and record.error is not None:
             scores = one_line(f"{record.error.kind}: {record.error.message}", limit=300)
         colour = {"passed": "passed", "failed": "failed", "error": "error"}.get(status, "muted")
         return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], []
+
+    def _verdict(self, position: int, record: CaseRecord | None) -> Verdict:
+        """Return the verdict of a row, `not_run` if it is not scored."""
+        scored = self._tries.verdict
+        if position == 0:
+            return scored or ("not_run", ())
+        if record is None:
+            return "queued", ()
+        results = tuple(record.metrics.values())
+        return ("not_run", results) if scored is None and record.state == "not_evaluated" else (record.state, results)
 
 
 class ForkScreen(RowsScreen[Asked | None]):

@@ -127,14 +127,16 @@ def _workspace(summary: Summary) -> Workspace:
 
 
 Keep = Callable[[CaseRecord], None]
+ForkRecord = Callable[[CaseRecord, tuple[str, ...]], None]
 Go = Callable[[CaseRef], bool]
 
 
 class RunScreen(SplitScreen):
     """The screen for one stored run.
 
-    `keep` creates a case from an execution. `go` shows a case as it is now and returns False if it does not exist.
-    `compare` compares this run with another. `running` returns the ID of the active run.
+    `keep` creates a case from an execution, and `fork` forks it at the place with these names. `go` shows a case as it
+    is now and returns False if it does not exist. `compare` compares this run with another. `running` returns the ID of
+    the active run.
     """
 
     where = "stored"
@@ -152,6 +154,7 @@ class RunScreen(SplitScreen):
         *,
         prices: Prices | None,
         keep: Keep,
+        fork: ForkRecord,
         go: Go,
         compare: Callable[[ListedRun], None],
         running: Callable[[], str],
@@ -161,7 +164,7 @@ class RunScreen(SplitScreen):
         super().__init__(keys, host, self.tree_view, self.cases, self.right)
         self._run, self._state = run, state
         self._prices = prices
-        self._keep, self._go, self._compare, self._active_run = keep, go, compare, running
+        self._keep, self._fork, self._go, self._compare, self._active_run = keep, fork, go, compare, running
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
@@ -326,6 +329,16 @@ class RunScreen(SplitScreen):
             self.say("put the cursor on a case first")
         else:
             self._keep(record)
+
+    def action_stored_fork(self) -> None:
+        """Fork the execution under the cursor at the turn or call that is shown."""
+        record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
+        if record is None or not record.turns:
+            self.say("put the cursor on a case with a conversation first")
+        elif self._run.adk:
+            self.say("runs of adk did not record their calls")
+        else:
+            self._fork(record, self.right.detail.place_names)
 
     def action_stored_compare(self) -> None:
         """Compare this run with another."""
