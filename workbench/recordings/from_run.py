@@ -16,7 +16,6 @@ from typing import Any
 from workbench.events import CallsRecorded, CaseRef, Event, SpansRecorded, TurnFinished
 from workbench.json_values import mapping, objects, string
 from workbench.recordings.recording import (
-    SHOWN_PARTS,
     Artifact,
     Declaration,
     Effects,
@@ -27,6 +26,7 @@ from workbench.recordings.recording import (
     ToolCall,
 )
 from workbench.recordings.replaced_secrets import holds_secret, readable_bytes
+from workbench.recordings.requests import Answered, text_parts
 from workbench.trace.pieces import PieceLostError, Pieces
 from workbench.trace.spans import Node, read_turn
 
@@ -101,8 +101,8 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
         tools={agent: tuple(declared.values()) for agent, declared in tools.items()},
         calls=calls,
         models=models,
-        parts=dict(_parts(models, pieces)),
     )
+    recording = replace(recording, parts=dict(_parts(recording, pieces)))
     return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]))
 
 
@@ -176,12 +176,15 @@ def _request(given: Any) -> dict[str, Any] | None:
     return {"model": string(given.get("model")), **known, "contents": names}
 
 
-def _parts(models: Iterable[ModelCall], pieces: Pieces) -> Iterator[tuple[str, Any]]:
-    """Yield the shown parts of requests that were stored as a whole."""
-    requests = (model.request for model in models if model.request is not None)
-    for name in dict.fromkeys(request[part] for request in requests for part in SHOWN_PARTS if part in request):
+def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of requests that were stored as a whole and do not follow from the calls."""
+    answered = Answered(recording)
+    requests = (model.request for model in recording.models if model.request is not None)
+    for name in dict.fromkeys(digest for request in requests for digest in text_parts(request)):
         with contextlib.suppress(PieceLostError):
-            yield name, _whole(pieces.read(name))
+            part = _whole(pieces.read(name))
+            if not answered.hold(name, part):
+                yield name, part
 
 
 def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:

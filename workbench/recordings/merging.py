@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from workbench.agents.worker.matching import canonical, plain_branch
 from workbench.recordings.from_run import Taken
-from workbench.recordings.recording import SHOWN_PARTS, Declaration, ModelCall, Recording, ToolCall
+from workbench.recordings.recording import Declaration, ModelCall, Recording, ToolCall
+from workbench.recordings.requests import text_parts
 
 CallT = TypeVar("CallT", ToolCall, ModelCall)
 
@@ -138,8 +139,7 @@ def _model_key(call: ModelCall) -> Hashable:
 def _parts(models: Sequence[ModelCall], parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts that requests name, in the order in which they do."""
     requests = [model.request for model in models if model.request is not None]
-    names = (request.get(part) for request in requests for part in SHOWN_PARTS)
-    return {name: parts[name] for name in names if name is not None and name in parts}
+    return {name: parts[name] for request in requests for name in text_parts(request) if name in parts}
 
 
 def _union(old: Mapping[str, tuple[str, ...]], new: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

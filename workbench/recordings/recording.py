@@ -16,10 +16,6 @@ OnMiss: TypeAlias = Literal["error", "live"]
 """What happens at a call without a recording: the case ends, or the call is made."""
 
 
-SHOWN_PARTS = ("system", "config")
-"""Parts of requests that are kept as text: the instruction and the options. The others follow from the calls."""
-
-
 def digest(value: Any) -> str:
     """Return the digest of JSON data (20 hexadecimal digits), as the worker's messages and frozen files use it."""
     return text_digest(dumps(value))
@@ -192,8 +188,8 @@ class Recording:
     """The recorded calls of one case.
 
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
-    when a call is looked up. `tools` are the declarations by agent. `parts` are the `SHOWN_PARTS` of requests by their
-    digest, as far as they are known.
+    when a call is looked up. `tools` are the declarations by agent. `parts` are parts of requests by their digest:
+    instructions, options, and messages that do not follow from the calls, as far as they are known.
     """
 
     eval_set_id: str

@@ -236,9 +236,13 @@ def test_changed_request_is_a_miss_that_names_the_difference(make_agent: MakeAge
     assert desk.run("a kettle", "another", **frozen(live, "all")).answers == ["Found.", "Found."]
     other = desk.run("a kettle", env={"TEXT": "Be rude."}, **frozen(live, "all"))
     assert "its request 1 has another instruction" in other.error["message"]
-    assert (
-        "its request 3 has another message 5 of 5" in desk.run("a kettle", "x", **frozen(live, "all")).error["message"]
-    )
+    differs = json.loads(other.error["differs"])
+    assert (differs["agent"], differs["part"], json.loads(differs["now"])[:8]) == ("desk", "system", "Be rude.")
+    error = desk.run("a kettle", "x", **frozen(live, "all")).error
+    assert "its request 3 has another message 5 of 5" in error["message"]
+    differs = json.loads(error["differs"])
+    assert (differs["part"], differs["at"]) == ("contents", 4)
+    assert json.loads(differs["now"])["parts"] == [{"text": "x"}]
     more = desk.run("a kettle", "another", "third", **frozen(live, "all"))
     assert "only 3 of its requests are recorded" in more.error["message"]
     assert counted(tmp_path) == before

@@ -41,7 +41,7 @@ def finished(text: str = "ok") -> Frame:
 
 
 def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Frame]:
-    """Answer as a worker does that finds all calls in the recording, except for the case `lost`."""
+    """Answer as a worker does that finds all calls in the recording, except for the cases `lost` and `reworded`."""
     replayed = case["calls"]["replay"] is not None
     missed = replayed and text == "lost"
     counts = {"tools": len(before), "models": 0, "live": 0, "misses": int(missed)}
@@ -50,6 +50,10 @@ def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Fra
     yield {**calls, "frozen": counts if replayed else None}
     if missed:
         yield {"event": "Failed", "error": {"kind": "frozen_miss", "message": "find() is not in the recording"}}
+        return
+    if replayed and text == "reworded":
+        differs = json.dumps({"agent": "desk", "part": "system", "then": "", "now": '"Be rude."'})
+        yield {"event": "Failed", "error": {"kind": "frozen_miss", "message": "another text", "differs": differs}}
         return
     yield finished()
 
@@ -161,6 +165,15 @@ async def test_miss_is_an_error_with_its_counts(shop: Project, children: Childre
     frozen = outcome.record("lost").frozen
     assert frozen is not None
     assert (frozen.tools, frozen.misses) == (1, 1)
+
+
+async def test_missed_request_shows_its_first_difference(
+    shop: Project, children: Children, place: ScriptedPlace
+) -> None:
+    shop.cases("reworded")
+    freeze(shop, "reworded")
+    outcome = await run(shop.plan(FROZEN), children, place)
+    assert outcome.error("reworded") == ("frozen_miss", 'another text: was not given, now "Be rude."')
 
 
 async def test_calls_are_stored_with_the_run(shop: Project, children: Children, place: ScriptedPlace) -> None:

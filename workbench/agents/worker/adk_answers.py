@@ -22,7 +22,7 @@ from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_gate import AdkGate, current_gate, patch_classes, state_digest
-from .adk_trace import FROZEN, Sent, Tracer
+from .adk_trace import FROZEN, Sent, Tracer, part_text
 from .calls import Call, Calls
 from .conversation import Json, OnAnswer
 from .fork import Asked
@@ -124,7 +124,9 @@ class Answers:
         self.gate.toolsets.sent(agent, request, (sent.parts or {}).get("tools", ""))
         branch = _branch(context)
         decision = gate.model(ModelCall(agent, branch, digest, sent.plain if gate.freezes_models else {}))
-        if gate.calls is None or isinstance(decision, Miss):
+        if isinstance(decision, Miss):
+            return decision.with_request(functools.partial(part_text, request)), None
+        if gate.calls is None:
             return decision, None
         call = gate.begin(
             "model",

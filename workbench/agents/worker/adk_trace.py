@@ -13,7 +13,8 @@ from typing import Any, Awaitable, Callable, Dict, Iterator, NamedTuple, Optiona
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
 from .faults import sentence
-from .spans import Contents, Span, Trace
+from .jsonable import dumps
+from .spans import Contents, Span, Trace, plain_text
 from .usage import usage_of
 
 _ANSWERED_ELSEWHERE = "answered by a callback or a plugin; any answer of the model is unknown"
@@ -187,21 +188,13 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     def _parts(self, request: Any) -> Dict[str, Any]:
         """Return the digests of a request's parts."""
-        config = request.config
         parts: Dict[str, Any] = {"model": str(request.model)}
         parts["previous"] = getattr(request, "previous_interaction_id", None)
         parts["contents"] = self._contents.digests(request.contents or [], _dumped)
-        if config is not None:
-            instruction = getattr(config, "system_instruction", None)
-            if instruction:
-                parts["system"] = self.trace.piece(_dumped(instruction))
-            tools = [_dumped(tool) for tool in getattr(config, "tools", None) or []]
-            if tools:
-                parts["tools"] = self.trace.piece(tools)
-            # Not `http_options`, because headers may contain keys.
-            rest = config.model_dump(exclude_none=True, exclude={"system_instruction", "tools", "http_options"})
-            if rest:
-                parts["config"] = self.trace.piece(rest)
+        for name in _STORED if request.config is not None else ():
+            value = _part(request.config, name)
+            if value:
+                parts[name] = self.trace.piece(value)
         return parts
 
     # Tool calls
@@ -311,6 +304,33 @@ def _key(context: Any) -> Any:
 
 def _tool_key(context: Any) -> Any:
     return context.invocation_id, context.function_call_id or id(context)
+
+
+def part_text(request: Any, name: str, index: int) -> str:
+    """Return a part of a request as JSON text without generated IDs, or "" if it has none.
+
+    `index` is that of a content.
+    """
+    try:
+        contents = request.contents or []
+        if name == "contents":
+            value = _dumped(contents[index]) if index < len(contents) else None
+        else:
+            value = None if request.config is None else _part(request.config, name)
+        return plain_text(dumps(value)) if value else ""
+    except Exception:
+        # The miss itself is more important.
+        return ""
+
+
+def _part(config: Any, name: str) -> Any:
+    """Return the instruction, the tools or the options in the config of a request, as data."""
+    if name == "system":
+        return _dumped(getattr(config, "system_instruction", None))
+    if name == "tools":
+        return [_dumped(tool) for tool in getattr(config, "tools", None) or []]
+    # Not `http_options`, because headers may contain keys.
+    return config.model_dump(exclude_none=True, exclude={"system_instruction", "tools", "http_options"})
 
 
 def _dumped(value: Any) -> Any:

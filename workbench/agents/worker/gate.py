@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple, Union
 
 from . import faults
 from .calls import Call, Calls
 from .fork import Asked, Fork
 from .injection import Fault, Injection, damaged
+from .jsonable import dumps
 from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
 
 Json = Dict[str, Any]
@@ -25,6 +26,8 @@ _OTHER_PART = (
     'freeze the case again after a live run, or write "ignore": {{"$model": ["{part}"]}} into its frozen file '
     "if this part differs each time"
 )
+_PART_LIMIT = 1024 * 1024
+"""Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
 _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
 
 
@@ -57,11 +60,21 @@ class Miss(NamedTuple):
     """The case ends here, and the call must never return.
 
     `call` is the call of a tool that has no recording, and `nearest` is the recorded call that is most like it.
+    `differs` is the first part of a request to a model that differs, as in `Failed` (`docs/worker-protocol.md`).
     """
 
     fault: faults.Fault
     call: Optional[ToolCall] = None
     nearest: Optional[Recorded] = None
+    differs: Optional[Json] = None
+
+    def with_request(self, value: Callable[[str, int], str]) -> Miss:
+        """Return the miss with the part of the request that differs. `value` returns a part as JSON text."""
+        if self.differs is None:
+            return self
+        now = value(self.differs["part"], self.differs.get("at", 0))
+        known = {**self.differs, "now": now if len(now) <= _PART_LIMIT else ""}
+        return self._replace(fault={**self.fault, "differs": dumps(known)})
 
 
 class Inject(NamedTuple):
@@ -227,13 +240,14 @@ class Gate:
                 found.used = True
                 self._counts["models"] += 1
                 return Replay(found)
-            why = (
-                f"its outcome was not recorded: {found.value}"
-                if found
-                else _why_other(call, recorded, position, self._ignored_parts)
-            )
+            differs = None
+            if found is not None:
+                why = f"its outcome was not recorded: {found.value}"
+            else:
+                why, differs = _why_other(call, recorded, position, self._ignored_parts)
             message = f"{call.agent or 'a callback'} asked its model what is not recorded: {why}"
-            return self._no_recording(message, self._way_out(call, recorded, position))
+            decision = self._no_recording(message, self._way_out(call, recorded, position))
+            return decision._replace(differs=differs) if isinstance(decision, Miss) else decision
 
     def _way_out(self, call: ModelCall, recorded: List[Recorded], position: int) -> str:
         if not self._models:
@@ -332,16 +346,19 @@ def _injection(settings: Json) -> Optional[Injection]:
         raise BrokenRecordingError(str(error)) from None
 
 
-def _why_other(call: ModelCall, recorded: List[Recorded], position: int, ignored: FrozenSet[str]) -> str:
-    """Return why no recording answers a request, with the first part that differs."""
+def _why_other(
+    call: ModelCall, recorded: List[Recorded], position: int, ignored: FrozenSet[str]
+) -> Tuple[str, Optional[Json]]:
+    """Return why no recording answers a request, with the first part that differs if it can be compared."""
     if not recorded:
-        return "no request of it is recorded"
+        return "no request of it is recorded", None
     if position >= len(recorded):
-        return f"only {len(recorded)} of its requests are recorded"
+        return f"only {len(recorded)} of its requests are recorded", None
     then, now = recorded[position].request, call.parts
     if then is None or not now:
-        return f"its request {position + 1} differs from the recorded one"
-    return f"its request {position + 1} has {_difference(then, now, ignored)}"
+        return f"its request {position + 1} differs from the recorded one", None
+    why, differs = _difference(then, now, ignored)
+    return f"its request {position + 1} has {why}", differs and {"agent": call.agent, **differs}
 
 
 _MODEL = "$model"
@@ -364,19 +381,24 @@ def _different_part(then: Optional[Json], now: Json, ignored: FrozenSet[str] = f
     return "messages" if then.get("contents") != now["contents"] else ""
 
 
-def _difference(then: Json, now: Json, ignored: FrozenSet[str]) -> str:
+def _difference(then: Json, now: Json, ignored: FrozenSet[str]) -> Tuple[str, Optional[Json]]:
     if then.get("model") != now["model"]:
-        return f"the model {now['model']}, recorded with {then.get('model')}"
+        return f"the model {now['model']}, recorded with {then.get('model')}", None
     part = _different_part(then, now, ignored)
     if part in _PARTS:
-        return _PARTS[part][1]
+        key, text = _PARTS[part]
+        return text, {"part": key, "then": then.get(key) or ""}
     old, new = then.get("contents"), now["contents"]
     if not isinstance(old, list):
-        return "other messages"
+        return "other messages", None
     for index, content in enumerate(new[: len(old)]):
         if content != old[index]:
-            return f"another message {index + 1} of {len(new)}"
-    return f"{len(new)} messages, recorded with {len(old)}" if len(old) != len(new) else "another form"
+            return f"another message {index + 1} of {len(new)}", {"part": "contents", "at": index, "then": old[index]}
+    if len(old) == len(new):
+        return "another form", None
+    at = min(len(old), len(new))
+    gone = old[at] if at < len(old) else ""
+    return f"{len(new)} messages, recorded with {len(old)}", {"part": "contents", "at": at, "then": gone}
 
 
 def broken_recording(error: BrokenRecordingError) -> faults.Fault:

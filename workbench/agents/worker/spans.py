@@ -164,7 +164,7 @@ class Trace:
         name = digest(text)
         if name not in self._seen:
             if '"adk-' in text:
-                plain = _GENERATED_ID.sub('""', text)
+                plain = plain_text(text)
                 self._plain[name] = digest(plain)
                 if self.keeps_plain:
                     self._plain_texts.append(plain)
@@ -244,6 +244,11 @@ class Contents:
         return {"base": base, "same": same, "more": names[same:]} if same else {"more": names}
 
 
+def plain_text(text: str) -> str:
+    """Return a JSON text without the IDs that ADK generates, which differ in each conversation."""
+    return _GENERATED_ID.sub('""', text) if '"adk-' in text else text
+
+
 def plain_digest(text: str) -> str:
-    """Return the digest of a JSON text without the IDs that ADK generates, which differ in each conversation."""
-    return digest(_GENERATED_ID.sub('""', text) if '"adk-' in text else text)
+    """Return the digest of a JSON text without these IDs."""
+    return digest(plain_text(text))

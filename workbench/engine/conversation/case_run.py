@@ -217,7 +217,9 @@ class CaseRun:
             case "Printed":
                 self._capture_output(frame["stream"], str(frame["text"]))
             case "Failed":
-                self._settle(read_error(dict(frame["error"])))
+                error = dict(frame["error"])
+                self._transcript.differs = str(error.get("differs") or "")
+                self._settle(read_error(error))
             case _:
                 self._handle_end_frame(frame)
 

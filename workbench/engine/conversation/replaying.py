@@ -54,6 +54,8 @@ class Replay:
             transcript.frozen = Frozen(self.mode, self.file, recorded, *transcript.calls)
         if self.recording is not None:
             transcript.changed_declarations = tuple(_changed(self.recording, transcript.declared))
+            if transcript.error is not None and transcript.differs:
+                transcript.error = _with_difference(transcript.error, self.recording, transcript.differs)
         return transcript
 
 
@@ -90,6 +92,13 @@ def _no_recording(file: str, ref: CaseRef) -> CaseError:
     again = shlex.join(["agent-workbench", "freeze", "last", "--case", ref.eval_id])
     hint = f"Run it once without --frozen, then freeze it: {again}"
     return CaseError("frozen_miss", f"the case has no recording: {file} does not exist", hint)
+
+
+def _with_difference(error: CaseError, recording: Recording, differs: str) -> CaseError:
+    from workbench.recordings.requests import request_difference
+
+    text = request_difference(recording, differs)
+    return replace(error, message=f"{error.message}: {text}") if text else error
 
 
 def _changed(recording: Recording, declared: Mapping[tuple[str, str], str]) -> Iterable[str]:

@@ -37,6 +37,8 @@ class Transcript:
     calls: CallCounts = field(default_factory=CallCounts)
     declared: dict[tuple[str, str], str] = field(default_factory=dict)
     """Agent and tool → digest of its declaration, for each tool that a replayed case had."""
+    differs: str = ""
+    """How a request differs from the recorded one, as in the worker's message `Failed`, or ""."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
     thawed: Thawed | None = None
