@@ -11,6 +11,7 @@ from workbench.agents.worker import processes
 from workbench.engine.places import local as module
 from workbench.engine.places.zygote import Zygote
 from workbench.engine.processes.children import Children
+from workbench.events import CaseFinished
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -67,3 +68,27 @@ async def test_restarted_agents_see_the_current_environment(project: Project) ->
             answers.append((await execute(project.plan(), children)).answer("hi"))
             await children.restart()
     assert answers == ["hello", "good evening"]
+
+
+EARLY = """
+import asyncio
+from google.adk.agents import LlmAgent
+from google.adk.tools.base_toolset import BaseToolset
+
+class Remote(BaseToolset):
+    async def get_tools(self, readonly_context=None):
+        raise ConnectionError("the server is gone")
+
+root_agent = LlmAgent(name="desk", model="gone", tools=asyncio.run(Remote().get_tools()))
+"""
+
+
+async def test_toolset_that_connects_early_is_named_in_the_process_of_a_single_case(project: Project) -> None:
+    pytest.importorskip("google.adk")
+    project.agent(EARLY)
+    project.cases("hi", response_match_score=0.0)
+    async with Children(keep_warm=False) as children:
+        done = await execute(project.plan(), children)
+    (finished,) = done.of(CaseFinished)
+    assert finished.error is not None
+    assert "Remote connects while the agent is made, so it cannot be frozen" in finished.error.hint

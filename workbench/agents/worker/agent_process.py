@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import platform
@@ -58,12 +59,12 @@ def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
         SharedCases(channel, lifeline, loaded).run()
 
 
-def run_solo(channel: Channel, lifeline: int) -> None:
-    """Run one agent in its own process, where forking is impossible. Ends the process."""
+def run_solo(channel: Channel, lifeline: int, adk: bool) -> None:
+    """Run one agent in its own process, where forking is impossible. Ends the process. `adk`: it uses google-adk."""
     if sys.platform == "linux":
         processes.adopt_orphans()
     try:
-        _serve_solo(channel, lifeline)
+        _serve_solo(channel, lifeline, adk)
     finally:
         if sys.platform == "linux":
             # On other systems the workbench does this, since it knows our group.
@@ -72,22 +73,22 @@ def run_solo(channel: Channel, lifeline: int) -> None:
         leave(0)
 
 
-def _serve_solo(channel: Channel, lifeline: int) -> None:
+def _serve_solo(channel: Channel, lifeline: int, adk: bool) -> None:
     threading.Thread(target=processes.die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
     channel.send(ready("forking is not possible here"))
     command = channel.receive()
     if command is None:
         return
     capture(*channel.take_fds(2))
-    loaded = _enter(channel, command["spec"])
+    loaded = _enter(channel, command["spec"], adk)
     if loaded is None:
         return
     channel.send(_imported(loaded, "forking is not possible here"))
     SharedCases(channel, lifeline, loaded).run()
 
 
-def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
-    """Become the agent's process: set its environment and folder, and import its modules.
+def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
+    """Become the agent's process: set its environment and folder, and import its modules, with `adk` after google-adk.
 
     Returns None if the import failed, after reporting it.
     """
@@ -106,6 +107,8 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         footprint.watch(spec["root"], spec["folder"])
         footprint.on_written(_written_reporter(channel))
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
+        if adk:
+            _import_adk()
         loaded = load(spec)
         # Done once here instead of in each fork.
         driver_of(loaded).prepare(loaded)
@@ -122,6 +125,12 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         return loaded
     channel.send({"op": "import_failed", "error": fault, "files": footprint.new_files()})
     return None
+
+
+def _import_adk() -> None:
+    """Import google-adk, so that toolsets are noticed that connect while the agent is imported."""
+    with contextlib.suppress(Exception):  # The import of the agent tells what is missing.
+        from . import adk_runner  # noqa: F401
 
 
 def _written_reporter(channel: Channel) -> Callable[[str], None]:

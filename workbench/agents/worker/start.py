@@ -17,7 +17,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("mode", choices=("zygote", "solo", "functions"))
     parser.add_argument("--control", type=int, required=True, help="the worker's end of a socket pair")
     parser.add_argument("--lifeline", type=int, required=True, help="a pipe that ends when the workbench does")
-    parser.add_argument("--warm", choices=("adk",), help="import this framework and run a turn before forking")
+    parser.add_argument(
+        "--warm", choices=("adk",), help="import this framework before the agent; zygote: also run a turn"
+    )
     parser.add_argument("--folder", help="functions: the agent's folder")
     parser.add_argument("--root", help="functions: the project's folder")
     options = parser.parse_args(arguments)
@@ -39,5 +41,5 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
         if hasattr(os, "fork"):
             shield_parent(options.control)
-        run_solo(channel, options.lifeline)
+        run_solo(channel, options.lifeline, options.warm == "adk")
     return 0

@@ -67,7 +67,8 @@ class LocalPlace:
         if zygote is not None:
             start = forked(zygote, agent.spec())
         else:
-            start = solo(worker_command("solo", python, agent.root), self._lifeline, agent.spec())
+            command = worker_command("solo", python, agent.root, warm=await self._needs_adk(agent.agent))
+            start = solo(command, self._lifeline, agent.spec())
         try:
             found = LocalAgent(start, on_frame, zygote, serves_one_case=single)
         except OSError as error:
@@ -81,7 +82,7 @@ class LocalPlace:
         Raises:
             NotStartedError: the interpreter cannot be used.
         """
-        adk = agent.agent.folder in self._uses_adk or await asyncio.to_thread(self._names_adk, agent.agent)
+        adk = await self._needs_adk(agent.agent)
         return (await self.zygote(agent.interpreter.path, agent.root, warm=adk))[0]
 
     async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
@@ -124,6 +125,9 @@ class LocalPlace:
 
     def _worth_a_zygote(self, interpreter: Path, cases: int) -> bool:
         return cases > 1 or self._keep_warm or any(key[0] == interpreter for key in self._zygotes)
+
+    async def _needs_adk(self, agent: AgentFolder) -> bool:
+        return agent.folder in self._uses_adk or await asyncio.to_thread(self._names_adk, agent)
 
     def _names_adk(self, agent: AgentFolder) -> bool:
         """Guess whether google-adk should be imported before the agent. A wrong guess only costs time."""
