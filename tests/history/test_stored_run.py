@@ -26,19 +26,19 @@ from workbench.events import (
 )
 from workbench.exporting import SCHEMA as WRITTEN
 from workbench.history.journal import Journal
-from workbench.history.run_names import last_run, run_ids
+from workbench.history.run_names import find_run, last_run, last_unharmed_run, run_ids
 from workbench.history.stored_report import SCHEMA, read_report
 from workbench.history.stored_run import open_run
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 
 
-def keep(state: Path, run_id: str, scored_from: str = "") -> Path:
+def keep(state: Path, run_id: str, scored_from: str = "", **more: Any) -> Path:
     """Store a run with one case of one turn."""
     journal = Journal.open(state, run_id)
     assert journal.path is not None
     events: list[Event] = [
-        RunStarted(run_id, "/root", "", (PlannedCase(REF, None, "defaults"),), scored_from),
+        RunStarted(run_id, "/root", "", (PlannedCase(REF, None, "defaults"),), scored_from, **more),
         CaseStarted(REF, 0.0, ({},), {}),
         TurnFinished(REF, 0, {"said": run_id}),
     ]
@@ -74,6 +74,13 @@ def test_last_is_the_newest_run_with_agents(state: Path, tmp_path: Path) -> None
     keep(only, "2026-11-22T09-00-00-dddd", scored_from="x")
     assert open_run("last", only, tmp_path).scored_from == "x", "where there is no other, that one"
     assert last_run(tmp_path / "nowhere") is None
+
+
+def test_last_run_to_freeze_injected_no_faults(state: Path, tmp_path: Path) -> None:
+    keep(state, "2026-11-22T09-10-00-ffff", inputs={"options": {"inject": "matrix"}})
+    assert find_run("last", state, tmp_path).parent.name == "2026-11-22T09-10-00-ffff"
+    assert last_unharmed_run(state) == "2026-11-21T10-30-00-bbbb"
+    assert last_unharmed_run(tmp_path / "nowhere") == "last"
 
 
 @pytest.mark.parametrize("word", ["2026-11-21T10-30-00-bbbb", "2026-11-21T10-30-00-b"])

@@ -12,6 +12,7 @@ from workbench.counting import counted, few
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir, state_dir, states_of
+from workbench.json_values import mapping
 
 LAST = "last"
 BASELINE = "baseline"
@@ -65,6 +66,16 @@ def find_stored_run(word: str, state: Path) -> Path:
 def state_of(journal: Path) -> Path:
     """Return the state folder that contains a journal."""
     return journal.parents[2]
+
+
+def last_unharmed_run(state: Path) -> str:
+    """Return the ID of the newest run in which agents ran cases and no faults were injected, or `last` without one.
+
+    The state folder's nested older ones are searched, too.
+    """
+    runs = ((path for path in _journals(one) if not _has_other_verdicts(path, faults=True)) for one in states_of(state))
+    found = _newest(path for one in runs if (path := next(one, None)) is not None)
+    return LAST if found is None else found.parent.name
 
 
 def last_run(state: Path) -> Path | None:
@@ -134,7 +145,8 @@ def baseline(state: Path) -> str | None:
         return None
 
 
-def _has_other_verdicts(path: Path) -> bool:
+def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
+    """Return whether a run scored another one, or tried a fork, or with `faults` whether some were injected."""
     from workbench.events import RunStarted
     from workbench.history.journal import read_journal
 
@@ -144,6 +156,8 @@ def _has_other_verdicts(path: Path) -> bool:
         return True  # An unreadable run has no transcripts to score.
     if first is None:
         return True  # It was killed before it started.
+    if faults and mapping(first.inputs.get("options")).get("inject"):
+        return True
     return bool(first.scored_from) or any(planned.fork is not None for planned in first.cases[:1])
 
 

@@ -12,7 +12,7 @@ from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
 from workbench.events import RunStarted
 from workbench.history.journal import read_journal
-from workbench.history.run_names import find_stored_run
+from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
 from workbench.project.scoring import root_of_run
@@ -63,15 +63,17 @@ def freeze_run(
 ) -> Freezing:
     """Freeze cases of a stored run, and return what was done.
 
-    `word` is an id or the start of one, `last`, or a JSON report. `folder` is in the project. The edit can be undone on
-    the screen. Do not call it in an event loop's thread: it reads and writes files.
+    `word` is an id or the start of one, `last` (without runs that injected faults or tried a fork), or a JSON report.
+    `folder` is in the project. The edit can be undone on the screen. Do not call it in an event loop's thread: it reads
+    and writes files.
 
     Raises:
         UsageFaultError: the run or a case does not exist.
         OSError: a file cannot be read or written. Nothing was written.
     """
     here = find_root(folder)
-    run = open_run(word, state_dir(here, explicit_state), folder)
+    state = state_dir(here, explicit_state)
+    run = open_run(last_unharmed_run(state) if word == LAST else word, state, folder)
     if not run.cases:
         raise UsageFaultError(f"run {run.run_id} has no cases", "", "nothing")
     refuse_unknown_cases(cases, {ref.eval_id for ref in run.cases}, f"run {run.run_id}")

@@ -31,7 +31,11 @@ from workbench.trace.pieces import PieceLostError, Pieces
 from workbench.trace.spans import Node, read_turn
 
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
-"""Tools of ADK that steer the agents. They always run."""
+"""Tools of ADK that steer the agents. They always run.
+
+Runs of older versions recorded only names, so an agent's own tool with such a name is taken for ADK's. It runs live
+until the case is frozen from a new run.
+"""
 _PLAIN = "the agent calls its tools without `session.tool`, so they are not frozen and will really be called"
 _CUT = "the run kept only the beginning of it"
 _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
