@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from workbench.events import CaseError
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe_run_differences
 from workbench.history.changed_inputs import describe_input_differences
-from workbench.history.summary import Row, Summary, frozen_of, has_verdict, is_injected
+from workbench.history.summary import Row, Summary, frozen_of, has_verdict, is_apart
 from workbench.rates import never_ran
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
@@ -118,7 +118,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
 
 def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
     """Return the executions that can be compared. Results of injected faults and forks are no verdicts."""
-    rows = (row for row in run.rows.values() if not is_injected(row))
+    rows = (row for row in run.rows.values() if not is_apart(row))
     return {tuple(row["ref"]) if whole else (row["ref"][0], *row["ref"][2:]): row for row in rows}
 
 

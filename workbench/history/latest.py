@@ -12,7 +12,7 @@ from workbench.events import CaseRef
 from workbench.history.ages import ages
 from workbench.history.run_list import summary_for_opening
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
-from workbench.history.summary import Row, Summary, has_verdict, is_injected
+from workbench.history.summary import Row, Summary, has_verdict, is_apart
 from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
 from workbench.history.summary_files import read_newest
 
@@ -65,7 +65,7 @@ def latest_runs(
         of_cases: dict[tuple[str, str], list[Row]] = {}
         for row in summary.rows.values():
             _, file, _, eval_id, _ = row["ref"]
-            if file in wanted and (file, eval_id) not in seen and not is_injected(row):
+            if file in wanted and (file, eval_id) not in seen and not is_apart(row):
                 of_cases.setdefault((file, eval_id), []).append(row)
         # The lost lines may contain verdicts. Another repeat or an older run may have passed, so neither replaces them.
         lost = {name for name, rows in of_cases.items() if damaged and any(row["status"] is None for row in rows)}

@@ -45,7 +45,7 @@ Row = dict[str, Any]
 - `plan`: index into the summary's `plans`.
 - `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
 - `frozen`: the fields of `workbench.events.Frozen` as JSON if it was replayed. Missing otherwise.
-- `injected`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
+- `apart`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
 
@@ -184,7 +184,7 @@ def has_verdict(row: Row) -> bool:
     It was neither cancelled nor cut off by the end of its run, no faults were injected into its calls, and it tried no
     fork.
     """
-    return bool(row["status"]) and row["status"] != "cancelled" and not is_injected(row)
+    return bool(row["status"]) and row["status"] != "cancelled" and not is_apart(row)
 
 
 def frozen_of(row: Row) -> Frozen | None:
@@ -193,12 +193,12 @@ def frozen_of(row: Row) -> Frozen | None:
     return Frozen(**values) if values else None
 
 
-def is_injected(row: Row) -> bool:
+def is_apart(row: Row) -> bool:
     """Return whether faults were injected, or a fork was tried.
 
     Such a result stands outside of all verdicts, rates and trends.
     """
-    return bool(row.get("injected"))
+    return bool(row.get("apart"))
 
 
 class SummaryBuilder:
@@ -373,7 +373,7 @@ class SummaryBuilder:
         if row is None:
             row = self.summary.rows[key] = _new_row(list(key))
             if self.summary.has_faults or self.summary.fork:
-                row["injected"] = True
+                row["apart"] = True
         return row
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from workbench.events import CaseError, Frozen
-from workbench.history.summary import Row, frozen_of, is_injected
+from workbench.history.summary import Row, frozen_of, is_apart
 from workbench.rates import counts
 
 Case: TypeAlias = tuple[str, ...]
@@ -34,7 +34,7 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
     decided: set[Case] = set()
     for row in rows:
         error = CaseError(*row["error"]) if row["error"] else None
-        if row["status"] and counts(row["status"], error) and not is_injected(row):
+        if row["status"] and counts(row["status"], error) and not is_apart(row):
             _, file, set_id, eval_id, _ = row["ref"]
             case = case_key(str(file or set_id), str(eval_id), frozen_of(row))
             counted[case] = counted.get(case, 0) + 1

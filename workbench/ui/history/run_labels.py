@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from workbench.counting import counted, few
 from workbench.history.listed_runs import ListedRun
@@ -249,3 +250,15 @@ def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
     found += [f"commit {commit_words(run.commit, run.dirty)}"] if run.commit else []
     found += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
     return [*found, *special]
+
+
+def fork_facts(fork: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what a run forks and changes, as labelled safe texts; [] if it is no fork."""
+    if not fork:
+        return []
+    place = f"call {fork['call']}" if fork.get("call") else f"turn {fork.get('turn', 0) + 1}"
+    facts = [("fork of", one_line(f"{fork.get('run_id')} at {place}", limit=200))]
+    change, agent = str(fork.get("change")), fork.get("agent")
+    of = f" of {agent}" if agent and change in ("instruction", "model") else ""
+    changed = "nothing changed" if change == "nothing" else f"{change}{of}: {fork.get('text')}"
+    return [*facts, ("change", one_line(changed, limit=1000))]

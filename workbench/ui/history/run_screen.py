@@ -244,6 +244,7 @@ class RunScreen(SplitScreen):
             else []
         )
         lines += [("scored from", one_line(run.scored_from))] if run.scored_from else []
+        lines += run_labels.fork_facts(summary.fork)
         lines += [(one_line(name, limit=11), one_line(str(version))) for name, version in summary.versions.items()]
         for agent, models in summary.models.items():
             named = ", ".join(map(str, models)) if isinstance(models, list) else str(models)
