@@ -9,11 +9,12 @@ from workbench import Project, UsageFaultError
 from workbench.events import ForkOf
 from workbench.history.run_list import list_runs
 from workbench.history.run_names import last_run
+from workbench.store import CaseRecord
 
 pytest.importorskip("google.adk")
 
 
-async def test_fork_tries_a_change_at_the_third_of_five_calls_and_leaves_the_verdict(tmp_path: Path) -> None:
+async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diverged(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     folder = write_desk(tmp_path)
     async with Project.open(tmp_path) as project:
@@ -51,13 +52,8 @@ async def test_fork_tries_a_change_at_the_third_of_five_calls_and_leaves_the_ver
         with pytest.raises(UsageFaultError, match="there is no such call in turn 1"):
             await project.fork(case="label", turn=1, call=6)
 
-
-async def test_fork_of_an_agent_that_has_changed_says_where_and_runs_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    folder = write_desk(tmp_path)
-    async with Project.open(tmp_path) as project:
-        store = await project.run(await project.plan("desk/labels.evalset.json:thanks")).result()
-        assert [record.state for record in store.current_records()] == ["failed"]
+        # An agent that has changed does not repeat the recording: the fork says where, and calls nothing.
+        assert {record.state for record in await states(project, "desk/labels.evalset.json:thanks")} == {"failed"}
         source = (folder / "agent.py").read_text("utf-8")
         callback = "    after_tool_callback=lambda tool, args, tool_context, tool_response: {'item': 'pot'},\n"
         (folder / "agent.py").write_text(source.replace("    tools=[", f"{callback}    tools=["), "utf-8")
@@ -68,3 +64,7 @@ async def test_fork_of_an_agent_that_has_changed_says_where_and_runs_nothing(tmp
         assert record.error.kind == "fork_diverged"
         assert 'turn 1, event 2: content.parts[0].function_response.response.item was "kettle"' in record.error.message
         assert counted(folder)[before:] == []
+
+
+async def states(project: Project, target: str) -> list[CaseRecord]:
+    return list((await project.run(await project.plan(target)).result()).current_records())

@@ -25,12 +25,16 @@ _LONGEST = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the recorded conversation spent after a point: model calls, tokens, and money if it is known."""
+    """What the recorded conversation spent after a point: model calls, tokens, and money if it is known.
+
+    Calls of plain Python agents are not `seen`.
+    """
 
     calls: int = 0
     tokens: int = 0
     money: float | None = None
     currency: str = ""
+    seen: bool = True
 
 
 def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
@@ -40,8 +44,14 @@ def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
     tallies = [(str((model.request or {}).get("model") or ""), _tally(model)) for model in models]
     tokens = sum(tally["input_tokens"] + tally["output_tokens"] for _, tally in tallies)
     if not prices:
-        return Cost(len(models), tokens)
-    return Cost(len(models), tokens, total(judge_cost(name, tally, prices) for name, tally in tallies), prices.currency)
+        return Cost(len(models), tokens, seen=original.has_models)
+    return Cost(
+        len(models),
+        tokens,
+        total(judge_cost(name, tally, prices) for name, tally in tallies),
+        prices.currency,
+        original.has_models,
+    )
 
 
 def _tally(model: ModelCall) -> dict[str, int]:
@@ -191,8 +201,10 @@ def _side_by_side(cells: Sequence[list[Line]], width: int) -> Iterator[Line]:
 
 def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
     """Return what the tries will probably cost, from the recorded calls after the point."""
+    if not cost.seen:
+        return "the agent's model calls are not known"
     if not cost.calls:
-        return "judges are asked" if judged else "no model call is known after this point"
+        return "no model call after this point" + (", but judges" if judged else "")
     words = f"about {counted(cost.calls * tries, 'model call')}"
     words += f", {counted(cost.tokens * tries, 'token')}" if cost.tokens else ""
     words += f", {money(cost.money * tries, cost.currency)}" if cost.money else ""

@@ -146,7 +146,8 @@ class ForkScreen(RowsScreen[Asked | None]):
             yield self._list
             yield self._body
             yield self.message
-            yield KeyLine(footer("forked"), self.keys_of)
+            useless = ("forked_save",) if self._tries.why_not_saved else ()
+            yield KeyLine(footer("forked", without=useless), self.keys_of)
 
     def on_mount(self) -> None:
         """Start the tries, or continue to show them."""
