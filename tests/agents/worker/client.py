@@ -323,6 +323,8 @@ class Worker:
         awaited: bool = True,
     ) -> Agent:
         """Import an agent and, by default, wait for it. `env` is added to the test's environment."""
+        if not solo:
+            self._make_room()
         number = next(self._numbers)
         home = root or folder.parent
         spec: dict[str, Any] = {"name": folder.name, "folder": str(folder), "root": str(home), "kind": kind}
@@ -347,6 +349,11 @@ class Worker:
                 agent.wrote += message["files"]
             agent.imported = message
         return agent
+
+    def _make_room(self) -> None:
+        """Read the reports about earlier agents. Otherwise the worker waits after a few hundred of them."""
+        while select.select([self.channel], [], [], 0)[0] and self.channel.fill():
+            continue
 
     def report(self, operation: str, number: int) -> dict[str, Any]:
         """Return the next report of this kind about agent `number`. Drop the reports before it."""
