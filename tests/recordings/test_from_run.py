@@ -190,3 +190,15 @@ def test_yielded_calls_of_a_plain_python_agent_cannot_be_replayed() -> None:
     taken = take_recording(_REF, [SpansRecorded(_REF, 0, json.dumps(spans))], None, _ORIGIN)
     assert taken.recording.calls == ()
     assert "session.tool" in taken.remark
+
+
+def test_request_that_held_a_secret_is_not_compared() -> None:
+    response, secret = {"content": {"parts": [{"text": "hi"}]}}, {"parts": [{"text": "[secret SHOP_KEY]"}]}
+    calls = [
+        {"kind": "model", "agent": "desk", "branch": "", "order": order, "asked": f"q{order}", "request": request}
+        for order, request in enumerate(
+            ({"model": "m", "contents": [digest("a"), digest("gone")]}, {"model": "m", "contents": [digest(secret)]})
+        )
+    ]
+    event = _event(0, *[{**call, "responses": [digest(response)]} for call in calls], pieces=(response, "a", secret))
+    assert [model.asked for model in take_recording(_REF, [event], None, _ORIGIN).recording.models] == ["q0", ""]

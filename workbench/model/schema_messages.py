@@ -178,6 +178,8 @@ def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
         return Breach(location, f"{name} must be base64 text, and {found} is not")
     if kind == "literal_error":
         return Breach(location, f"{name} must be {item['ctx']['expected']}, not {found}")
+    if kind == "string_pattern_mismatch":
+        return Breach(location, f"{name} must match {item['ctx']['pattern']}, and {found} does not")
     if kind == "too_long":
         return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
     expected = _expected(kind)

@@ -92,7 +92,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
     items.sort(key=lambda pair: (pair[0], _int(pair[1].get("order"))))
     of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in ("tool", "model", "tools")}
     calls = tuple(_tool_call(turn, item, pieces) for turn, item in of_kind["tool"])
-    models = tuple(_model_call(turn, item, pieces) for turn, item in of_kind["model"])
+    models = _unlike_secrets((_model_call(turn, item, pieces) for turn, item in of_kind["model"]), pieces)
     tools: dict[str, dict[tuple[str, int], Declaration]] = {}
     for _, item in of_kind["tools"]:
         tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
@@ -168,6 +168,31 @@ def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall
     if not holds_secret(call.outcome()):
         return call
     return replace(call, responses=tuple(map(readable_bytes, responses)), secret=True)
+
+
+def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelCall, ...]:
+    """Return calls of models without the digests of requests that held a secret.
+
+    A replayed request has the placeholder, or another secret. So it answers the agent's next request.
+    """
+    known: dict[str, bool] = {}
+
+    def is_secret(part: str) -> bool:
+        if part not in known:
+            try:
+                known[part] = holds_secret(pieces.read(part))
+            except PieceLostError:
+                known[part] = False
+        return known[part]
+
+    return tuple(replace(model, asked="") if any(map(is_secret, _parts_of(model))) else model for model in models)
+
+
+def _parts_of(model: ModelCall) -> Iterator[str]:
+    """Yield the digests of the parts of a request."""
+    request = model.request or {}
+    yield from (request[name] for name in ("system", "tools", "config") if name in request)
+    yield from request.get("contents", ())
 
 
 def _request(given: Any) -> dict[str, Any] | None:
