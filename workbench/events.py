@@ -5,6 +5,7 @@ The engine publishes these objects, the journal stores them, and tests replay th
 depends on how a run is made or shown.
 """
 
+from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
@@ -410,6 +411,11 @@ class Thawed:
     changes: tuple[dict[str, Any], ...] = ()
     why: str = ""
     """Why nothing was compared, or ""."""
+
+
+def drift_count(changes: Iterable[Any]) -> int:
+    """Return the number of changes (`Thawed.changes`) that can be accepted into a recording."""
+    return sum(isinstance(change, dict) and change.get("kind") in ("changed", "gone", "new") for change in changes)
 
 
 @dataclass(frozen=True, slots=True)

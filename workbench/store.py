@@ -42,6 +42,7 @@ from workbench.events import (
     TurnStarted,
     Usage,
     UserSimulated,
+    drift_count,
 )
 from workbench.events import MetricScored as Scored
 from workbench.fast_dataclass import dataclass
@@ -122,6 +123,8 @@ class CaseRecord:
     """What the agent did about the fault in `planned`, or None without one. Always in memory."""
     thawed: Thawed | None = None
     """How a live case differs from its recording, or None if they were not compared."""
+    drifted: int = 0
+    """Number of changes in `thawed` that can be accepted. Always in memory."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
@@ -169,7 +172,7 @@ class CaseRecord:
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
         record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
-        record.frozen = record.handling = None
+        record.frozen, record.handling, record.drifted = None, None, 0
         return record
 
     def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
@@ -321,6 +324,8 @@ class Store:
         """The judges and services whose queue is paused now, by name."""
         self.frozen = 0
         """Number of executions of `current` that were replayed from a recording."""
+        self.drifted = 0
+        """Number of executions of `current` that differ from their recordings."""
         self._counts: Counter[CaseState] = Counter()
         """Number of executions of `current` in each state. Updated with each event, because every frame reads it."""
         self.detail_cache = DetailCache()
@@ -497,6 +502,7 @@ class Store:
     def _count(self) -> None:
         self._counts = Counter(record.state for record in self.current_records())
         self.frozen = sum(record.frozen is not None for record in self.current_records())
+        self.drifted = sum(bool(record.drifted) for record in self.current_records())
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped = set(event.cases)
@@ -569,9 +575,10 @@ class Store:
 
     def _apply_counted(self, record: CaseRecord, event: Event) -> None:
         record.pin_details()
-        before, was_frozen = record.state, record.frozen is not None
+        before, was_frozen, had_drifted = record.state, record.frozen is not None, bool(record.drifted)
         self._apply_to_case(record, event)
         self.frozen += (record.frozen is not None) - was_frozen
+        self.drifted += bool(record.drifted) - had_drifted
         if record.state != before:
             self._counts[before] -= 1
             self._counts[record.state] += 1
@@ -587,6 +594,7 @@ class Store:
                 record.output.clear()
                 record.metrics.clear()
                 record.error = record.cause = record.frozen = record.handling = record.thawed = None
+                record.drifted = 0
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -621,6 +629,7 @@ class Store:
                 record.frozen = event.frozen
                 record.handling = event.handling
                 record.thawed = event.thawed
+                record.drifted = 0 if event.thawed is None else drift_count(event.thawed.changes)
                 record.cause = _cause(record)
 
 

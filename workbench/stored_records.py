@@ -144,7 +144,7 @@ def brief_records(
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
         record.run_id, record.until_sure = summary.run_id, summary.until_sure
         record.cause = None if row.get("cause") is None else causes[row["cause"]]
-        record.frozen = frozen_of(row)
+        record.frozen, record.drifted = frozen_of(row), row.get("drifted") or 0
         found[ref] = record
     return found
 

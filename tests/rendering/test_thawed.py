@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.hostile import FORBIDDEN, HOSTILE
-from workbench.events import Thawed
+from workbench.events import Thawed, drift_count
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
-from workbench.rendering.thawed import change_texts, drifted, thawed_lines, thawed_mark, thawed_total
+from workbench.rendering.thawed import change_texts, thawed_brief, thawed_lines, thawed_mark, thawed_total
 
 CALL = {"kind": "changed", "about": "call", "agent": "desk", "tool": "find", "call": "find(a=1)", "turn": 1}
 WHERE = [{"path": "answer.id", "then": '"R-1"', "now": '"R-2"'}, {"path": "answer.at", "then": None, "now": "9"}]
@@ -27,10 +27,10 @@ def test_numbers_are_in_every_form() -> None:
 
 
 def test_only_changes_can_be_accepted() -> None:
-    assert drifted(THAWED)
-    assert not drifted(Thawed("a", unknown=1, changes=({**CALL, "kind": "unknown"},)))
-    assert not drifted(None)
-    assert "A accepts" not in "".join(map(text_of, thawed_lines(Thawed("a", same=1), View(60))))
+    assert drift_count(Thawed("a", unknown=1, changes=({**CALL, "kind": "unknown"},)).changes) == 0
+    assert drift_count(THAWED.changes) == 1
+    assert thawed_brief(THAWED) == "thawed, 1 drifted"
+    assert "A accepts" in "".join(map(text_of, thawed_lines(THAWED, View(60), drifted=True)))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -41,7 +41,7 @@ def test_foreign_text_is_safe_and_fits(text: str) -> None:
         {"kind": 3},
     )
     for width in (40, 60):
-        lines = list(thawed_lines(Thawed("a", changed=1, changes=changes), View(width)))
+        lines = list(thawed_lines(Thawed("a", changed=1, changes=changes), View(width), drifted=True))
         assert all(width_of(line) <= width for line in lines)
         assert FORBIDDEN.isdisjoint("".join(map(text_of, lines)))
     assert FORBIDDEN.isdisjoint("".join(change_texts(Thawed("a", changes=changes))))

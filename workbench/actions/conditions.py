@@ -102,7 +102,7 @@ def _acceptable(situation: Situation) -> str:
     """Accept one case, or all failing cases of a group."""
     if situation.on_case and not situation.marked:
         return _has_run(situation) or _ended(situation)
-    return _problems(situation)
+    return "" if situation.drifted else _problems(situation)
 
 
 def _case_shown(situation: Situation) -> str:
@@ -130,6 +130,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "watched": (_watching,),
     "options": (_targets,),
     "freeze": (_targets, _verdicts),
+    "thaw": (_targets, _idle),
     "cancel": (_running,),
     "cancel_all": (_running,),
     "resume": (_read, _idle),

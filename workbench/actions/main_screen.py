@@ -127,6 +127,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action(
         "criteria.options", "o", "next run", "Set criteria, judges and the use of recordings for the next run.", RUN
     ),
+    Action("freezing.thaw", "", "thaw", "Run live, and show how answers drifted from the recordings.", RUN),
     Action(
         "freezing.freeze", "K", "freeze", "Keep what tools answered, to replay it. On a missing call: ways out.", RUN
     ),

@@ -31,6 +31,7 @@ class Situation:
         agents: Whether the project has agents.
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
         cause: Number of cases of the selected cause on the overview, or 0.
+        drifted: Whether any case of the last run differs from its recording.
         missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
     """
 
@@ -53,6 +54,7 @@ class Situation:
     back_to: str = ""
     cause: int = 0
     missed: bool = False
+    drifted: bool = False
 
     @property
     def on_case(self) -> bool:

@@ -118,7 +118,12 @@ def _best(executions: Sequence[StoredCase]) -> StoredCase:
     return next(passed, (complete or own or executions)[0])
 
 
-def _taken(case: StoredCase, run: StoredRun) -> Taken:
+def taken_from(case: StoredCase, run: StoredRun) -> Taken:
+    """Return the recording of a case of a run. Reads files.
+
+    Raises:
+        NotRecordedError: it has no complete transcript, or no calls that a replay could use.
+    """
     if case.planned.is_apart:
         raise NotRecordedError("the run only tried a fault or a fork: freeze a run of the case itself")
     ended = case.why_incomplete()
@@ -160,7 +165,7 @@ class _Work:
         if ref.eval_id not in self._ids[evalset]:
             return FrozenCase(ref, file, "not frozen", why=f"{evalset.name} has no such case any more")
         try:
-            return self._frozen(case, file, _taken(case, run))
+            return self._frozen(case, file, taken_from(case, run))
         except (NotRecordedError, LaterFrozenFileError) as error:
             return FrozenCase(ref, file, "not frozen", why=str(error))
 

@@ -14,8 +14,8 @@ from workbench.causes.cause import Cause
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.event_json import sentences
-from workbench.events import Frozen, MetricResult, Usage, ended_as
-from workbench.json_values import mapping, parts_of, string
+from workbench.events import Frozen, MetricResult, Usage, drift_count, ended_as
+from workbench.json_values import mapping, objects, parts_of, string
 from workbench.judge.judge_details import judged_by
 from workbench.model.invocation import recorded_events
 
@@ -45,6 +45,7 @@ Row = dict[str, Any]
 - `plan`: index into the summary's `plans`.
 - `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
 - `frozen`: the fields of `workbench.events.Frozen` as JSON if it was replayed. Missing otherwise.
+- `drifted`: how many changes a comparison with its recording found. Missing without one.
 - `apart`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
@@ -333,6 +334,8 @@ class SummaryBuilder:
         if frozen := mapping(data.get("frozen")):
             known = {name: frozen[name] for name, kind in _FROZEN.items() if isinstance(frozen.get(name), kind)}
             row["frozen"] = {"mode": "tools", **known}
+        if thawed := mapping(data.get("thawed")):
+            row["drifted"] = drift_count(objects(thawed.get("changes")))
         numbers = tuple(number for number in data.get("inputs") or () if isinstance(number, int))
         if numbers not in self._inputs:
             self._inputs[numbers] = self._numbers(self._run_inputs.of(numbers))

@@ -7,16 +7,19 @@ from pathlib import Path
 from workbench.agents.targets import find_root
 from workbench.authoring.freezing import Freezing, freezing_of
 from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.authoring.thawing import ThawedFile, thawed_file
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
-from workbench.events import RunStarted
+from workbench.events import CaseRef, RunStarted
 from workbench.history.journal import read_journal
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
+from workbench.model.own_file import OwnFileError
 from workbench.project.scoring import root_of_run
 from workbench.project.transcripts import stored_case
+from workbench.recordings.from_run import NotRecordedError
 from workbench.store import CaseRecord
 
 _TRIES = 3
@@ -38,6 +41,27 @@ def freezing_of_cases(
     runs = [_run_of(run_id, found, state) for run_id, found in by_run.items()]
     ids = [ref.eval_id for run in runs for ref in run.cases]
     return freezing_of(runs, root, cases=ids, models=models, prune=prune)
+
+
+def thawed_files(
+    records: Iterable[CaseRecord], root: Path, state: Path
+) -> tuple[dict[CaseRef, ThawedFile], dict[CaseRef, str]]:
+    """Compare live cases on the screen with their recordings. Return the files, and why cases are left out.
+
+    Reads files. The reasons are raw texts.
+    """
+    runs: dict[str, StoredRun] = {}
+    found: dict[CaseRef, ThawedFile] = {}
+    left_out: dict[CaseRef, str] = {}
+    for record in records:
+        run = runs.setdefault(record.run_id, _run_of(record.run_id, (), state))
+        try:
+            found[record.ref] = thawed_file(stored_case(record), run, root)
+        except OwnFileError as error:
+            left_out[record.ref] = error.faults[0].sentence(error.faults[0].file.name)
+        except NotRecordedError as error:
+            left_out[record.ref] = str(error)
+    return found, left_out
 
 
 def _run_of(run_id: str, records: Iterable[CaseRecord], state: Path) -> StoredRun:

@@ -15,6 +15,7 @@ from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
 from workbench.rendering.scores import reason_line, verdict_head
 from workbench.rendering.status import badge
+from workbench.rendering.thawed import thawed_lines
 from workbench.rendering.title import left_out
 from workbench.rendering.turn import turn_pieces, turn_status
 from workbench.store import CaseRecord, Turn
@@ -84,6 +85,8 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
     if record.error is not None:
         missed = missed_in(record, subject.runs)
         yield from error_lines(record.error, view) if missed is None else miss_lines(missed, view, record.error.hint)
+    if record.thawed is not None:
+        yield from thawed_lines(record.thawed, view, drifted=record.drifted > 0)
     below = {result.name for result in left_out(subject, view.width - 1)}
     for result in record.metrics.values():
         in_turns = {turn.metrics[result.name].status for turn in record.turns if result.name in turn.metrics}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.counting import counted
-from workbench.events import Thawed
+from workbench.events import Thawed, drift_count
 from workbench.json_values import objects, string
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, safe
 from workbench.rendering.rows import View, label, under
@@ -37,6 +37,14 @@ def thawed_mark(thawed: Thawed) -> str:
     return f"{THAWED} ({thawed_words(thawed)})"
 
 
+def thawed_brief(thawed: Thawed) -> str:
+    """Return the same in few words: `thawed, 2 drifted`."""
+    if thawed.why:
+        return "not thawed"
+    drifted = drift_count(thawed.changes)
+    return f"thawed, {f'{drifted:,} drifted' if drifted else 'no drift'}"
+
+
 def thawed_total(cases: Iterable[Thawed | None]) -> str:
     """Return `THAWED: 12 cases, calls: 40 same, 2 changed; 1 without recording`, or "" without any."""
     every = [case for case in cases if case is not None]
@@ -49,11 +57,6 @@ def thawed_total(cases: Iterable[Thawed | None]) -> str:
     return f"{THAWED}: {', '.join([*total_words, *left])}"
 
 
-def drifted(thawed: Thawed | None) -> bool:
-    """Return whether anything can be accepted into the recording."""
-    return thawed is not None and any(change.get("kind") in ("changed", "gone", "new") for change in thawed.changes)
-
-
 def change_texts(thawed: Thawed) -> Iterator[str]:
     """Yield a safe text for each change: `refund(amount=12.5): answer.id was "R-1", now "R-2"`."""
     for change in thawed.changes:
@@ -64,8 +67,8 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
         yield f"{_kind(change)}: {_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
 
 
-def thawed_lines(thawed: Thawed, view: View) -> Iterator[Line]:
-    """Yield the numbers and each change for a pane, and how to accept them."""
+def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
+    """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
     yield from under(label("recording"), hang_text([], [Segment(thawed_words(thawed))], view.room, 0))
     for change in thawed.changes:
         glyph, style = _MARKS.get(string(change.get("kind")), ("?", "muted"))
@@ -81,7 +84,7 @@ def thawed_lines(thawed: Thawed, view: View) -> Iterator[Line]:
                 safe(_side(place, "now"), "diff-extra"),
             ]
             yield from under((), hang_text([], words, view.room, 2))
-    if drifted(thawed):
+    if drifted:
         yield from hang_text([Segment(" → ", "hint")], [Segment("A accepts changes into the recording")], view.width, 3)
 
 

@@ -15,6 +15,7 @@ from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
 from workbench.rendering.scores import chips_and_rest
 from workbench.rendering.staleness import stale_mark
 from workbench.rendering.status import badge
+from workbench.rendering.thawed import thawed_brief
 from workbench.rendering.triaged import triage_chip
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -154,6 +155,8 @@ def _marks(record: CaseRecord) -> list[Line]:
     marks: list[Line] = []
     if record.frozen is not None:
         marks.append((Segment(f"{FROZEN.glyph} {frozen_brief(record.frozen)}", FROZEN.variable),))
+    if record.thawed is not None:
+        marks.append((Segment(f"{FROZEN.glyph} {thawed_brief(record.thawed)}", FROZEN.variable),))
     if record.planned.criteria_changed:
         marks.append((mark(OTHER_CRITERIA),))
     return marks

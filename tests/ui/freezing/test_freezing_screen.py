@@ -9,6 +9,7 @@ from tests.ui.conftest import Screen
 from tests.ui.test_engine_run import opened
 from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
+from workbench.ui.accepting.several import SeveralScreen
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.freezing.screen import FreezeScreen
@@ -17,8 +18,8 @@ from workbench.ui.freezing.screen import FreezeScreen
 async def _ran(screen: Screen, pilot: Pilot[int], *keys: str) -> None:
     runs = len(list(screen.session.runs_dir.glob("*/events.jsonl")))
     await pilot.press(*keys)
-    await screen.until(pilot, lambda: len(list(screen.session.runs_dir.glob("*/events.jsonl"))) > runs)
-    await screen.until(pilot, lambda: not screen.session.store.activity.busy)
+    await screen.until(pilot, lambda: len(list(screen.session.runs_dir.glob("*/events.jsonl"))) > runs, seconds=30)
+    await screen.until(pilot, lambda: not screen.session.store.activity.busy, seconds=30)
 
 
 async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path: Path) -> None:
@@ -30,7 +31,8 @@ async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path
         made = len(calls.read_text().splitlines())
 
         # K shows what would be written. A dropped case is not written, and u undoes all files at once.
-        await pilot.press("K")
+        await screen.until(pilot, lambda: app.main.in_right)  # The cursor went to the cause of the failure.
+        await pilot.press("escape", "K")
         await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen))
         await screen.until(pilot, lambda: "5 files, 8 tool calls, 1 large value beside" in screen.text)
         await pilot.press("j", "space", "enter")
@@ -63,7 +65,8 @@ async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path
         await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
         assert "ignore amount of refund" in screen.text
         await pilot.press("enter")
-        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen) and "3 tool calls" in screen.text)
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen), seconds=30)
+        await screen.until(pilot, lambda: "3 tool calls" in screen.text)
         await pilot.press("enter")
         await screen.until(pilot, lambda: "done: freeze 返金の依頼" in screen.text)
         assert [call.args.get("amount") for call in read_frozen(file).calls] == [None, 15.0, 12.5]
@@ -94,7 +97,39 @@ async def test_damaged_recording_offers_to_freeze_again(tmp_path: Path) -> None:
         await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
         assert "ignore" not in screen.text
         await pilot.press("enter")
-        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen) and "is replaced" in screen.text)
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen), seconds=30)
+        await screen.until(pilot, lambda: "is replaced" in screen.text)
         await pilot.press("enter")
         await screen.until(pilot, lambda: "done: freeze late_parcel" in screen.text)
         assert len(read_frozen(file).calls) == 1
+
+
+async def test_drift_is_shown_after_a_thaw_and_accepted_one_by_one(tmp_path: Path) -> None:
+    agent = frozen.write(tmp_path)
+    file = frozen_path(agent / "refunds.evalset.json", "返金の依頼")
+    async with opened(tmp_path) as (app, session, screen, pilot):
+        await pilot.press("/", *"返金", "enter", "g")
+        await _ran(screen, pilot, "r")
+        await pilot.press("K")
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen))
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: file.exists() and "done: freeze" in screen.text)
+
+        frozen.change_world(agent, {"find_order": {"days": 9}, "refund": {"id": "R-2"}})
+        runs = len(list(session.runs_dir.glob("*/events.jsonl")))
+        app.main.do("thaw")
+        await screen.until(pilot, lambda: len(list(session.runs_dir.glob("*/events.jsonl"))) > runs, seconds=30)
+        await screen.until(pilot, lambda: not session.store.activity.busy, seconds=30)
+        assert session.store.drifted == 1
+        await pilot.press("g", "j", "j", "j", "1")
+        await screen.until(pilot, lambda: "answer.days: 3 · 9" in screen.text and "A accepts changes" in screen.text)
+        await pilot.press("A")
+        await screen.until(pilot, lambda: isinstance(app.screen, SeveralScreen))
+        await pilot.press("j", "j", "space")
+        await screen.until(pilot, lambda: "1 of 2" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: accept drift of 1 case" in screen.text)
+        answers = [call.answer for call in read_frozen(file).calls]
+        assert [answer.get("days", answer.get("id")) for answer in answers] == [9, "R-1"]
+        await pilot.press("u")
+        await screen.until(pilot, lambda: read_frozen(file).calls[0].answer["days"] == 3)

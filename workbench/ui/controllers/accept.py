@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
@@ -14,8 +14,6 @@ from workbench.ui.controllers.view import Controller, View
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workbench.authoring.accept_turn import Hunk
     from workbench.authoring.bulk import Proposal
     from workbench.store import CaseRecord
@@ -32,12 +30,21 @@ class Accept(Controller):
     def __init__(self, view: View, files: Files, edit: Edit, run: Run) -> None:
         super().__init__(view)
         self._files, self._edit, self._run = files, edit, run
+        self.accept_drift: Callable[[Sequence[Pair]], bool] = lambda pairs: False
+        """Accepts drift into the recordings of cases that were thawed. Returns False if there is none."""
 
     def accept(self) -> None:
         """Show how the agent differs from the reference, and copy the chosen differences to the reference.
 
         With marks, on a cause of the overview, or on a row above cases, do it for all of these cases that failed.
+        After a thaw, accept how the answers of tools drifted into the recordings instead.
         """
+        if self.accept_drift(list(self.view.right.selected_cases()) or self.view.rows.targets()):
+            return
+        self.accept_expected()
+
+    def accept_expected(self) -> None:
+        """Copy what the agent did to the reference, and leave the recordings as they are."""
         if pairs := self._group():
             self.view.work(self.accept_cases(pairs), "edit")
             return

@@ -1,12 +1,14 @@
 """Freezing of cases on the screen, and the ways out of a call that a recording lacks."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
+from workbench.events import CaseName, Event, RunStarted
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.run import Run
@@ -30,8 +32,13 @@ class Freezing(Controller):
     def __init__(self, view: View, files: Files, run: Run, engine: Engine) -> None:
         super().__init__(view)
         self._files, self._run, self._engine = files, run, engine
-        self._after_run: list[tuple[str, str]] = []
-        """Names of the cases that are frozen once the active run has ended."""
+        self._requested: frozenset[CaseName] = frozenset()
+        """The cases of a requested run that are frozen after it."""
+        self._after_run: frozenset[CaseName] = frozenset()
+        """The cases that are frozen once the active run has ended."""
+        self.session.store.subscribe(self._take)
+        self.accept_expected: Callable[[], None] = lambda: None
+        """Accepts what the agent did as expected."""
 
     def freeze(self) -> None:
         """Show what freezing would write for the cases, and write it."""
@@ -81,7 +88,7 @@ class Freezing(Controller):
 
     # Ways out of a missing call
 
-    async def _ways_out(self, name: tuple[str, str], record: "CaseRecord") -> None:
+    async def _ways_out(self, name: CaseName, record: "CaseRecord") -> None:
         from workbench.rendering.frozen_miss import missed_in
 
         assert record.error is not None
@@ -110,13 +117,19 @@ class Freezing(Controller):
 
     def _run_first(self, pairs: Sequence[Pair], recordings: RecordingOptions, *, freeze: bool) -> None:
         if freeze and not self.session.store.activity.busy:
-            self._after_run = [self._name(pair) for pair in pairs]
+            self._requested = frozenset(map(self._name, pairs))
         self._run.start(pairs, lambda found: self._engine.build_with(found, recordings))
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            # Another run may have started instead of the requested one.
+            wanted, self._requested = self._requested, frozenset()
+            self._after_run = wanted if wanted == {planned.case.name for planned in event.cases} else frozenset()
 
     def after_news(self, ended: bool) -> None:
         """Freeze the cases that were run for it."""
         if ended and self._after_run:
-            names, self._after_run = self._after_run, []
+            names, self._after_run = self._after_run, frozenset()
             if not self.view.covered:
                 self.view.work(self.freeze_cases(self._pairs(names)), "edit")
 
@@ -136,11 +149,11 @@ class Freezing(Controller):
             return
         await self._files.put(f"ignore {argument} of {tool}", contents)
 
-    def _name(self, pair: Pair) -> tuple[str, str]:
+    def _name(self, pair: Pair) -> CaseName:
         assert self.session.workspace is not None
         return self.session.workspace.case_name(*pair)
 
-    def _pairs(self, names: Sequence[tuple[str, str]]) -> list[Pair]:
+    def _pairs(self, names: Collection[CaseName]) -> list[Pair]:
         """Return the cases with these names as they are numbered now."""
         wanted = set(names)
         return [
@@ -149,6 +162,60 @@ class Freezing(Controller):
             for case in entry.document.cases
             if (entry.relative, case.eval_id) in wanted
         ]
+
+    # Thaw
+
+    def thaw(self) -> None:
+        """Run the cases live, and compare each answer with its recording."""
+        recordings = RecordingOptions("thaw")
+        self._run.start(self.view.rows.targets(), lambda found: self._engine.build_with(found, recordings))
+
+    def accept_drift(self, pairs: Sequence[Pair]) -> bool:
+        """Let the user accept how answers drifted into the recordings. Return False if none of these cases drifted."""
+        every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
+        found = [record for record in every if record.finished and record.drifted]
+        if not found:
+            return False
+        failed = any(record.state == "failed" for record in every)
+        self.view.work(self._accept_drift(found, ask=failed), "edit")
+        return True
+
+    async def _accept_drift(self, records: "Sequence[CaseRecord]", *, ask: bool) -> None:
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.authoring.thawing import accepted_contents
+        from workbench.project.freezing import thawed_files
+        from workbench.ui.accepting.several import SeveralScreen
+
+        if ask:
+            items = [
+                Item("how answers drifted, into the recordings", True, help="Choose the changes. u undoes."),
+                Item("what the agent did, as expected", False, help="Changes the evalset, not the recordings."),
+            ]
+            wanted = await self.view.pick("accept what?", items)
+            if not wanted:
+                if wanted is False:
+                    self.view.call_later(self.accept_expected)
+                return
+        assert self.session.workspace is not None
+        root = self.session.workspace.root
+        try:
+            files, left_out = await asyncio.to_thread(thawed_files, records, root, self.session.state_dir)
+            changed = [file for file in files.values() if file.proposal.parts]
+            note = one_line("; ".join(dict.fromkeys(left_out.values())), limit=300)
+            if not changed:
+                self.view.notify(note or "the recordings have all of it", title="nothing to accept")
+                return
+            title = f"accept drift into recordings › {counted(len(changed), 'case')}"
+            proposals = [file.proposal for file in changed]
+            choice = await self.view.ask(SeveralScreen(title, proposals, self.view.keys, note=note))
+            if not choice:
+                return
+            chosen = {file: choice[file.proposal] for file in changed if file.proposal in choice}
+            contents = await asyncio.to_thread(accepted_contents, chosen)
+        except (OSError, ChangedOnDiskError) as error:
+            self._files.show_error(error)
+            return
+        await self._files.put(f"accept drift of {counted(len(chosen), 'case')}", contents)
 
     # The project's setting
 

@@ -54,6 +54,8 @@ class Controllers:
         self.criteria = Criteria(view, self.files, self.run)
         self.accept = Accept(view, self.files, self.edit, self.run)
         self.freezing = Freezing(view, self.files, self.run, engine)
+        self.accept.accept_drift = self.freezing.accept_drift
+        self.freezing.accept_expected = self.accept.accept_expected
         self.triage = Triage(view, self.files)
         self.files.reread_triage = self.triage.reread
         self.review = Review(view, self.files, self.edit, self.accept, self.run, self.triage, host)

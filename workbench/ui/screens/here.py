@@ -38,6 +38,7 @@ def situation_of(
         back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
         cause=cause,
+        drifted=session.store.drifted > 0,
         missed=row is not None and on_case and lacks_recording(session.record(row)),
     )
 
