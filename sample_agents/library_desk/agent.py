@@ -1,6 +1,6 @@
 """The desk of a library. Its catalogue is an MCP server, started over stdio for each case.
 
-With google-adk[mcp], its cases run live. Their recordings in `loans.evalset.frozen` need neither the server nor that
+With google-adk[mcp], its case runs live. The recording in `loans.evalset.frozen` needs neither the server nor that
 package: `agent-workbench run sample_agents/library_desk --frozen`.
 """
 

@@ -364,7 +364,7 @@ class ReviewScreen(RowsScreen[bool]):
             case "messages":
                 return "agent messages before the answer of a turn"
             case "frozen":
-                return "answers of tools and models, for run --frozen. space keeps or drops them"
+                return "answers for run --frozen. space keeps or drops them"
             case "turn":
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
                 return "later turns may depend on a dropped one" if gap else "space drops or keeps the turn"
