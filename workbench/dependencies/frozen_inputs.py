@@ -23,10 +23,14 @@ _DIFFERS, _EQUAL = "differs from the agent's", "equals the agent's"
 def recording_files(file: Path) -> tuple[Path, ...]:
     """Return a frozen file and the files with large values that it names."""
     try:
-        names = set(_NAMED.findall(read_regular(file)))
+        return file, *files_beside(file, read_regular(file))
     except (OSError, ValueError):
         return (file,)
-    return file, *sorted(file.with_name(name.decode("ascii")) for name in names)
+
+
+def files_beside(file: Path, content: bytes) -> Sequence[Path]:
+    """Return the files with large values that the content of a frozen file names, sorted."""
+    return sorted(file.with_name(name.decode("ascii")) for name in set(_NAMED.findall(content)))
 
 
 def frozen_bundle(

@@ -41,11 +41,15 @@ def read_frozen(path: Path) -> Recording:
         OwnFileError: it is missing, damaged, or not a frozen file. Its faults say where.
         LaterFrozenFileError: it was written by a later version.
     """
+    return parse_frozen(path, frozen_content(path))
+
+
+def frozen_content(path: Path) -> bytes:
+    """Return the content of a frozen file. Raises OwnFileError if it cannot be read."""
     try:
-        content = read_regular(path, LARGEST)
+        return read_regular(path, LARGEST)
     except OSError as error:
         raise OwnFileError([unreadable(path, error)]) from None
-    return parse_frozen(path, content)
 
 
 def parse_frozen(path: Path, content: bytes) -> Recording:

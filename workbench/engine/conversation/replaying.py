@@ -1,6 +1,7 @@
 """The recording from which a case is replayed, read when the case starts."""
 
 import asyncio
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry
-from workbench.dependencies.frozen_inputs import recording_files
+from workbench.dependencies.frozen_inputs import files_beside
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.blocking import first_fault
@@ -75,15 +76,18 @@ async def read_replay(
 
 
 def _read(evalset: Path, ref: CaseRef, context: RunContext, mode: Mode, on_miss: OnMiss, required: bool) -> Replay:
-    from workbench.recordings.frozen_file import read_frozen
+    from workbench.recordings.frozen_file import frozen_content, parse_frozen
 
     file = frozen_path(evalset, ref.eval_id)
-    replay = Replay(mode, on_miss, relative_to(file, context.root), recording_files(file))
-    context.note_inputs(replay.files)
-    if not (file.exists() or file.is_symlink()):
+    replay = Replay(mode, on_miss, relative_to(file, context.root), (file,))
+    context.note_inputs(replay.files)  # Before it is read, so that a change after that is noticed.
+    if not os.path.lexists(file):
         return replace(replay, error=_no_recording(replay.file, ref)) if required else replay
     try:
-        return replace(replay, recording=read_frozen(file))
+        content = frozen_content(file)
+        replay = replace(replay, files=(file, *files_beside(file, content)))
+        context.note_inputs(replay.files)
+        return replace(replay, recording=parse_frozen(file, content))
     except OwnFileError as error:
         return replace(replay, error=first_fault("frozen_file", error.faults, context.root))
 
