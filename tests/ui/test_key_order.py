@@ -24,6 +24,7 @@ from tests.ui.criteria.test_form import with_config
 from tests.ui.history.test_history_screen import keep
 from tests.ui.triage.test_triage_screen import run_all
 from workbench.authoring import config_file
+from workbench.events import SpansRecorded
 from workbench.ui import key_order
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
@@ -74,6 +75,7 @@ WAYS = (
     Way("chat/state_screen.py", "agent", "T\x1be", '"a": 1'),
     Way("triage/dialog.py", "failed", "ntt", "seen by me"),
     Way("review/screen.py", "failed", "Vt", "seen by me"),
+    Way("forking/dialog.py", "forkable", "nfe", "seen by me qjk"),
     Way("table/screen.py", "failed", "M/", "bad qjk"),
     Way("dialogs/repeat.py", "shop", "X", "37", "37"),
     Way("dialogs/pick.py", "shop", ":", "run failed"),
@@ -97,14 +99,20 @@ async def project(
             (folder / "desk" / "parcels.evalset.json").write_text(json.dumps(content), "utf-8")
             pilot, screen = await stack.enter_async_context(open_project(folder))
         else:
-            workspace = make_workspace({"desk": {"talk": ["bad"]}} if name == "failed" else {"one": {"refunds": ["x"]}})
+            workspace = make_workspace(
+                {"desk": {"talk": ["bad"]}} if name in ("failed", "forkable") else {"one": {"refunds": ["x"]}}
+            )
             if name == "kept":
                 workspace = make_workspace()
                 keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "failed"})
             screen = open_screen(workspace)
             pilot = await stack.enter_async_context(screen.open((120, 30)))
-        if name == "failed":
+        if name in ("failed", "forkable"):
             await run_all(screen, pilot)
+        if name == "forkable":
+            (record,) = screen.session.store.current_records()
+            for turn in range(len(record.turns)):
+                screen.session.store.apply(SpansRecorded(record.ref, turn, "[]"))
         await pilot.press("j", "j", "j")
         yield pilot, screen
 

@@ -51,7 +51,7 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
 
         await pilot.press("r")
         assert "nothing is changed yet" in screen.text
-        await pilot.press("e", *"Quickly", "minus", "escape", "e", *"quickly", "space", "ctrl+o", "r")
+        await pilot.press("e", *"Quickly", "minus", "escape", "e", "space", *"quickly", "ctrl+o", "r")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
         assert screen.text.count("original") == 2
         await screen.until(pilot, lambda: screen.text.count("PASS") == 3, 30)
@@ -73,7 +73,7 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, ForkScreen))
 
         changed = (folder / "agent.py").read_text("utf-8")
-        assert changed == source.replace('"Print a label for', '"quickly Print a label for')
+        assert changed == source.replace('"Take your time."', '"Take your time. quickly"')
         after = json.loads((folder / "labels.evalset.json").read_text("utf-8"))["eval_cases"]
         assert [case["eval_id"] for case in after] == ["label", "thanks", "label_forked"]
         assert "tomorrow" in after[2]["conversation"][0]["final_response"]["parts"][0]["text"]
@@ -105,7 +105,7 @@ async def test_fork_of_a_live_conversation_changes_a_message_and_returns_to_it(t
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
         assert "fork chat at turn 2" in screen.text
         await pilot.press("minus", "minus", "e", *"C3", "ctrl+o", "r")
-        await screen.until(pilot, lambda: "C3B2 is in the shop" in screen.text, 30)
+        await screen.until(pilot, lambda: "B2C3 is in the shop" in screen.text, 30)
         await screen.until(pilot, lambda: screen.text.count("not scored") == 2)
         assert "as recorded  A1" in screen.text
         await pilot.press("s")

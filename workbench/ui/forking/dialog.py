@@ -167,6 +167,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
             self.say("nothing is changed: r tries the same again")
             return
         self._field.can_focus, self._field.read_only = True, False
+        self._field.move_cursor(self._field.document.end)
         self._field.focus()
         self._line.display, self._typing.display = False, True
 
