@@ -29,15 +29,15 @@ async def root_agent(message: str, session: Any) -> AsyncIterator[Any]:
         return
 
     if RETURN.search(message):
-        steps = take_return(order_id)
+        steps = take_return(session, order_id)
     elif REFUND.search(message):
-        steps = give_refund(order_id, message)
+        steps = give_refund(session, order_id, message)
     elif SUMMARY.search(message):
-        steps = sum_up(order_id)
+        steps = sum_up(session, order_id)
     elif PARCEL.search(message):
-        steps = locate(order_id, message)
+        steps = locate(session, order_id, message)
     else:
-        steps = describe(order_id)
+        steps = describe(session, order_id)
     for step in steps:
         yield step
 
@@ -51,28 +51,28 @@ def greeting(message: str, session: Any) -> str:
     return f"Hello{f' {name}' if name else ''}! What is your order number?"
 
 
-def call(name: str, **args: Any) -> tuple[dict[str, Any], list[Any]]:
+def call(session: Any, name: str, **args: Any) -> tuple[dict[str, Any], list[Any]]:
     """Runs a tool; gives its result and the two steps that the workbench should see."""
-    result = TOOLS[name](**args)
+    result = session.tool(name, args, TOOLS[name])
     return result, [{"tool_call": {"name": name, "args": args}}, {"tool_response": {"name": name, "response": result}}]
 
 
-def describe(order_id: str) -> list[Any]:
-    order, steps = call("find_order", id=order_id)
+def describe(session: Any, order_id: str) -> list[Any]:
+    order, steps = call(session, "find_order", id=order_id)
     return [*steps, f"Order {order_id} is a {order['item']} for {order['price']:.2f} €."]
 
 
-def sum_up(order_id: str) -> list[Any]:
+def sum_up(session: Any, order_id: str) -> list[Any]:
     # Nobody asked the tools where the parcel left from, and the two days are what the web site says of all parcels.
-    order, found = call("find_order", id=order_id)
-    _, tracked = call("track_parcel", id=order_id)
+    order, found = call(session, "find_order", id=order_id)
+    _, tracked = call(session, "track_parcel", id=order_id)
     bought = f"Order {order_id} is a {order['item']} for {order['price']:.2f} €."
     return [*found, *tracked, f"Thank you for asking! {bought} It left our warehouse in Hamburg. It arrives in 2 days."]
 
 
-def locate(order_id: str, message: str) -> list[Any]:
-    _, found = call("find_order", id=order_id)
-    parcel, tracked = call("track_parcel", id=order_id)
+def locate(session: Any, order_id: str, message: str) -> list[Any]:
+    _, found = call(session, "find_order", id=order_id)
+    parcel, tracked = call(session, "track_parcel", id=order_id)
     if re.search(r"[ぁ-ん]", message):
         return [*found, *tracked, f"ご注文{order_id}は{parcel['days']}日後に届きます。"]
     if "wo ist" in message.lower():
@@ -83,20 +83,20 @@ def locate(order_id: str, message: str) -> list[Any]:
         return [*found, *tracked, f"I am sorry: your parcel for order {order_id} is {parcel['days']} days late."]
     if parcel["status"] == "delivered":
         # One look too many: the second call tells nothing new.
-        _, again = call("track_parcel", id=order_id)
+        _, again = call(session, "track_parcel", id=order_id)
         return [*found, *tracked, *again, f"Your parcel for order {order_id} arrived {parcel['days']} days ago."]
     return [*found, *tracked, f"Your parcel for order {order_id} arrives in {parcel['days']} days."]
 
 
-def give_refund(order_id: str, message: str) -> list[Any]:
-    order, found = call("find_order", id=order_id)
+def give_refund(session: Any, order_id: str, message: str) -> list[Any]:
+    order, found = call(session, "find_order", id=order_id)
     price = order["price"]
     assert isinstance(price, float)
     if "money back" in message.lower():
         # The amount as it is printed, not as a number: the shop's API swallows both, its bookkeeping does not.
-        _, paid = call("refund", id=order_id, amount=f"{price:.2f}")
+        _, paid = call(session, "refund", id=order_id, amount=f"{price:.2f}")
     else:
-        _, paid = call("refund", id=order_id, amount=price)
+        _, paid = call(session, "refund", id=order_id, amount=price)
     if "zurück" in message.lower():
         return [*found, *paid, f"Wir erstatten Ihnen {price:.2f} € für die Bestellung {order_id}."]
     if "返金" in message:
@@ -104,8 +104,8 @@ def give_refund(order_id: str, message: str) -> list[Any]:
     return [*found, *paid, f"Your refund of {price:.2f} € for order {order_id} is on its way."]
 
 
-def take_return(order_id: str) -> list[Any]:
+def take_return(session: Any, order_id: str) -> list[Any]:
     # Labels are cheap and look-ups are slow, thought somebody; so the label is mailed before the order is checked.
-    _, mailed = call("send_label", id=order_id)
-    order, found = call("find_order", id=order_id)
+    _, mailed = call(session, "send_label", id=order_id)
+    order, found = call(session, "find_order", id=order_id)
     return [*mailed, *found, f"A return label for your {order['item']} is in your mailbox."]

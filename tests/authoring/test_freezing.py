@@ -153,6 +153,14 @@ def test_only_the_chosen_cases_are_frozen(tmp_path: Path, evalset: Path) -> None
             "its transcript is not complete: it broke; run it with --frozen --on-miss live first",
         ),
         (_case(_LATE, status="error", error="agent_raised"), "it has no calls of tools, only an error: it broke"),
+        (
+            [
+                *_case(_LATE, 1)[:2],
+                CallsRecorded(_LATE, 0, '[{"kind": "escaped", "tools": ["lose"]}]'),
+                *_case(_LATE, 1)[2:],
+            ],
+            "the agent calls lose itself, and a replay cannot answer it: plain Python has `session.tool` for that",
+        ),
         (_case(_LATE, 1, whence="injected"), "a fault was injected into one of its calls"),
         (_case(replace(_LATE, eval_id="gone"), 1), "refunds.evalset.json has no such case any more"),
         (_case(replace(_LATE, evalset_file="gone.evalset.json"), 1), "there is no evalset gone.evalset.json"),

@@ -135,6 +135,8 @@ def taken_from(case: StoredCase, run: StoredRun) -> Taken:
     run_id, started = (run.scored_from, "") if run.scored_from else (run.run_id, run.started)
     origin = Origin(run_id, started or _time_of(run_id), case.ref.repeat, _ADK if version else "", version)
     taken = take_recording(case.ref, case.steps, runs, origin)
+    if taken.why_not:
+        raise NotRecordedError(taken.why_not)
     if ended is not None and not taken.recording.calls:
         raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
     return taken
@@ -171,7 +173,7 @@ class _Work:
 
     def _frozen(self, case: StoredCase, file: Path, taken: Taken) -> FrozenCase:
         before = self.folders.content(file)
-        more = [taken.remark] if taken.remark else []
+        more = []
         old = None
         try:
             old = parse_frozen(file, before) if before is not None else None

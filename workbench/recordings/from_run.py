@@ -36,7 +36,8 @@ CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response
 Runs of older versions recorded only names, so an agent's own tool with such a name is taken for ADK's. It runs live
 until the case is frozen from a new run.
 """
-_PLAIN = "the agent calls its tools without `session.tool`, so they are not frozen and will really be called"
+_ESCAPED = "the agent calls {} itself, and a replay cannot answer it: plain Python has `session.tool` for that"
+_KINDS = ("tool", "model", "tools", "escaped")
 _CUT = "the run kept only the beginning of it"
 _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
 
@@ -50,13 +51,14 @@ class Taken:
     """What a case's events say about its calls.
 
     `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
-    `remark` is a sentence about calls that cannot be replayed, or "".
+    `why_not` says why the case cannot be replayed: its agent called tools where nothing could answer for them. It is
+    "" if it can be.
     """
 
     recording: Recording
     replayed: frozenset[int] = frozenset()
     replayed_models: frozenset[int] = frozenset()
-    remark: str = ""
+    why_not: str = ""
 
 
 def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, origin: Origin) -> Taken:
@@ -77,7 +79,8 @@ def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, ori
     traces = list(_traces(steps, spans))
     found = tuple(_span_call(turn + 1, node, pieces) for turn, root in traces for node in root.walk() if _is_call(node))
     if found and spans and not any("type" in node.facts for _, root in traces for node in root.walk()):
-        return Taken(replace(empty, origin=replace(origin, framework="python", version="")), remark=_PLAIN)
+        why_not = _why_not(call.tool for call in found)
+        return Taken(replace(empty, origin=replace(origin, framework="python", version="")), why_not=why_not)
     return Taken(replace(empty, calls=found, ignore=_secret_arguments(found), origin=replace(origin, effects=False)))
 
 
@@ -90,7 +93,7 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
         raise NotRecordedError("a fault was injected into one of its calls")
     # The sort is stable, so calls with a damaged order stay in the order of the reports.
     items.sort(key=lambda pair: (pair[0], _int(pair[1].get("order"))))
-    of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in ("tool", "model", "tools")}
+    of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in _KINDS}
     calls = tuple(_tool_call(turn, item, pieces) for turn, item in of_kind["tool"])
     models = _unlike_secrets((_model_call(turn, item, pieces) for turn, item in of_kind["model"]), pieces)
     tools: dict[str, dict[tuple[str, int], Declaration]] = {}
@@ -107,7 +110,13 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
         models=models,
     )
     recording = replace(recording, parts=dict(_parts(recording, pieces)))
-    return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]))
+    escaped = (tool for _, item in of_kind["escaped"] for tool in _names(item.get("tools")))
+    return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]), _why_not(escaped))
+
+
+def _why_not(escaped: Iterable[str]) -> str:
+    names = ", ".join(dict.fromkeys(escaped))
+    return _ESCAPED.format(names) if names else ""
 
 
 def _items(event: CallsRecorded) -> list[dict[str, Any]]:
@@ -201,8 +210,7 @@ def _request(given: Any) -> dict[str, Any] | None:
         return None
     contents = given.get("contents")
     known = {name: given[name] for name in ("system", "tools", "config") if isinstance(given.get(name), str)}
-    names = [name for name in contents if isinstance(name, str)] if isinstance(contents, list) else []
-    return {"model": string(given.get("model")), **known, "contents": names}
+    return {"model": string(given.get("model")), **known, "contents": list(_names(contents))}
 
 
 def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
@@ -248,8 +256,11 @@ def _error(item: Mapping[str, Any]) -> RecordedError | None:
     if not isinstance(error, dict):
         return None
     types = error.get("types")
-    names = tuple(name for name in types if isinstance(name, str)) if isinstance(types, list) else ()
-    return RecordedError(names[:64] or ("builtins.Exception",), string(error.get("message")))
+    return RecordedError(_names(types)[:64] or ("builtins.Exception",), string(error.get("message")))
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()
 
 
 def _branch(item: Mapping[str, Any]) -> str | None:

@@ -113,7 +113,9 @@ def frozen(outcome: Outcome, mode: str = "tools", **settings: Any) -> dict[str, 
         "lost",
     )
     recorded = [
-        {name: call[name] for name in (*kept, "effects") if name in call} for call in made if call["kind"] != "tools"
+        {name: call[name] for name in (*kept, "effects") if name in call}
+        for call in made
+        if call["kind"] in ("tool", "model")
     ]
     return {
         "calls": {"record": True, "replay": replay},

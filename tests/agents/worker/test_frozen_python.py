@@ -7,7 +7,7 @@ import pytest
 
 from tests.agents.worker.client import Outcome
 from tests.agents.worker.conftest import MakeAgent, needs_fork
-from tests.agents.worker.frozen_agents import RECORDING, frozen, shown, tool_calls
+from tests.agents.worker.frozen_agents import RECORDING, calls, frozen, shown, tool_calls
 
 pytestmark = needs_fork
 
@@ -141,6 +141,52 @@ def test_injected_fault_reaches_the_agent(make_agent: MakeAgent, fault: dict[str
     assert answer in str(outcome.answers)
     (call,) = tool_calls(outcome)
     assert call.get("from") == (None if "latency_seconds" in fault else "injected")
+
+
+ESCAPING = (
+    DESK
+    + """
+def root_agent(message, session):
+    def track(number):
+        return session.tool("find", {"number": number}, find)
+
+    for name, gated in (("track", True), ("find", True), ("find", False)):
+        yield {"tool_call": {"name": name, "args": {"number": "A-1"}}}
+        if name == "track":
+            session.tool("track", {"number": "A-1"}, track)
+        elif gated:
+            session.tool("find", {"number": "A-1"}, find)
+        elif "honest" not in message:
+            find("A-1")
+    yield "Found."
+    if "fails" in message:
+        raise GoneError("no such order")
+"""
+)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_calls_that_escape_the_gate_end_a_frozen_case(make_agent: MakeAgent, share: bool) -> None:
+    desk = make_agent(ESCAPING.replace('("find", False)', '("lose", False)'))
+    live = desk.run("A-1", share=share, **RECORDING)
+    assert [call["tools"] for call in calls(live) if call["kind"] == "escaped"] == [["lose"]]
+    again = desk.run("A-1", share=share, **frozen(live))
+    assert again.error["kind"] == "frozen_miss"
+    assert "the agent called lose itself" in again.error["message"]
+    assert "session.tool" in again.error["hint"]
+    assert again.of("Calls")[-1]["frozen"] == {"tools": 2, "models": 0, "live": 0, "misses": 1}
+    allowed = desk.run("A-1", share=share, **frozen(live, on_miss="live"))
+    assert allowed.answers == ["Found."]
+    assert allowed.of("Calls")[-1]["frozen"] == {"tools": 2, "models": 0, "live": 1, "misses": 0}
+
+
+def test_calls_inside_of_others_do_not_escape_and_a_failed_turn_may_lack_its_last(make_agent: MakeAgent) -> None:
+    # `track` made a call of `find`, which stands for the one that is shown last.
+    desk = make_agent(ESCAPING)
+    assert not [call for call in calls(desk.run("A-1", **RECORDING)) if call["kind"] == "escaped"]
+    failed = make_agent(ESCAPING.replace('("find", False)', '("lose", False)')).run("honest, fails", **RECORDING)
+    assert failed.error["kind"] == "agent_raised"
+    assert not [call for call in calls(failed) if call["kind"] == "escaped"]
 
 
 FORKING = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
+from tests.agents.worker.frozen_agents import HEAD, RECORDING, calls, differences, frozen, shown, tool_calls
 
 pytestmark = [needs_adk, needs_fork]
 
@@ -110,6 +110,50 @@ def test_tool_is_frozen_however_it_is_called(make_agent: MakeAgent, tmp_path: Pa
         counter.touch()
         assert list(differences(shown(live), shown(again))) == []
         assert counter.read_text().split() == ["model"] * models
+
+
+CUSTOM = """
+from google.adk.agents import BaseAgent
+from google.adk.events import Event
+
+
+class Custom(BaseAgent):
+    "An agent that makes its calls itself, some of them with tools of ADK."
+
+    async def _run_async_impl(self, ctx):
+        def event(part):
+            return Event(author=self.name, invocation_id=ctx.invocation_id,
+                         content=types.Content(role="model", parts=[part]))
+
+        yield event(call("work", number=1))
+        await tool.run_async(args={"number": 1}, tool_context=ToolContext(ctx))
+        yield event(call("adk_request_credential"))
+        if ESCAPES:
+            yield event(call("hidden", number=2))
+            work(2)
+        yield event(types.Part(text="Done."))
+
+
+def answer(tool, args, tool_context):
+    return {"answered": "by the callback"}
+
+
+model = agent(call("work", number=5), "Asked.", name="model", tools=[tool], before_tool_callback=answer)
+root_agent = SequentialAgent(name="desk", sub_agents=[model, Custom(name="custom")])
+"""
+
+
+@pytest.mark.parametrize("escapes", [False, True])
+def test_calls_that_an_agent_makes_without_a_tool_of_adk_escape(make_agent: MakeAgent, escapes: bool) -> None:
+    desk = make_agent(HEAD + UNUSUAL + f"ESCAPES = {escapes}" + CUSTOM)
+    live = desk.run("work", **RECORDING)
+    assert [call["tools"] for call in calls(live) if call["kind"] == "escaped"] == [["hidden"]] * escapes
+    again = desk.run("work", **frozen(live, "all"))
+    if escapes:
+        assert again.error["kind"] == "frozen_miss"
+        assert "hidden" in again.error["message"]
+    else:
+        assert shown(again) == shown(live)
 
 
 def test_call_of_an_unknown_conversation_ends_the_frozen_ones(make_agent: MakeAgent) -> None:

@@ -6,7 +6,7 @@ see it. This one changes no state.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
@@ -31,6 +31,8 @@ class Recorder(Tracer):
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace)
+        self.askers: Set[str] = set()
+        """Names of the agents that asked a model. ADK makes the calls in its answers."""
         self.usage = Usage()
         """All model calls so far, including those of agents used as tools."""
         self._open: Dict[Tuple[str, str], Any] = {}
@@ -40,6 +42,7 @@ class Recorder(Tracer):
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
         """Store the request, and set the same retries as ADK's evaluation."""
+        self.askers.add(callback_context.agent_name)
         self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
         _retry(llm_request)
         await super().before_model_callback(callback_context=callback_context, llm_request=llm_request)

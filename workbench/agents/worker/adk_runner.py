@@ -175,6 +175,10 @@ class AdkConversation(Conversation):
         self._gate.toolsets = Toolsets(self._gate)
         self._gate.answers = self._answers
 
+    def makes_calls_of(self, author: str) -> bool:
+        """Return whether the author is an agent with a model. Others, such as remote agents, show their own calls."""
+        return author in self._recorder.askers
+
     def spans(self) -> Optional[Json]:
         """Return the spans since the last call."""
         return self._recorder.trace.take()

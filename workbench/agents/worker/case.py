@@ -26,6 +26,8 @@ from .wire import SharedWire, SocketWire
 _TEARDOWN_SECONDS = 5.0
 _ABANDON_SECONDS = 1.0
 """Seconds that a turn has to end which is cancelled after a call without a recording."""
+_QUESTION = "adk_request_"
+"""How the names of ADK's questions to the user begin, which have the form of calls."""
 _TOGETHER = 0.002
 """Seconds that a step may wait for the next one."""
 Wire = Union[SocketWire, SharedWire]
@@ -173,6 +175,10 @@ class Case:
         if finished is None:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent produced no event"))
             return False
+        escaped = None if self._gate is None else self._gate.end_turn()
+        if escaped is not None:
+            self.failed(escaped)
+            return False
         self._send_spans()
         send = self._queue if self._ends_here() else self._send
         send(self._finished(finished))
@@ -309,12 +315,20 @@ class Case:
             self._gate.fork.note(number, acted)
         message = {"event": "AgentActed", "turn": number, "acted": acted}
         parts = (acted.get("content") or {}).get("parts") or ()
-        if not self._wire.is_crowded() or any("function_call" in part for part in parts):
+        called = [part["function_call"].get("name") or "" for part in parts if part.get("function_call")]
+        if called:
+            self._note_calls(acted.get("author") or "", called)
+        if called or not self._wire.is_crowded():
             self._send(message)
             return
         if not self._queued:
             asyncio.get_running_loop().call_later(_TOGETHER, self._send_queued)
         self._queue(message)
+
+    def _note_calls(self, author: str, tools: List[str]) -> None:
+        assert self._opened is not None
+        if self._gate is not None and not self._opened.conversation.makes_calls_of(author):
+            self._gate.shown(tool for tool in tools if not tool.startswith(_QUESTION))
 
     def _send_queued(self) -> None:
         if self._queued:

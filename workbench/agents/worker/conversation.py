@@ -57,6 +57,10 @@ class Conversation(abc.ABC):
     def use(self, gate: Gate) -> None:  # noqa: B027 (a driver that makes no calls that can be seen)
         """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them."""
 
+    def makes_calls_of(self, author: str) -> bool:
+        """Return whether the framework makes the calls that an author's steps show, so that it reveals all of them."""
+        return False
+
     def spans(self) -> Optional[Json]:
         """Return the spans since the last call (`spans.Trace.take`), or None if unknown."""
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from . import faults
 from .calls import Call, Calls
@@ -25,6 +25,10 @@ _MODELS = "freeze the answers of models, too (agent-workbench freeze RUN --model
 _OTHER_PART = (
     'freeze the case again after a live run, or write "ignore": {{"$model": ["{part}"]}} into its frozen file '
     "if this part differs each time"
+)
+_ESCAPED = (
+    "in plain Python, call tools with session.tool(name, args, call), under the names that the steps show, "
+    "or use --on-miss live"
 )
 _PART_LIMIT = 1024 * 1024
 """Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
@@ -114,6 +118,10 @@ class Gate:
         self._ended: Optional[Miss] = None
         """The miss that ended the case. The agent may still run for a moment, but gets no more answers."""
         self._counts = {"tools": 0, "models": 0, "live": 0, "misses": 0}
+        self._passed: Dict[str, int] = {}
+        """Tool → the number of its calls that passed and were not shown yet."""
+        self._shown: List[str] = []
+        """The tools of the calls that the transcript shows since the last comparison."""
         self._models: List[Recorded] = []
         self._positions: Dict[str, int] = {}
         """Agent → the number of its requests so far."""
@@ -173,6 +181,8 @@ class Gate:
 
     def report(self) -> List[Json]:
         """Return the `Calls` messages with what is unreported, without their turn."""
+        # A turn that ended with an error may have shown a call that it did not get to make.
+        self._take_escaped(self._shown[:-1])
         counts = self.counts()
         messages = self.calls.take() if self.calls is not None else []
         if not messages and counts is not None:
@@ -184,6 +194,7 @@ class Gate:
 
         An injected fault consumes no recording. A call that is only delayed does.
         """
+        self.passed(call.tool)
         if self._ended is not None:
             return self._ended
         fault = self._injection.decide(call.agent, call.tool, call.args) if self._injection is not None else None
@@ -213,6 +224,42 @@ class Gate:
             if isinstance(decision, Miss):
                 return decision._replace(call=call, nearest=self._tools.nearest(call))
             return decision
+
+    def passed(self, tool: str) -> None:
+        """Note a call of a tool that this gate knows, itself or as a part of another one."""
+        with self._lock:
+            self._passed[tool] = self._passed.get(tool, 0) + 1
+
+    def shown(self, tools: Iterable[str]) -> None:
+        """Note calls in the transcript whose tools the agent calls itself. It may do so later in the turn."""
+        self._shown += tools
+
+    def end_turn(self) -> Optional[faults.Fault]:
+        """Compare the calls that the transcript shows with those that passed, after a turn without an error.
+
+        Return the fault of a frozen case that called tools behind the gate's back. Their calls cannot be frozen.
+        """
+        escaped = self._take_escaped(self._shown)
+        if not escaped or not self.is_frozen or self.calls_on_miss:
+            return None
+        message = f"the agent called {', '.join(escaped)} itself, so the recording was not used"
+        return faults.fault("frozen_miss", message, _ESCAPED)
+
+    def _take_escaped(self, shown: List[str]) -> List[str]:
+        """Report and count the shown calls that did not pass. Return the names of their tools."""
+        self._shown = []
+        escaped = []
+        with self._lock:
+            for tool in shown:
+                if self._passed.get(tool):
+                    self._passed[tool] -= 1
+                else:
+                    escaped.append(tool)
+            self._counts["live" if self.calls_on_miss else "misses"] += len(escaped)
+        names = list(dict.fromkeys(escaped))
+        if names and self.calls is not None:
+            self.calls.add({"kind": "escaped", "tools": names})
+        return names
 
     def model(self, call: ModelCall) -> Union[Live, Replay, Miss]:
         """Decide about a call of a model."""
