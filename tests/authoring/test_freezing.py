@@ -258,3 +258,13 @@ def test_scored_run_names_the_run_in_which_the_agent_ran(tmp_path: Path, evalset
     (case,) = freezing_of([run], tmp_path).cases
     assert case.recording is not None
     assert (case.recording.origin.run, case.recording.origin.at) == (run.scored_from, "2026-11-20T08:01:02Z")
+
+
+def test_link_in_place_of_a_recording_is_neither_followed_nor_replaced(tmp_path: Path, evalset: Path) -> None:
+    outside, file = tmp_path / "outside.json", frozen_path(evalset, "late_parcel")
+    outside.write_text("{}")
+    file.parent.mkdir()
+    file.symlink_to(outside)
+    (case,) = freezing_of([_run(_case(_LATE, 1))], tmp_path).cases
+    assert (case.change, case.why) == ("not frozen", "late_parcel.frozen.json is a link, which is not followed")
+    assert outside.read_text() == "{}"

@@ -149,6 +149,12 @@ def test_folder_in_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     assert "cannot be read" in _first_fault(tmp_path / "a.frozen.json")
 
 
+def test_frozen_file_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
+    path = _saved(tmp_path, recording())
+    path.symlink_to(path.rename(tmp_path / "outside.json"))
+    assert "is a link, which is not followed" in _first_fault(path)
+
+
 def test_values_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
     large = "x" * 20_000
     path = _saved(tmp_path, recording(calls=(ToolCall(1, "desk", "find", {}, answer=large),)))

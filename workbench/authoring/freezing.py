@@ -162,6 +162,8 @@ class _Work:
         ref = case.ref
         evalset = self._evalset(ref)
         file = frozen_path(self._root / ref.evalset_file, ref.eval_id)
+        if file.is_symlink():
+            return FrozenCase(ref, file, "not frozen", why=f"{file.name} is a link, which is not followed")
         if evalset is None:
             return FrozenCase(ref, file, "not frozen", why=f"there is no evalset {ref.evalset_file}")
         if ref.eval_id not in self._ids[evalset]:

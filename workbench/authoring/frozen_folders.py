@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workbench.authoring.saving import Contents
-from workbench.recordings.frozen_path import FILE_SUFFIX
-from workbench.regular_file import read_regular
+from workbench.recordings.frozen_path import FILE_SUFFIX, read_unlinked
 
 _BESIDE = re.compile(rb'"([0-9a-f]{20}\.json)"')
 _BESIDE_NAME = re.compile(r"[0-9a-f]{20}\.json")
@@ -30,7 +29,7 @@ class FrozenFolders:
         """
         if path not in self._before:
             try:
-                self._before[path] = read_regular(path)
+                self._before[path] = read_unlinked(path)
             except (FileNotFoundError, NotADirectoryError):
                 self._before[path] = None
             self._after[path] = self._before[path]

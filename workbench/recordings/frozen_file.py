@@ -15,6 +15,7 @@ from workbench.model.breaches import Breach
 from workbench.model.own_file import OwnFile, OwnFileError
 from workbench.model.places import Location
 from workbench.model.text_file import unreadable
+from workbench.recordings.frozen_path import read_unlinked
 from workbench.recordings.frozen_rules import AGAIN, WHAT, contradictions, refuse_foreign
 from workbench.recordings.frozen_schema import IN, FrozenFile
 from workbench.recordings.recording import (
@@ -28,7 +29,6 @@ from workbench.recordings.recording import (
     ToolCall,
     digest,
 )
-from workbench.regular_file import read_regular
 
 LARGEST = 64 << 20
 """Bytes of the largest frozen file, and of the values that one file names, all together."""
@@ -47,7 +47,7 @@ def read_frozen(path: Path) -> Recording:
 def frozen_content(path: Path) -> bytes:
     """Return the content of a frozen file. Raises OwnFileError if it cannot be read."""
     try:
-        return read_regular(path, LARGEST)
+        return read_unlinked(path, LARGEST)
     except OSError as error:
         raise OwnFileError([unreadable(path, error)]) from None
 
@@ -117,9 +117,7 @@ class _Beside:
     def _read(self, name: str) -> tuple[Any, int]:
         path = self.folder / name
         try:
-            if path.is_symlink():
-                raise ValueError(f"{name} is a link, which is not followed")
-            content = read_regular(path, LARGEST)
+            content = read_unlinked(path, LARGEST)
         except OSError as error:
             raise ValueError(f"{name}: {unreadable(path, error).message}") from None
         try:

@@ -1,10 +1,12 @@
 """Paths of frozen files: `refunds.evalset.json` → `refunds.evalset.frozen/late_parcel.frozen.json`."""
 
+import errno
 import hashlib
 import string
 from pathlib import Path
 
 from workbench.agents.walk import FROZEN_SUFFIX
+from workbench.regular_file import LARGEST, read_regular
 
 FILE_SUFFIX = ".frozen.json"
 _PLAIN = frozenset((string.ascii_lowercase + string.digits + "_-.").encode())
@@ -29,6 +31,17 @@ def is_in_frozen_folder(path: Path) -> bool:
 def frozen_path(evalset: Path, eval_id: str) -> Path:
     """Return the path of a case's frozen file. Two cases never share it."""
     return frozen_folder(evalset) / frozen_name(eval_id)
+
+
+def read_unlinked(path: Path, limit: int = LARGEST) -> bytes:
+    """Return the content of a file in a folder of recordings. A link is not followed, because it may lead outside.
+
+    Raises:
+        OSError: it cannot be read, is larger than `limit` bytes, or is a link.
+    """
+    if path.is_symlink():
+        raise OSError(errno.EMLINK, "it is a link, which is not followed", str(path))
+    return read_regular(path, limit)
 
 
 def frozen_name(eval_id: str) -> str:
