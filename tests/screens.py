@@ -1,7 +1,7 @@
 """Pictures of every screen and dialog, to look at one by one: `python -m tests.screens FOLDER`.
 
-Each scene is taken at four sizes in a dark and a light theme, on the project of `tests.planted` after a run. The files
-are called `SIZE-THEME/NUMBER-SCENE.svg`.
+Each scene is taken at four sizes in a dark and a light theme, on the project of `tests.planted` after a run, or on
+those of `tests.frozen` after a frozen run or a thaw. The files are called `SIZE-THEME/NUMBER-SCENE.svg`.
 """
 
 import argparse
@@ -11,10 +11,11 @@ import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from docs.pictures.player import Player, playing
 from docs.pictures.svg import still
+from tests import frozen
 from tests.planted import write
 
 SIZES = ("60x20", "80x24", "120x40", "200x50")
@@ -26,11 +27,12 @@ _SECONDS = 8.0
 class Scene(NamedTuple):
     """A screen or dialog, and how to get there from the cases.
 
-    `keys` are Textual's names. A key with a dot is an action of the action table.
+    `keys` are Textual's names. A key with a dot is an action of the action table. `project` is where it is taken.
     """
 
     name: str
     keys: str
+    project: Literal["planted", "frozen", "thawed"] = "planted"
 
 
 SCENES = (
@@ -95,11 +97,25 @@ SCENES = (
     Scene("notices", "general.notices"),
     Scene("watched", "watch.watched"),
     Scene("quit-while-running", "g r q"),
+    Scene("frozen-overview", "g", "frozen"),
+    Scene("frozen-miss", "/ 返 金 enter g n 1", "frozen"),
+    Scene("frozen-ways-out", "/ 返 金 enter g n K", "frozen"),
+    Scene("frozen-file", "/ l o n g enter g n 1", "frozen"),
+    Scene("frozen-scores", "/ w r o n g enter g n 2", "frozen"),
+    Scene("frozen-review", "g V n", "frozen"),
+    Scene("frozen-table", "g M", "frozen"),
+    Scene("frozen-runs", "g M M", "frozen"),
+    Scene("frozen-history", "H", "frozen"),
+    Scene("frozen-compare", "C", "frozen"),
+    Scene("frozen-next-run", "g j j o f", "frozen"),
+    Scene("freeze", "g K", "thawed"),
+    Scene("thawed", "/ 返 金 enter g n 1", "thawed"),
+    Scene("thawed-accept", "/ 返 金 enter g n A enter", "thawed"),
 )
 
 
-async def take(folder: Path, out: Path, size: str, theme: str, names: frozenset[str]) -> list[str]:
-    """Take all scenes in one size and theme. Return the scenes that could not be reached, with the reason."""
+async def take(folder: Path, project: str, out: Path, size: str, theme: str, names: frozenset[str]) -> list[str]:
+    """Take all scenes of a project in one size and theme. Return those that could not be reached, with the reason."""
     place = out / f"{size}-{theme}"
     columns, lines = map(int, size.split("x"))
     place.mkdir(parents=True, exist_ok=True)
@@ -107,7 +123,7 @@ async def take(folder: Path, out: Path, size: str, theme: str, names: frozenset[
     async with playing(folder, (columns, lines), theme) as player:
         await player.until(_has_verdicts)
         for number, scene in enumerate(SCENES):
-            if names and scene.name not in names:
+            if scene.project != project or (names and scene.name not in names):
                 continue
             try:
                 await _go(player, scene)
@@ -132,7 +148,7 @@ async def _go(player: Player, scene: Scene) -> None:
 
 
 def _has_verdicts(text: str) -> bool:
-    return "48✗" in text
+    return "48✗" in text or "2✗" in text or "3✗" in text or "1✗ " in text
 
 
 async def _run_once(folder: Path) -> None:
@@ -152,14 +168,27 @@ def main() -> None:
     options = parser.parse_args()
     with TemporaryDirectory() as home:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = home
-        folder = write(Path(home) / "shop")
+        wanted = {scene.project for scene in SCENES if not options.scenes or scene.name in options.scenes}
+        for project in sorted(wanted):
+            folder = _prepared(Path(home) / project / "shop", project)
+            for size in options.size or SIZES:
+                for theme in options.theme or THEMES:
+                    copy = Path(home) / project / f"{size}-{theme}" / "shop"
+                    shutil.copytree(folder, copy)
+                    scenes = frozenset(options.scenes)
+                    for line in asyncio.run(take(copy, project, options.folder, size, theme, scenes)):
+                        sys.stdout.write(f"{line}\n")
+
+
+def _prepared(folder: Path, project: str) -> Path:
+    """Write a project and run it. Return its folder."""
+    if project == "planted":
+        folder = write(folder)
         asyncio.run(_run_once(folder))
-        for size in options.size or SIZES:
-            for theme in options.theme or THEMES:
-                copy = Path(home) / f"{size}-{theme}" / "shop"
-                shutil.copytree(folder, copy)
-                for line in asyncio.run(take(copy, options.folder, size, theme, frozenset(options.scenes))):
-                    sys.stdout.write(f"{line}\n")
+    else:
+        frozen.write(folder)
+        frozen.run_with_recordings(folder, thaw=project == "thawed")
+    return folder
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ from typing import Any
 from workbench.model.invocation import content_text
 from workbench.rendering.anchors import add_pieces, anchors
 from workbench.rendering.document import Document, Item, Subject
-from workbench.rendering.error import error_lines
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
-from workbench.rendering.frozen_miss import miss_lines, missed_in
+from workbench.rendering.frozen_miss import case_error_lines
 from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
@@ -21,6 +20,7 @@ from workbench.rendering.turn import turn_pieces, turn_status
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
+_WAYS_OUT = "K keeps this call after a live run, ignores an argument, or runs live"
 _FIRST_ROWS = 8
 """Rows of a turn that are visible on any screen when it opens."""
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
@@ -82,9 +82,7 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
 
     The line over the pane has the scores for which it has room. They are repeated only in full.
     """
-    if record.error is not None:
-        missed = missed_in(record, subject.runs)
-        yield from error_lines(record.error, view) if missed is None else miss_lines(missed, view, record.error.hint)
+    yield from case_error_lines(record, subject.runs, view, _WAYS_OUT)
     if record.thawed is not None:
         yield from thawed_lines(record.thawed, view, drifted=record.drifted > 0)
     below = {result.name for result in left_out(subject, view.width - 1)}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.metrics.json_difference import describe, differences
 from workbench.rendering.calls import call_lines, difference_lines
+from workbench.rendering.error import error_lines
 from workbench.rendering.lines import Line, Segment, hang_text, safe, wrap
 from workbench.rendering.rows import View, label, mark_lead, under
 from workbench.store import CaseRecord
@@ -23,6 +24,19 @@ def missed_in(record: CaseRecord, runs: Path | None) -> "MissedCall | None":
 
     spans = (turn.spans for turn in record.turns if turn.spans is not None)
     return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), runs)
+
+
+def case_error_lines(record: CaseRecord, runs: Path | None, view: View, way_out: str = "") -> Iterator[Line]:
+    """Yield why a case ended with an error. Reads files if a call was missed.
+
+    `way_out` says how to continue after a missed call, as raw text. Without it, the error's own hint does.
+    """
+    if record.error is not None:
+        missed = missed_in(record, runs)
+        if missed is None:
+            yield from error_lines(record.error, view)
+        else:
+            yield from miss_lines(missed, view, way_out or record.error.hint)
 
 
 def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from workbench.model.invocation import content_text, tool_calls
 from workbench.rendering.calls import aligned_rows, brief_call, call_lines, type_and_value
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.error import error_lines
+from workbench.rendering.frozen_miss import case_error_lines
 from workbench.rendering.judged import shown_in
 from workbench.rendering.lines import (
     BLANK,
@@ -57,7 +57,7 @@ def evidence(subject: Subject, view: View) -> Document:
         document.add([(Segment(" The case has not run.", "muted"),)])
         return document
     if record.error is not None:
-        document.add(error_lines(record.error, view))
+        document.add(case_error_lines(record, subject.runs, view))
         document.gap()
     shown = range(len(record.turns)) if view.full else _turn_shown(record)
     for index in shown:

@@ -95,7 +95,7 @@ class Freezing(Controller):
         missed = await asyncio.to_thread(missed_in, record, self.session.runs_dir)
         frozen = record.frozen
         items = []
-        if missed is not None or (frozen is not None and record.error.kind == "frozen_miss" and frozen.tools):
+        if missed is not None or (frozen is not None and record.error.kind == "frozen_miss" and frozen.misses):
             help_text = "Answers recorded calls, makes the others, and then shows what freezing would add."
             items.append(Item("run it, call live what is missing, and keep that", "add", help=help_text))
         for argument in missed.differing if missed is not None else ():
