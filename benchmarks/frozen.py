@@ -4,8 +4,7 @@
 
 The agent is a real `LlmAgent` with a scripted model that answers at once, and its tool does nothing. So a replay can
 save no waiting time, and the ratios show its own cost. CPU seconds are those of all processes together. With
-`--before`, `record` also measures a checkout of a version that recorded nothing. Without, it measures the same version
-with recording switched off.
+`--before`, `record` also measures a checkout of a version that recorded nothing.
 """
 
 import argparse
@@ -190,7 +189,7 @@ def watch(options: argparse.Namespace) -> None:
 
 
 def record(options: argparse.Namespace) -> None:
-    """Measure what recording costs: a case beyond a bare Runner, with and without it."""
+    """Measure what a case costs beyond a bare Runner, now and in a version that recorded nothing."""
     cases = options.cases or 600
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
