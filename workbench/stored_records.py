@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.causes.cause import cause_from_json, make_cause
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, short_score
 from workbench.events import CaseError, CaseName, CaseRef, MetricResult, PlannedCase, Usage
-from workbench.history.summary import Row, Summary, frozen_of
+from workbench.history.summary import Row, Summary, fault_of, frozen_of, handling_of
 from workbench.history.votes import Case, case_key
 from workbench.store import CaseRecord, Store
 
@@ -137,14 +137,15 @@ def brief_records(
         ref = CaseRef(*row["ref"])
         plan = _UNKNOWN if row["plan"] is None else plans[row["plan"]]
         error = brief_error(row["error"][0]) if row["error"] else None
-        planned = PlannedCase(ref, *plan, row["text"])
+        planned = PlannedCase(ref, *plan, row["text"], fault_of(row))
         record = CaseRecord.without_details(planned, row["status"], Brief(_scores(row), error, source, detail_cache))
         record.started_at = 0.0 if row["given"] else None
         record.inputs = summary.inputs(row)
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
         record.run_id, record.until_sure = summary.run_id, summary.until_sure
         record.cause = None if row.get("cause") is None else causes[row["cause"]]
-        record.frozen, record.drifted = frozen_of(row), row.get("drifted") or 0
+        record.frozen, record.handling = frozen_of(row), handling_of(row)
+        record.drifted = row.get("drifted") or 0
         found[ref] = record
     return found
 

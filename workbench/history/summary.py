@@ -8,18 +8,28 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 from workbench.causes.cause import Cause
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.event_json import sentences
-from workbench.events import Frozen, MetricResult, Usage, drift_count, ended_as
+from workbench.events import (
+    FaultHandling,
+    FaultOutcome,
+    FaultWay,
+    Frozen,
+    MetricResult,
+    ToolFault,
+    Usage,
+    drift_count,
+    ended_as,
+)
 from workbench.json_values import mapping, objects, parts_of, string
-from workbench.judge.judge_details import judged_by
+from workbench.judge.judge_details import judge_in, judged_by
 from workbench.model.invocation import recorded_events
 
-SCHEMA = "agent-workbench/summary/13"
+SCHEMA = "agent-workbench/summary/14"
 """Schema of summaries. A summary with another schema is rebuilt from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
@@ -47,6 +57,9 @@ Row = dict[str, Any]
 - `frozen`: the fields of `workbench.events.Frozen` as JSON if it was replayed. Missing otherwise.
 - `drifted`: how many changes a comparison with its recording found. Missing without one.
 - `apart`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
+- `fault`: [tool, way] of its fault in a matrix of tool faults. Missing otherwise.
+- `handling`: what the agent did about that fault, as `workbench.events.FaultHandling` with only the judge as details.
+  Missing otherwise, and until it ended.
 - `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
 """
 
@@ -143,6 +156,11 @@ class Summary:
         """Whether faults were injected into its calls."""
         return bool(self.options.get("inject"))
 
+    @property
+    def is_matrix(self) -> bool:
+        """Whether its executions are those of a matrix of tool faults."""
+        return any("fault" in row for row in self.rows.values())
+
     def as_text(self) -> Iterator[str]:
         """Yield the JSON text row by row.
 
@@ -192,6 +210,18 @@ def frozen_of(row: Row) -> Frozen | None:
     """Return how an execution was replayed, or None if its calls were live."""
     values = row.get("frozen")
     return Frozen(**values) if values else None
+
+
+def fault_of(row: Row) -> ToolFault | None:
+    """Return the fault of an execution in a matrix of tool faults, or None for all others."""
+    tool, way = row.get("fault") or ("", "")
+    return ToolFault(tool, way) if way in get_args(FaultWay) else None
+
+
+def handling_of(row: Row) -> FaultHandling | None:
+    """Return what the agent did about the fault, or None."""
+    values = row.get("handling")
+    return FaultHandling(**values) if values and values["outcome"] in get_args(FaultOutcome) else None
 
 
 def is_apart(row: Row) -> bool:
@@ -269,6 +299,8 @@ class SummaryBuilder:
             plan = config if isinstance(config, str) else None, string(planned.get("criteria_source")), changed, rule
             row = self._row(planned["case"])
             row["plan"], row["text"] = places.setdefault(plan, len(places)), string(planned.get("text"))
+            if fault := mapping(planned.get("fault")):
+                row["fault"] = [string(fault.get("tool")), string(fault.get("way"))]
         summary.plans = [[config, source, list(changed), rule] for config, source, changed, rule in places]
 
     def _run_resumed(self, data: Mapping[str, Any]) -> None:
@@ -336,6 +368,8 @@ class SummaryBuilder:
             row["frozen"] = {"mode": "tools", **known}
         if thawed := mapping(data.get("thawed")):
             row["drifted"] = drift_count(objects(thawed.get("changes")))
+        if handling := mapping(data.get("handling")):
+            row["handling"] = _brief_handling(handling)
         numbers = tuple(number for number in data.get("inputs") or () if isinstance(number, int))
         if numbers not in self._inputs:
             self._inputs[numbers] = self._numbers(self._run_inputs.of(numbers))
@@ -378,6 +412,15 @@ class SummaryBuilder:
             if self.summary.has_faults or self.summary.fork:
                 row["apart"] = True
         return row
+
+
+def _brief_handling(handling: Mapping[str, Any]) -> dict[str, Any]:
+    judge = judge_in(mapping(handling.get("details")))
+    return {
+        "outcome": string(handling.get("outcome")),
+        "reason": string(handling.get("reason"))[:_MAX_TEXT],
+        "details": {"judge": {name: judge.get(name) for name in ("model", "kind", "by")}} if judge else {},
+    }
 
 
 def summarize_events(events: Iterable[Mapping[str, Any]]) -> Summary:

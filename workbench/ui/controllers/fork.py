@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from workbench.store import CaseRecord
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
-    from workbench.ui.forking.link import ForkLink
     from workbench.ui.forking.screen import Tries, Verdict
+    from workbench.ui.side_run import SideRun
 
 
 class Fork(Controller):
@@ -130,8 +130,8 @@ class Fork(Controller):
     ) -> bool:
         """Try a fork and show it. Return whether the user wants to change something else."""
         from workbench.forking.choices import Point
-        from workbench.ui.forking.link import ForkLink
         from workbench.ui.forking.screen import ForkScreen, Tries
+        from workbench.ui.side_run import SideRun
 
         point = Point(fork.turn, fork.call)
         tries = Tries(_title(fork, wanted), fork.original, point, wanted.tries, verdict)
@@ -139,8 +139,8 @@ class Fork(Controller):
         tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
         build = self._engine.fork(fork, wanted.tries)
 
-        def start(wake: Callable[[], None]) -> "ForkLink":
-            return ForkLink(self._thread, build, wake)
+        def start(wake: Callable[[], None]) -> "SideRun":
+            return SideRun(self._thread, build, wake)
 
         while True:
             asked = await self.view.ask(ForkScreen(tries, start, self.view.keys))

@@ -23,10 +23,10 @@ from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.forking.link import ForkLink
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Refused
+from workbench.ui.side_run import SideRun
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -54,7 +54,7 @@ class Tries:
     point: Point
     count: int
     verdict: Verdict | None
-    link: ForkLink | None = None
+    link: SideRun | None = None
     store: Store = field(default_factory=Store)
     refused: Refused | None = None
     why_not_saved: str = ""
@@ -129,7 +129,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         """New events are waiting."""
 
     def __init__(
-        self, tries: Tries, start: Callable[[Callable[[], None]], ForkLink], keys: Mapping[str, tuple[str, ...]]
+        self, tries: Tries, start: Callable[[Callable[[], None]], SideRun], keys: Mapping[str, tuple[str, ...]]
     ) -> None:
         self._list = TryList(tries)
         super().__init__(self._list, keys)

@@ -1,4 +1,4 @@
-"""The tries of a fork in the run's thread, for use by the screen's thread."""
+"""A run in the run's thread whose events go to one screen, and never to the tree."""
 
 import traceback
 from collections import deque
@@ -8,7 +8,7 @@ from workbench.events import Event
 from workbench.ui.run_thread import Build, Refused, Runnable, RunThread
 
 
-class ForkLink:
+class SideRun:
     """A run whose events go to one screen instead of the session's store. It starts at once.
 
     `wake` is called from the run's thread whenever there are events to `take`.
@@ -29,7 +29,7 @@ class ForkLink:
         wake()
 
     def stop(self) -> None:
-        """Stop all tries."""
+        """Cancel what runs, and start no more."""
 
         def now() -> None:
             self._stopped = True
