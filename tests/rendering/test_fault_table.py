@@ -111,9 +111,9 @@ def test_tools_are_beside_their_cells_if_there_is_room() -> None:
 
 def test_plain_line_names_the_fault_and_what_the_agent_did(store: Store) -> None:
     lines = [case_line(record) for record in store.current_records()]
-    assert lines[0] == "PASS desk/refunds/late [search: error] recovered: because recovered"
-    assert lines[1] == "ERROR desk/refunds/late [search: timeout] crashed: because crashed"
-    assert lines[2] == "FAIL desk/refunds/late [search: no answer] made up (heuristic): because made_up"
+    assert lines[0] == "PASS desk/refunds/late [search · error] recovered: because recovered"
+    assert lines[1] == "ERROR desk/refunds/late [search · timeout] crashed: because crashed"
+    assert lines[2] == "FAIL desk/refunds/late [search · no answer] made up (heuristic): because made_up"
 
 
 def test_summary_has_the_table_and_no_repeats(store: Store) -> None:
@@ -166,7 +166,7 @@ def test_exports_name_faults_and_outcomes(store: Store) -> None:
     rows = list(csv.DictReader(io.StringIO(build_csv(store).decode("utf-8-sig"))))
     assert [row["outcome"] for row in rows][:3] == ["recovered", "crashed", "made_up"]
     junit = b"".join(junit_pieces(store)).decode()
-    assert 'name="late [search: no answer] (heuristic)"' in junit
+    assert 'name="late [search · no answer] (heuristic)"' in junit
     assert 'value="rules: tool fault"' in junit
 
 

@@ -23,6 +23,8 @@ Where: TypeAlias = Literal[
     "table",
     "fork",
     "forked",
+    "try_faults",
+    "faults",
 ]
 
 
@@ -107,6 +109,8 @@ COMPARE = "Comparing two runs"
 TABLE = "In the table"
 FORK = "Choosing what a fork changes"
 FORKED = "Looking at the tries of a fork"
+TRY_FAULTS = "Before faults in tools are tried"
+FAULTS = "In the table of tool faults"
 _PLACES: Mapping[str, Where] = {
     EMPTY: "empty",
     EDITOR: "editor",
@@ -124,6 +128,8 @@ _PLACES: Mapping[str, Where] = {
     TABLE: "table",
     FORK: "fork",
     FORKED: "forked",
+    TRY_FAULTS: "try_faults",
+    FAULTS: "faults",
 }
 """Groups of the help whose keys work outside of the main screen, with their place."""
 DIGITS = tuple("1234567890")

@@ -131,6 +131,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "options": (_targets,),
     "freeze": (_targets, _verdicts),
     "thaw": (_targets, _idle),
+    "try_faults": (_targets, _idle),
     "cancel": (_running,),
     "cancel_all": (_running,),
     "resume": (_read, _idle),

@@ -131,6 +131,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action(
         "freezing.freeze", "K", "freeze", "Keep what tools answered, to replay it. On a missing call: ways out.", RUN
     ),
+    Action("faults.try_faults", "", "try faults in tools", "Let each tool of the cases fail once in each way.", RUN),
     Action("run.cancel", "x", "cancel", "Cancel the marked or current cases. Press again to kill them.", RUN),
     Action(
         "run.cancel_all",

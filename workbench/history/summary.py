@@ -212,9 +212,12 @@ def frozen_of(row: Row) -> Frozen | None:
     return Frozen(**values) if values else None
 
 
+_NO_FAULT: Any = ("", "")
+
+
 def fault_of(row: Row) -> ToolFault | None:
     """Return the fault of an execution in a matrix of tool faults, or None for all others."""
-    tool, way = row.get("fault") or ("", "")
+    tool, way = row.get("fault", _NO_FAULT)
     return ToolFault(tool, way) if way in get_args(FaultWay) else None
 
 

@@ -16,7 +16,8 @@ from workbench.metrics.judged.descriptions import ANSWER_RUBRICS
 from workbench.model.criteria import CriteriaConfig, Criterion
 
 _REPORTS, _INVENTS_NOTHING = "reports_it", "invents_nothing"
-_RULES = "heuristic"
+RULES = "heuristic"
+"""The judge that follows rules."""
 
 
 def fault_question(fault: ToolFault, config: CriteriaConfig) -> CriteriaConfig:
@@ -26,7 +27,7 @@ def fault_question(fault: ToolFault, config: CriteriaConfig) -> CriteriaConfig:
     understand only certain rubrics, so they get others than a model.
     """
     options = next((value for item in config.criteria if isinstance(value := item.options.get(JUDGE), dict)), {})
-    texts = _FOR_RULES if options.get("judge_model") == _RULES else _for_model(fault)
+    texts = _FOR_RULES if options.get("judge_model") == RULES else _for_model(fault)
     rubrics = [{"rubric_id": name, "rubric_content": {"text_property": text}} for name, text in texts.items()]
     value = {"threshold": 1.0, JUDGE: options, "rubrics": rubrics}
     own = {name: item for name, item in value.items() if name != "threshold"}

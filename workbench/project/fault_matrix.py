@@ -1,23 +1,54 @@
 """The matrix of tool faults: which tools its cases call, and the plan that lets each of them fail."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.counting import counted
-from workbench.engine.plan.fault_plan import matrix_of
-from workbench.engine.plan.plan import Plan, new_run_id
+from workbench.engine.plan.fault_plan import matrix_of, variants_of
+from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
+from workbench.engine.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.engine.plan.source import AgentSource
 from workbench.events import CaseName, CaseRef, Event
 from workbench.history.case_events import case_events
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.state_dir import runs_dir
+from workbench.injection.fault_question import RULES
+from workbench.judge.vertex import SERVICE_NAME
+from workbench.metrics.registry import descriptions
+from workbench.model.criteria import Criterion
+from workbench.model.evalset import BrokenCaseError
 from workbench.model.own_file import OwnFileError
 from workbench.recordings.from_run import NotRecordedError, take_recording
 from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.recording import Origin
 from workbench.store import CaseRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a matrix will do.
+
+    `executions` has the number of executions of each case, 0 if it calls no tool. `tools` are the names of the tools
+    that fail. `unknown` are the cases that run once as usual first, and count in no other field. `blocked` cases cannot
+    start. `recorded` is the number of cases that have a recording. `judges` has, for each judge, how often it is asked
+    at most; rules are asked 0 times.
+    """
+
+    executions: Mapping[CaseName, int]
+    tools: tuple[str, ...]
+    unknown: tuple[CaseName, ...]
+    blocked: int
+    recorded: int
+    judges: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """The number of executions."""
+        return sum(self.executions.values())
 
 
 class FaultMatrix:
@@ -35,7 +66,7 @@ class FaultMatrix:
             for entry in plan.entries
             if entry.blocked is None and isinstance(entry.source, AgentSource)
         }
-        self._wanted = evalsets.keys()
+        self._wanted = evalsets
         self._tools = {name: found for name, file in evalsets.items() if (found := _frozen_tools(file, name[1]))}
         unknown: dict[str, list[str]] = {}
         for file, eval_id in self._unknown():
@@ -74,8 +105,23 @@ class FaultMatrix:
         """
         return replace(matrix_of(self._plan, self._tools), run_id=new_run_id())
 
+    def outlook(self) -> Outlook:
+        """Return what the matrix will do, as far as the tools are known. Reads files."""
+        variants = list(variants_of(self._plan, self._tools))
+        runs = dict.fromkeys((name for name in self._wanted if name in self._tools), 0)
+        judges: Counter[str] = Counter()
+        for entry in variants:
+            if entry.fault is not None:
+                runs[entry.ref.name] += 1
+                for criterion in (*entry.criteria.config.criteria, *entry.fault.question.criteria):
+                    judges.update(_judge_calls(criterion, _turns(entry), all_votes=self._plan.options.all_votes))
+        tools = tuple(dict.fromkeys(entry.fault.fault.tool for entry in variants if entry.fault is not None))
+        recorded = sum(frozen_path(file, name[1]).is_file() for name, file in self._wanted.items())
+        blocked = sum(entry.fault is None for entry in variants)
+        return Outlook(runs, tools, tuple(sorted(self._unknown())), blocked, recorded, judges)
+
     def _unknown(self) -> set[CaseName]:
-        return self._wanted - self._tools.keys()
+        return self._wanted.keys() - self._tools.keys()
 
     def _stored_tools(self, run: LatestRun) -> Iterator[tuple[CaseName, tuple[str, ...]]]:
         """Yield the tools that cases called in a stored run.
@@ -103,6 +149,26 @@ class FaultMatrix:
         except NotRecordedError:
             return ()
         return tuple(call.tool for call in taken.recording.calls)
+
+
+def _turns(entry: PlanEntry) -> CallRange:
+    """Return the number of turns of a case. A simulated conversation counts as one."""
+    source, turns = entry.source, 1
+    if isinstance(source, AgentSource) and source.index is not None:
+        with suppress(BrokenCaseError):
+            turns = len(source.evalset.document.case(source.index).turns or (1,))
+    return CallRange(turns, turns)
+
+
+def _judge_calls(criterion: Criterion, turns: CallRange, *, all_votes: bool) -> dict[str, int]:
+    options = options_of(criterion)
+    info = descriptions()[criterion.name]
+    if info.asks is None:
+        return {}
+    if options.model == RULES:
+        return {RULES: 0}
+    calls = criterion_calls(criterion, options.samples, turns, (), all_votes=all_votes)
+    return {SERVICE_NAME if info.needs_service else options.model: calls.high}
 
 
 def _frozen_tools(evalset: Path, eval_id: str) -> tuple[str, ...]:

@@ -103,9 +103,9 @@ def by_rules(handling: FaultHandling) -> bool:
 
 
 def fault_title(planned: PlannedCase) -> str:
-    """Return `search: timeout`, or "" for an execution without a fault."""
+    """Return `search · timeout`, or "" for an execution without a fault."""
     fault = planned.fault
-    return "" if fault is None else f"{one_line(fault.tool, limit=100)}: {WAYS[fault.way].title}"
+    return "" if fault is None else f"{one_line(fault.tool, limit=100)} · {WAYS[fault.way].title}"
 
 
 def handling_text(handling: FaultHandling) -> str:

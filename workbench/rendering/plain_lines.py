@@ -52,7 +52,7 @@ def _frozen(record: CaseRecord) -> list[str]:
 
 
 def case_label(record: CaseRecord) -> str:
-    """Return the name of an execution, with its repeat from the second on, or with its fault: `… [search: timeout]`."""
+    """Return the name of an execution, with its repeat from the second on, or its fault: `… [search · timeout]`."""
     if record.planned.fault is None:
         return label(record.ref)
     from workbench.rendering.fault_table import fault_title  # Few runs inject faults.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.counting import counted
-from workbench.events import MetricResult
+from workbench.events import FaultHandling, MetricResult
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
@@ -94,12 +94,22 @@ def _verdict(subject: Subject) -> Line:
     if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
         return (Segment(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable),)
     if subject.record is not None:
-        return badge(subject.record.state)
+        handling = subject.record.handling
+        return badge(subject.record.state) if handling is None else _handling_badge(handling)
     if subject.case is not None:
         return () if subject.loading else badge("not_run")
     if subject.entry is not None and subject.entry.document.broken:
         return badge("error")
     return ()
+
+
+def _handling_badge(handling: FaultHandling) -> Line:
+    """Return `✓ RECOVERED`. An execution with a fault has no verdict."""
+    from workbench.injection.outcome import STATUS  # Few runs inject faults.
+    from workbench.rendering.fault_table import WORDS
+
+    face = FACES[STATUS[handling.outcome]]
+    return (Segment(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable),)
 
 
 def summary(subject: Subject, width: int) -> Line:
@@ -111,6 +121,8 @@ def summary(subject: Subject, width: int) -> Line:
         return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
         return _not_run(subject, width)
+    if record.handling is not None:
+        return _handled(record.handling, width)
     changed = _marks(record)
     if record.error is not None:
         triage = triage_chip(subject)
@@ -133,6 +145,16 @@ def left_out(subject: Subject, width: int) -> Sequence[MetricResult]:
     if record is None or record.error is not None or record.read_error or not _judged(record):
         return ()
     return _scores(subject, record, width - (width_of((_repeat(record),)) if subject.repeats is not None else 0))[1]
+
+
+def _handled(handling: FaultHandling, width: int) -> Line:
+    """Return what the agent did about an injected fault, and why this is known."""
+    from workbench.injection.outcome import STATUS  # Few runs inject faults.
+    from workbench.rendering.fault_table import handling_text
+
+    outcome, _, reason = handling_text(handling).partition(": ")
+    style = FACES[STATUS[handling.outcome]].variable
+    return cut_line((Segment(outcome, style), *([Segment(f": {reason}")] if reason else [])), width)
 
 
 def _judged(record: CaseRecord) -> list[MetricResult]:

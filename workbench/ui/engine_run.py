@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.engine.plan.run_options import RunOptions
     from workbench.forking.fork import Fork
     from workbench.project.equivalent_command import Shell, ShellCommand
+    from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.follow import Follower
     from workbench.project.project import Project, TrialImport
     from workbench.project.watch import News as WatchNews
@@ -148,6 +149,29 @@ class Engine:
             from workbench.project.forking import plan_of_fork
 
             plan = await asyncio.to_thread(plan_of_fork, chosen, fork, self._options(runs=tries))
+            return self._project.run(plan, publish)
+
+        return build
+
+    async def fault_matrix(self, targets: Iterable[tuple[int, int]], *, frozen: bool) -> "FaultMatrix":
+        """Return the matrix of tool faults for these cases, with the criteria of the draft. Reads files.
+
+        With `frozen`, tools are answered from the recordings.
+
+        Raises:
+            UsageFaultError: a config or setting is wrong.
+        """
+        chosen = _with_draft(self._workspace, self._session.draft)
+        names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
+        on_miss = "live" if self._session.recordings.live_on_miss else "error"
+        options = self._options(inject="matrix", frozen="tools" if frozen else "", on_miss=on_miss)
+        plan = await self._project.plan(options=options, workspace=chosen, names=names)
+        return await self._project.fault_matrix(plan)
+
+    def faults(self, plan: "Plan") -> Build:
+        """Return the run of a matrix of tool faults."""
+
+        async def build(publish: Publish) -> Runnable:
             return self._project.run(plan, publish)
 
         return build

@@ -17,6 +17,8 @@ from workbench.ui.controllers.wiring import Controllers
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.faults.dialog import FaultDialog
+from workbench.ui.faults.screen import FaultScreen
 from workbench.ui.forking.dialog import ForkDialog
 from workbench.ui.forking.screen import ForkScreen
 from workbench.ui.freezing.screen import FreezeScreen
@@ -38,6 +40,8 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "criteria": CriteriaScreen,
     "accept": AcceptScreen,
     "freeze": FreezeScreen,
+    "try_faults": FaultDialog,
+    "faults": FaultScreen,
     "triage": TriageScreen,
     "history": HistoryScreen,
     "stored": RunScreen,
@@ -112,11 +116,11 @@ def test_case_of_a_stored_run_is_found_in_the_tree(controllers: Controllers, vie
     from workbench.events import CaseRef
 
     ref = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "late_parcel")
-    assert controllers.history._go_from_history(ref)
+    assert controllers.history.go_to_case(ref)
     assert view.rows.cursor == view.rows.row_of(0, 1)
     assert "no pages" in view.shown
     gone = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "gone")
-    assert not controllers.history._go_from_history(gone)
+    assert not controllers.history.go_to_case(gone)
 
 
 async def test_triage_needs_a_verdict(controllers: Controllers, view: FakeView) -> None:

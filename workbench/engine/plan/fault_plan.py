@@ -20,7 +20,7 @@ def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Plan:
     Raises:
         UsageFaultError: no case calls a tool.
     """
-    entries = tuple(variant for entry in plan.entries for variant in _variants(entry, tools))
+    entries = tuple(variants_of(plan, tools))
     if not entries:
         raise UsageFaultError("no case calls a tool, so none can fail", "", "nothing")
     without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries)
@@ -29,6 +29,11 @@ def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Plan:
         calls = "calls no tool and is left out" if without == 1 else "call no tool and are left out"
         notices = (*notices, Noticed("info", f"{counted(without, 'case')} {calls}"))
     return replace(plan, entries=entries, notices=notices)
+
+
+def variants_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    """Yield the entries of the matrix. Cases without tools have none."""
+    return (variant for entry in plan.entries for variant in _variants(entry, tools))
 
 
 def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:

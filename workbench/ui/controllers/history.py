@@ -12,11 +12,13 @@ from workbench.ui.host import Host
 from workbench.ui.items import Item
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from workbench.events import CaseRef
     from workbench.history.listed_runs import ListedRun
     from workbench.store import CaseRecord
+    from workbench.ui.faults.matrix import Matrix
 
 _OFFERED = 500
 """Maximum number of runs offered for a comparison."""
@@ -28,6 +30,8 @@ class History(Controller):
     def __init__(self, view: View, talk: Talk, fork: Fork, host: Host) -> None:
         super().__init__(view)
         self._talk, self._fork, self._host = talk, fork, host
+        self.show_matrix: Callable[[ListedRun, Matrix], None] = lambda run, matrix: None
+        """Shows the table of a stored run with tool faults."""
 
     def history(self) -> None:
         """Open the list of stored runs."""
@@ -61,6 +65,20 @@ class History(Controller):
     # One run
 
     def _show_run(self, run: "ListedRun") -> None:
+        if run.injected and not run.adk:
+            self.view.work(self._show_injected(run), "history")
+        else:
+            self._show_cases(run)
+
+    async def _show_injected(self, run: "ListedRun") -> None:
+        """Show a run with injected faults: as a table if it is a matrix, else as any other."""
+        matrix = await asyncio.to_thread(_matrix_of, run, self.session.state_dir)
+        if matrix is None:
+            self._show_cases(run)
+        else:
+            self.show_matrix(run, matrix)
+
+    def _show_cases(self, run: "ListedRun") -> None:
         from workbench.ui.history.run_screen import RunScreen
 
         screen = RunScreen(
@@ -71,7 +89,7 @@ class History(Controller):
             prices=self.session.prices,
             keep=self._keep_stored,
             fork=self._fork.fork_record,
-            go=self._go_from_history,
+            go=self.go_to_case,
             compare=lambda run: self._compare(None, run),
             running=self._running_id,
         )
@@ -100,7 +118,7 @@ class History(Controller):
             return
         self._talk.keep(captured, agent, f"{ref.eval_id}_as_run", entry.file if entry is not None else None)
 
-    def _go_from_history(self, ref: "CaseRef") -> bool:
+    def go_to_case(self, ref: "CaseRef") -> bool:
         """Leave the history and go to the current case. Return False if there is no such case."""
         verdicts = self.session.verdicts
         files = [ref.evalset_file] if ref.evalset_file else []
@@ -131,7 +149,7 @@ class History(Controller):
         first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
         root, state = self.session.workspace.root, self.session.state_dir
         self.session.last_command = lambda shell: compare_command(first, second, root, state, shell)
-        screen = CompareScreen(before, after, self.session.state_dir, self.view.keys, self._host, self._go_from_history)
+        screen = CompareScreen(before, after, self.session.state_dir, self.view.keys, self._host, self.go_to_case)
         self.view.push(screen)
 
     async def _compare_last(self) -> None:
@@ -180,6 +198,19 @@ class History(Controller):
 
     def _agent_folders(self) -> "list[Path]":
         return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
+
+
+def _matrix_of(run: "ListedRun", state: "Path") -> "Matrix | None":
+    """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
+    from workbench.engine.plan.run_options import UsageFaultError
+    from workbench.history.summary_lookup import open_summary
+    from workbench.ui.faults.matrix import stored_matrix
+
+    try:
+        summary, _ = open_summary(run.word, state, state)
+    except UsageFaultError:
+        return None  # The other screen says why.
+    return stored_matrix(summary, run.file) if summary.is_matrix else None
 
 
 def _import_screens() -> None:

@@ -13,6 +13,7 @@ from workbench.ui.draft import Draft
 from workbench.ui.engine_run import Engine
 from workbench.ui.repeat_options import RepeatOptions
 from workbench.ui.run_thread import Build, RunThread
+from workbench.ui.side_run import SideRun
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
@@ -81,7 +82,7 @@ class Run(Controller):
             if times is not None:
                 self.start(targets, lambda found: self._engine.build(found, times))
 
-        if self._can_start(targets):
+        if self.can_start(targets):
             self.view.push(RepeatScreen(f"repeat {cases(len(targets))}"), repeat)
 
     def score(self) -> None:
@@ -105,7 +106,7 @@ class Run(Controller):
 
     def resume(self) -> None:
         """Resume the newest run, which was interrupted."""
-        if self.workspace() is not None and self._can_start():
+        if self.workspace() is not None and self.can_start():
             self.session.starting = STARTING_AGENTS
             self.session.store.request_run()
             self.session.store.hand_over(self.thread.start(self._engine.resume()))
@@ -132,11 +133,15 @@ class Run(Controller):
 
         First, read the folder again if a file has changed, and ask for missing agents.
         """
-        if self._can_start(targets):
+        if self.can_start(targets):
             self.session.starting = starting
             self.session.store.request_run()
             self.view.show_facts()
             self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)
+
+    def beside(self, build: Build, wake: Callable[[], None]) -> SideRun:
+        """Start a run whose events go to another screen, which `wake` tells about them."""
+        return SideRun(self.thread, build, wake)
 
     # For the watch
 
@@ -167,7 +172,7 @@ class Run(Controller):
             self.session.store.drop_request()
             self.view.show_facts()
 
-    def _can_start(self, targets: Targets | None = None) -> bool:
+    def can_start(self, targets: Targets | None = None) -> bool:
         """Return whether a run can start.
 
         If not, say why. A resumed run needs no `targets`, because it knows its cases.

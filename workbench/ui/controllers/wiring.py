@@ -7,6 +7,7 @@ from workbench.ui.controllers.checks import Checks
 from workbench.ui.controllers.commands import Commands
 from workbench.ui.controllers.criteria import Criteria
 from workbench.ui.controllers.edit import Edit
+from workbench.ui.controllers.faults import Faults
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.follow import Follow
@@ -68,6 +69,7 @@ class Controllers:
         self.fork = Fork(view, self.files, self.talk, engine, thread)
         self.talk.fork_chat = self.fork.fork_chat
         self.history = History(view, self.talk, self.fork, host)
+        self.faults = Faults(view, self.run, self.history, engine, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.charts = Charts(view)
         self.commands = Commands(view, host)
@@ -96,6 +98,7 @@ class Controllers:
             self.overview.after_news,
             self.review.after_news,
             self.freezing.after_news,
+            self.faults.after_news,
         ]
 
     async def open(self, *, watch: bool) -> None:

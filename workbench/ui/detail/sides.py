@@ -179,6 +179,10 @@ class Right(Vertical):
             self.mount(self._detail)
         return self._detail
 
+    def make_panes(self) -> "CaseDetail":
+        """Make the panes now, so that the first case that is shown can have the focus at once."""
+        return self.detail
+
     def show_case(self, subject: "Subject") -> None:
         """Show the panes of a case, or the file of an evalset."""
         self._show_only(self.detail)

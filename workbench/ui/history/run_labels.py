@@ -31,6 +31,12 @@ def state_of(run: Summary, row: Row) -> Status:
     return status if status in FACES else "error"
 
 
+def status_in_run(run: Summary, row: Row) -> str:
+    """Return the status of a case as its record has it: `cancelled` if it is unfinished."""
+    status = state_of(run, row)
+    return "cancelled" if status == "not_run" else status
+
+
 def local_time(started: str) -> datetime | None:
     """Return the time of a run in the user's time zone, or None if the time is unknown."""
     try:

@@ -31,7 +31,7 @@ from workbench.text import one_line
 from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.history import run_labels
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
-from workbench.ui.history.run_labels import counts, evalset_name, state_of
+from workbench.ui.history.run_labels import counts, evalset_name, state_of, status_in_run
 from workbench.ui.history.split_screen import SplitScreen
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
@@ -56,7 +56,7 @@ class StoredRunTree(CaseTree):
         for row in summary.rows.values():
             cases.setdefault((row["ref"][1], row["ref"][3]), []).append(row)
         ended = [rows for rows in cases.values() if any(state_of(summary, row) != "not_run" for row in rows)]
-        with_status = [{**row, "status": _status(summary, row)} for rows in ended for row in rows]
+        with_status = [{**row, "status": status_in_run(summary, row)} for rows in ended for row in rows]
         verdicts.store.records = brief_records(summary, file, with_status, verdicts.store.detail_cache)
         verdicts.recall(verdicts.store.records)
         self.load(_workspace(summary))
@@ -103,11 +103,6 @@ class StoredRunTree(CaseTree):
             case "case" if self.model.verdicts.state(row.evalset, row.case) == "not_run":
                 return left, [("unfinished", "not-run")]
         return left, right
-
-
-def _status(summary: Summary, row: Row) -> str:
-    status = state_of(summary, row)
-    return "cancelled" if status == "not_run" else status
 
 
 def _workspace(summary: Summary) -> Workspace:

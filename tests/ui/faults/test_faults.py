@@ -1,0 +1,88 @@
+"""Faults in tools on the screen, with the real engine and a plain Python agent."""
+
+import json
+from pathlib import Path
+
+from tests.ui.test_engine_run import opened
+from workbench.ui.faults.dialog import FaultDialog
+from workbench.ui.faults.screen import FaultScreen
+from workbench.ui.history.screen import HistoryScreen
+
+AGENT = """
+def find(order):
+    return {"order": order, "status": "late"}
+
+
+def root_agent(message, session):
+    try:
+        found = session.tool("find", {"order": message}, find)
+    except TimeoutError:
+        return "Sorry, I could not look it up."
+    return f"Your parcel is {found['status']}." if isinstance(found, dict) and "status" in found else ""
+"""
+CONFIG = {
+    "criteria": {
+        "rubric_based_final_response_quality_v1": {
+            "threshold": 1.0,
+            "judge_model_options": {"judge_model": "heuristic", "num_samples": 1},
+            "rubrics": [{"rubric_id": "polite", "rubric_content": {"text_property": "The answer does not apologise."}}],
+        }
+    }
+}
+
+
+def _write(root: Path) -> None:
+    (root / ".git").mkdir()
+    (root / "desk").mkdir()
+    (root / "desk" / "agent.py").write_text(AGENT)
+    (root / "desk" / "test_config.json").write_text(json.dumps(CONFIG))
+    turn = {
+        "user_content": {"parts": [{"text": "A-18"}]},
+        "final_response": {"parts": [{"text": "Your parcel is late."}]},
+    }
+    cases = [{"eval_id": name, "conversation": [turn]} for name in ("first", "second")]
+    (root / "desk" / "late.evalset.json").write_text(json.dumps({"eval_set_id": "late", "eval_cases": cases}))
+
+
+async def test_faults_are_tried_beside_the_verdicts_and_kept_in_the_history(tmp_path: Path) -> None:
+    _write(tmp_path)
+    async with opened(tmp_path) as (app, session, screen, pilot):
+        # The tools are not known yet, so the first run is an ordinary one. The faults follow by themselves.
+        await pilot.press(":", *"try faults", "enter")
+        await screen.until(pilot, lambda: isinstance(app.screen, FaultDialog))
+        assert "5 executions for each tool of 2 cases" in screen.text
+        assert "2 cases run once without faults first" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: isinstance(app.screen, FaultScreen))
+        await screen.until(pilot, lambda: "2 crashed" in screen.text and "live   10 faults" in screen.text)
+        assert session.store.counts() == {"passed": 2}
+        assert "! crashed 2" in screen.text
+        assert "executions with faults do not count as verdicts" in screen.text
+
+        # A cell with several executions opens as a row for each case, and then each execution.
+        page = app.screen
+        assert isinstance(page, FaultScreen)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "tool faults by case" in screen.text)
+        assert "find · first · error: crashed" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "first [find · error]" in screen.text and "! CRASHED" in screen.text)
+        assert page.in_right
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "first [find · no answer]" in screen.text)
+        await pilot.press("escape", "escape")
+        await screen.until(pilot, lambda: "tool faults by case" not in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: app.screen is app.main)
+        assert session.store.counts() == {"passed": 2}
+
+        # The stored run opens as the same table.
+        await pilot.press("H")
+        await screen.until(pilot, lambda: isinstance(app.screen, HistoryScreen) and "injected" in screen.text)
+        await pilot.press("enter")
+        await screen.until(
+            pilot, lambda: isinstance(app.screen, FaultScreen) and "stored tool faults of" in screen.text
+        )
+        assert "find · error: 2 crashed" in screen.text
+        await pilot.press("M", "enter")
+        await screen.until(pilot, lambda: "first [find · error]" in screen.text)

@@ -1,0 +1,186 @@
+"""The table of tool faults as a list of rows with a cursor on a cell."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.content import Content
+from textual.events import Resize
+from textual.widget import Widget
+
+from workbench.events import FaultWay
+from workbench.injection.matrix import WAYS
+from workbench.rendering.cells import cut_name, fit
+from workbench.rendering.fault_grid import (
+    Cell,
+    GridRow,
+    columns_for,
+    grid_rows,
+    is_problem,
+    status_of,
+    text_of,
+)
+from workbench.store import CaseRecord
+from workbench.ui.tree.labels import style_of
+from workbench.ui.widgets.rows import Piece, RowsOf
+
+_EDGES = 3
+"""Cells beside the content of a row: its edge, a gap, and the scroll bar."""
+_WAYS: tuple[FaultWay, ...] = tuple(WAYS)
+
+
+class GridLine(NamedTuple):
+    """A line of the table. A row whose name stands above its cells has two of them."""
+
+    row: GridRow
+    has_name: bool
+    has_cells: bool
+
+
+class FaultGrid(RowsOf[GridLine]):
+    """The rows of the table. The cursor is on one cell."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cell"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_case = False
+        """Whether each case has a row, or all cases of a tool share one."""
+        self.when_laid_out: Callable[[], None] = lambda: None
+        """Called when the columns or the cursor's column changed."""
+        self.columns = columns_for((), 1)
+        self._grid: Sequence[GridRow] = ()
+        self._column = 0
+
+    def show_records(self, records: Sequence[CaseRecord]) -> None:
+        """Show these executions. The cursor stays on its cell."""
+        before = self.row_or_none.row if self.row_or_none is not None else None
+        self._grid = grid_rows(records, by_case=self.by_case)
+        self._lay_out()
+        if before is not None and self.row_or_none is not None:
+            here = (line for line, one in enumerate(self.rows) if one.has_cells and _same(one.row, before))
+            self._cursor = next(here, self._cursor)
+        self.move_to(self._cursor)
+        self.when_moved()
+
+    @property
+    def way(self) -> FaultWay:
+        """The way to fail under the cursor."""
+        return _WAYS[self._column]
+
+    @property
+    def cell(self) -> Cell:
+        """The executions under the cursor, the worst first."""
+        line = self.row_or_none
+        return self.cell_at(self.cursor, self._column) if line is not None else ()
+
+    def cell_at(self, position: int, column: int) -> Cell:
+        """Return the executions of a cell."""
+        cells = self.rows[position].row.cells
+        return cells[_WAYS[column]] if cells is not None else ()
+
+    def step(self, step: int) -> bool:
+        """Go to the next (1) or previous (-1) column. Return whether there is one."""
+        column = self._column + step
+        if not 0 <= column < len(_WAYS):
+            return False
+        self._go(self.cursor, column)
+        return True
+
+    def next_problem(self, step: int) -> bool:
+        """Go to the next (1) or previous (-1) cell whose fault was not handled. Return whether there is one."""
+        cells = [
+            (line, column) for line in range(len(self.rows)) if self.can_stop(line) for column in range(len(_WAYS))
+        ]
+        if (self.cursor, self._column) not in cells:
+            return False
+        start = cells.index((self.cursor, self._column))
+        ahead = (cells[(start + step * distance) % len(cells)] for distance in range(1, len(cells) + 1))
+        found = next((place for place in ahead if is_problem(self.cell_at(*place))), None)
+        if found is not None:
+            self._go(*found)
+        return found is not None
+
+    def go_to(self, record: CaseRecord) -> None:
+        """Go to the cell of an execution."""
+        for position in range(len(self.rows)):
+            for column in range(len(_WAYS)):
+                if self.can_stop(position) and any(one.ref == record.ref for one in self.cell_at(position, column)):
+                    self._go(position, column)
+                    return
+
+    def _go(self, position: int, column: int) -> None:
+        self._column = column
+        self.move_to(position)
+        self.refresh_lines(self.cursor)
+        self.when_laid_out()
+        self.when_moved()
+
+    def _lay_out(self) -> None:
+        self.columns = columns_for(self._grid, max(self.size.width - _EDGES, 1))
+        lines: list[GridLine] = []
+        for row in self._grid:
+            if self.columns.above and not row.is_heading:
+                named = not self.by_case or row.name != row.tool
+                lines += [GridLine(row, True, False)] if named else []
+                lines.append(GridLine(row, False, True))
+            else:
+                lines.append(GridLine(row, True, not row.is_heading))
+        self.rows = lines
+        self.rows_changed()
+        self.when_laid_out()
+
+    # RowView
+
+    def can_stop(self, position: int) -> bool:
+        """Return whether the row has cells."""
+        return self.rows[position].has_cells
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the name and the cells of a row."""
+        line = self.rows[position]
+        row, columns = line.row, self.columns
+        if row.is_heading:
+            style = "label" if row.tool else "strong"
+            return [(f"{' ' if row.tool else ''}{row.name}", style)], []
+        indent = " " * (3 if self.by_case else 2)
+        if not line.has_cells:
+            return [(f"{indent}{row.name}", "")], []
+        name = "" if columns.above else indent + cut_name(row.name, columns.name - len(indent) - 1)
+        pieces: list[Piece] = [(fit(name, columns.name), "")]
+        for column, width_of_column in enumerate(columns.ways):
+            cell, room = self.cell_at(position, column), width_of_column - columns.form.gap
+            here = position == self.cursor and column == self._column
+            pieces.append((fit(text_of(cell, columns.form), room), "cell" if here else style_of(status_of(cell))))
+            pieces.append((" " * columns.form.gap, ""))
+        return pieces, []
+
+    def on_resize(self, event: Resize) -> None:
+        """Choose the columns for the new width."""
+        line = self.row_or_none
+        self._lay_out()
+        if line is not None:
+            self._cursor = next((n for n, one in enumerate(self.rows) if one.has_cells and one.row is line.row), 0)
+        self.move_to(self._cursor)
+        super().on_resize(event)
+
+
+def _same(row: GridRow, other: GridRow) -> bool:
+    return (row.agent, row.tool, row.name) == (other.agent, other.tool, other.name)
+
+
+class Titles(Widget):
+    """The line with the ways to fail, above their columns."""
+
+    def __init__(self, grid: FaultGrid) -> None:
+        super().__init__()
+        self._grid = grid
+
+    def render(self) -> Content:
+        """Return the titles. That of the cursor is underlined."""
+        columns = self._grid.columns
+        parts = [(" " * (columns.name + 1), "")]
+        for way, title in zip(_WAYS, columns.titles(), strict=True):
+            text = title.rstrip(" ")
+            parts += [(text, "$accent bold underline" if way == self._grid.way else "$label")]
+            parts += [(" " * (len(title) - len(text)), "")]
+        return Content.assemble(*(part for part in parts if part[0]))

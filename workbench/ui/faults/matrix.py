@@ -1,0 +1,70 @@
+"""The executions of a matrix of tool faults: of one that runs, or of a stored one."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.details import DetailSource
+from workbench.events import Noticed, RunStarted
+from workbench.history.summary import Summary
+from workbench.store import CaseRecord, RunSummary, Store
+from workbench.stored_records import brief_records
+from workbench.ui.history.run_labels import status_in_run
+from workbench.ui.run_thread import Refused
+from workbench.ui.side_run import SideRun
+
+
+@dataclass(slots=True)
+class Matrix:
+    """The executions with their outcomes. Without `link`, nothing runs.
+
+    `sources` has the sources of details that runs of this session register.
+    """
+
+    store: Store = field(default_factory=Store)
+    link: SideRun | None = None
+    sources: dict[str, DetailSource] = field(default_factory=dict)
+    refused: Refused | None = None
+    warning: Noticed | None = None
+    """The first warning of the run."""
+
+    @property
+    def records(self) -> list[CaseRecord]:
+        """The executions in the order of the plan."""
+        return list(self.store.current_records())
+
+    @property
+    def going(self) -> bool:
+        """Whether executions may still run."""
+        return self.link is not None and not self.link.over
+
+    def start(self, start: Callable[[Callable[[], None]], SideRun], wake: Callable[[], None]) -> None:
+        """Start the run. `wake` is called from the run's thread when there is news."""
+        self.link = start(wake)
+
+    def take(self) -> bool:
+        """Take the news of the run. Return whether there was any."""
+        news = self.link.take() if self.link is not None else []
+        for event in news:
+            if isinstance(event, Refused):
+                self.refused = event
+                continue
+            self.store.apply(event)
+            if isinstance(event, RunStarted) and event.run_id in self.sources:
+                # Details of executions that have ended can then leave memory.
+                self.store.detail_sources[event.run_id] = self.sources[event.run_id]
+            elif isinstance(event, Noticed) and event.level != "info" and self.warning is None:
+                self.warning = event
+        return bool(news)
+
+
+def stored_matrix(summary: Summary, file: Path) -> Matrix:
+    """Return the matrix of a stored run."""
+    store = Store()
+    rows: Collection[dict[str, object]] = [
+        {**row, "status": status_in_run(summary, row)} for row in summary.rows.values() if "fault" in row
+    ]
+    records = brief_records(summary, file, rows, store.detail_cache)
+    run = RunSummary(summary.run_id, summary.root, summary.started, interrupted=summary.interrupted, has_faults=True)
+    store.restore(run, list(records), records)
+    return Matrix(store)

@@ -1,0 +1,271 @@
+"""The screen with the table of tool faults, and each of its executions."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Static
+
+from workbench.counting import counted
+from workbench.events import CaseRef
+from workbench.prices import Prices
+from workbench.rendering.document import Subject
+from workbench.rendering.fault_grid import about_lines, progress_text
+from workbench.rendering.fault_table import counts_text
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.detail.sides import Right
+from workbench.ui.faults.grid import FaultGrid, Titles
+from workbench.ui.faults.matrix import Matrix
+from workbench.ui.history.split_screen import SplitScreen
+from workbench.ui.host import Host
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.pace import Pace
+from workbench.ui.side_run import SideRun
+
+_BATCH = 0.05
+"""Seconds during which events are collected before they are shown."""
+_APART = "executions with faults do not count as verdicts"
+
+
+class FaultScreen(SplitScreen):
+    """The table, which fills the screen, or one execution in its place.
+
+    `title` is safe text. `start` starts a matrix that has not run. `go` shows a case as it is now and returns False if
+    it does not exist.
+    """
+
+    where = "faults"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow")]  # noqa: RUF012 - Textual's declaration
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("pane", "next_turn", "previous_turn", "to_event"),
+        *bindings_of("faults"),
+    ]
+
+    class NewsCame(Message):
+        """New events are waiting."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        title: str,
+        runs: Path,
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        *,
+        prices: Prices | None,
+        go: Callable[[CaseRef], bool],
+        start: Callable[[Callable[[], None]], SideRun] | None = None,
+    ) -> None:
+        self.grid, self.right = FaultGrid(), Right()
+        self._about = Static("", classes="about", markup=False)
+        super().__init__(keys, host, self.grid, Vertical(Titles(self.grid), self.grid, self._about), self.right)
+        self._matrix, self._title, self._runs, self._prices = matrix, title, runs, prices
+        self._go, self._start = go, start
+        self._pace = Pace()
+        self._due: Timer | None = None
+        self._summed = False
+        """Whether `esc` returns to the summed table."""
+        self._leaving = False
+
+    def on_mount(self) -> None:
+        """Show the table, and start the run if there is one to start."""
+        super().on_mount()
+        self.right.add_class("details")
+        self.right.make_panes()
+        self.frame.border_subtitle = Content(_APART)
+        self.grid.when_moved, self.grid.when_laid_out = self._show_about, self._show_titles
+        self._show_records()
+        if self._start is not None:
+            self._matrix.start(self._start, self._wake)
+
+    # Events
+
+    def _wake(self) -> None:
+        self.post_message(self.NewsCame())
+
+    def on_fault_screen_news_came(self) -> None:
+        """Show the new events soon, together with those that arrive right after them."""
+        if self._due is None:
+            self._due = self.set_timer(max(_BATCH, self._pace.wait(time.monotonic())), self._take_news)
+
+    def _take_news(self) -> None:
+        self._due = None
+        self._matrix.take()
+        self._show_records()
+        if self.in_right:
+            self._show_execution()
+        self._pace.painted(time.monotonic(), len(self.grid.rows))
+
+    # What is shown
+
+    def _show_records(self) -> None:
+        matrix = self._matrix
+        records = matrix.records
+        self.grid.show_records(records)
+        self.frame.border_title = Content("tool faults by case" if self.grid.by_case else "tool faults")
+        progress = progress_text(records) if records else ("starting" if matrix.going or self._start else "no faults")
+        self.show_bar(f"◂ {self._title}   {progress}", "esc: back")
+        self._show_about()
+
+    def _show_titles(self) -> None:
+        self.query_one(Titles).refresh()
+
+    def _show_about(self) -> None:
+        """Show the cell under the cursor in words, and the counts of the whole table."""
+        matrix, line = self._matrix, self.grid.row_or_none
+        parts: list[str | tuple[str, str]] = []
+        if matrix.refused is not None:
+            why = f"{matrix.refused.message}. {matrix.refused.hint}".rstrip(". ")
+            parts += [(one_line(why, limit=500), "$status-error"), "\n"]
+        elif matrix.warning is not None:
+            why = f"{matrix.warning.message}. {matrix.warning.hint}".rstrip(". ")
+            parts += [(one_line(why, limit=300), "$status-not-evaluated"), "\n"]
+        if line is not None and line.has_cells:
+            words, reason = about_lines(line.row, self.grid.way)
+            parts += [(words, "bold"), "\n", *([reason, "\n"] if reason else [])]
+        parts.append((counts_text(matrix.records), "$status-muted"))
+        self._about.update(Content.assemble(*parts))
+
+    def _record(self) -> CaseRecord | None:
+        return self.grid.cell[0] if self.grid.cell else None
+
+    def _show_execution(self) -> bool:
+        """Show the execution under the cursor. Return False if it has not begun."""
+        record = self._record()
+        if record is None or record.state == "queued":
+            return False
+        self.right.show_case(Subject(record, runs=self._runs, prices=self._prices))
+        return True
+
+    # SplitScreen
+
+    def focus_details(self) -> None:
+        """Focus the panes."""
+        self.right.enter()
+
+    def move_details(self, direction: str) -> bool:
+        """Move in the panes."""
+        return self.right.move(direction)
+
+    def enter_details(self) -> None:
+        """Unfold or fold what is under the cursor."""
+        if self.right.shows_case:
+            self.right.detail.toggle_full()
+
+    # Keys
+
+    def action_faults_column(self, step: int) -> None:
+        """Go to another way to fail. In the panes, unfold, fold or go back."""
+        if not self.in_right:
+            self.grid.step(step)
+        elif step > 0:
+            super().action_open()
+        else:
+            super().action_close()
+
+    def action_faults_open(self) -> None:
+        """Show the execution of the cell. If it has several, show the table with a row for each case."""
+        if self.in_right:
+            self.enter_details()
+        elif len(self.grid.cell) > 1:
+            record = self.grid.cell[0]
+            self._summed = True
+            self._show_by_case(True)
+            self.grid.go_to(record)
+        elif self._show_execution():
+            self.go_right()
+        else:
+            self.say("this execution has not begun yet" if self._record() is not None else "no execution here")
+
+    def action_enter(self) -> None:
+        """Treat a click on the current row like enter."""
+        self.action_faults_open()
+
+    def action_faults_cases(self) -> None:
+        """Switch between a row for each case and one for all cases of a tool."""
+        self._summed = False
+        record = self._record()
+        self._show_by_case(not self.grid.by_case)
+        if record is not None:
+            self.grid.go_to(record)
+
+    def _show_by_case(self, by_case: bool) -> None:
+        self.grid.by_case = by_case
+        self._show_records()
+
+    def action_faults_problem(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) fault that the agent did not handle."""
+        if not self.grid.next_problem(step):
+            self.say("every fault was handled" if not self._matrix.going else "every fault so far was handled")
+        elif self.in_right:
+            self._show_execution()
+
+    def action_faults_stop(self) -> None:
+        """Stop the run."""
+        if not self._matrix.going or self._matrix.link is None:
+            self.say("nothing is running here")
+            return
+        self._matrix.link.stop()
+        self.say("stopping; what has ended is kept in the history")
+
+    def action_faults_go(self) -> None:
+        """Show the case as it is now."""
+        record = self._record()
+        if record is None:
+            self.say("put the cursor on an execution first")
+        elif self._matrix.going:
+            self.say("faults are still being tried: x stops them", warning=True)
+        elif not self._go(record.ref):
+            self.say("this case no longer exists", warning=True)
+
+    def action_faults_copy(self) -> None:
+        """Copy the ID of the case."""
+        record = self._record()
+        if record is None:
+            self.say("put the cursor on an execution first")
+        else:
+            self.copy("case ID", record.ref.eval_id)
+
+    def action_faults_copy_shown(self) -> None:
+        """Copy what is under the cursor in the panes."""
+        found = self.right.copied() if self.in_right else None
+        if found is not None:
+            self.copy(*found)
+
+    def action_back(self) -> None:
+        """Go back to the table, to the summed table, or leave. A run is stopped after a second key."""
+        if self.in_right:
+            if not (self.right.shows_case and self.right.detail.go_back()):
+                self.go_left()
+        elif self._summed:
+            self.action_faults_cases()
+        elif self._matrix.going and not self._leaving:
+            self._leaving = True
+            left = sum(not record.finished for record in self._matrix.records)
+            self.say(f"{counted(left, 'execution')} to come: esc again stops the run", warning=True)
+        else:
+            if self._matrix.going and self._matrix.link is not None:
+                self._matrix.link.stop()
+            self.dismiss(None)
+
+    def action_pane(self, number: int) -> None:
+        """Show the pane with this number."""
+        if self.in_right and self.right.shows_case:
+            self.right.detail.show_pane(number)
+
+    def action_turn(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) turn."""
+        if self.in_right and self.right.shows_case:
+            self.right.detail.go_to_turn(step)
+
+    def action_to_event(self) -> None:
+        """Go from the item under the cursor to its event in the trace, and back."""
+        if not (self.in_right and self.right.shows_case and self.right.detail.to_event()):
+            self.say("no event in the trace for this line")
