@@ -123,8 +123,8 @@ class CaseRecord:
     """What the agent did about the fault in `planned`, or None without one. Always in memory."""
     thawed: Thawed | None = None
     """How a live case differs from its recording, or None if they were not compared."""
-    drifted: int = 0
-    """Number of changes in `thawed` that can be accepted. Always in memory."""
+    drifted: int | None = None
+    """Number of changes in `thawed` that can be accepted, or None if `thawed` is None. Always in memory."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run should establish, or None."""
     cause: Cause | None = None
@@ -172,7 +172,7 @@ class CaseRecord:
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
         record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
-        record.frozen, record.handling, record.drifted = None, None, 0
+        record.frozen, record.handling, record.drifted = None, None, None
         return record
 
     def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
@@ -593,8 +593,8 @@ class Store:
                 record.simulated.clear()
                 record.output.clear()
                 record.metrics.clear()
-                record.error = record.cause = record.frozen = record.handling = record.thawed = None
-                record.drifted = 0
+                record.error = record.cause = record.frozen = record.handling = None
+                record.thawed = record.drifted = None
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -629,7 +629,7 @@ class Store:
                 record.frozen = event.frozen
                 record.handling = event.handling
                 record.thawed = event.thawed
-                record.drifted = 0 if event.thawed is None else drift_count(event.thawed.changes)
+                record.drifted = None if event.thawed is None else drift_count(event.thawed.changes)
                 record.cause = _cause(record)
 
 

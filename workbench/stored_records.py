@@ -145,7 +145,7 @@ def brief_records(
         record.run_id, record.until_sure = summary.run_id, summary.until_sure
         record.cause = None if row.get("cause") is None else causes[row["cause"]]
         record.frozen, record.handling = frozen_of(row), handling_of(row)
-        record.drifted = row.get("drifted") or 0
+        record.drifted = row.get("drifted")
         found[ref] = record
     return found
 

@@ -8,7 +8,7 @@ from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, RunF
 from workbench.judge.base import JudgeIdentity
 from workbench.rendering.explain import reasons, score_text, verdict
 from workbench.rendering.plain_summary import count_text, summary_lines
-from workbench.store import Store
+from workbench.store import CaseRecord, Store
 
 
 def lines_of(store: Store) -> list[str]:
@@ -218,3 +218,18 @@ def test_causes_are_counted_before_the_last_line_and_say_who_judged() -> None:
 
 def test_causes_are_not_counted_if_none_is_shared() -> None:
     assert "Why cases fail:" not in lines_of(all_statuses())
+
+
+def test_summary_reads_no_details_of_passed_cases_that_compared_nothing() -> None:
+    class Source:
+        def size(self, ref: CaseRef) -> int:
+            return 1
+
+        def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
+            raise AssertionError(f"{ref} was read again")
+
+    store = feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)])
+    for record in store.current_records():
+        record.make_evictable(Source(), store.detail_cache)
+        record.drop_details()
+    assert lines_of(store)[-1] == "1 case in 0.3 s: 1 passed"

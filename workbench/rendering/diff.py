@@ -84,7 +84,7 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
     """
     yield from case_error_lines(record, subject.runs, view, _WAYS_OUT)
     if record.thawed is not None:
-        yield from thawed_lines(record.thawed, view, drifted=record.drifted > 0)
+        yield from thawed_lines(record.thawed, view, drifted=bool(record.drifted))
     below = {result.name for result in left_out(subject, view.width - 1)}
     for result in record.metrics.values():
         in_turns = {turn.metrics[result.name].status for turn in record.turns if result.name in turn.metrics}

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from workbench.causes.groups import CauseGroup
 from workbench.counting import counted, counted_status, few
+from workbench.events import Thawed
 from workbench.json_values import string
 from workbench.judge.judge_details import judge_in, judged_by
 from workbench.prices import Prices, case_cost, money, total
@@ -66,29 +67,31 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
     yield from _repeats(store)
     yield from _causes(records)
     yield from _faults(store, records)
-    yield from _drift(records)
+    # Most runs compare nothing. Those that do have the comparison on disk, so it is read once.
+    thawed = [(record, record.thawed) for record in records if record.drifted is not None]
+    yield from _drift(thawed)
     yield SummaryLine("")
     if store.run.scored_from:
         yield SummaryLine(f"Transcripts from run {one_line(store.run.scored_from)}.")
     if frozen := frozen_total(record.frozen for record in records):
         yield SummaryLine(frozen)
-    if thawed := thawed_total(record.thawed for record in records):
-        yield SummaryLine(thawed)
+    if drift := thawed_total(found for _, found in thawed):
+        yield SummaryLine(drift)
     judged = judged_text(records, prices)
     if judged:
         yield SummaryLine(judged)
     yield SummaryLine(count_text(store), style="bold")
 
 
-def _drift(records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
+def _drift(thawed: Iterable[tuple[CaseRecord, Thawed | None]]) -> Iterator[SummaryLine]:
     """Yield how the calls of each case differ from its recording."""
-    changed = [record for record in records if record.thawed is not None and record.thawed.changes]
+    changed = [(record, found) for record, found in thawed if found is not None and found.changes]
     if changed:
         yield SummaryLine("")
         yield SummaryLine("Drift from recordings:", style="bold")
-    for record in changed:
+    for record, found in changed:
         yield SummaryLine(case_label(record), 2)
-        for text in change_texts(record.thawed) if record.thawed is not None else ():
+        for text in change_texts(found):
             yield SummaryLine(text, 4)
 
 
