@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -228,8 +229,12 @@ def test_summary_reads_no_details_of_passed_cases_that_compared_nothing() -> Non
         def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
             raise AssertionError(f"{ref} was read again")
 
-    store = feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)])
-    for record in store.current_records():
+    other = replace(PASSED, eval_id="other")
+    store = feed(
+        [started([PASSED, other])], case_events(PASSED, "passed"), case_events(other, "passed"), [RunFinished(0.31)]
+    )
+    # The first case of each evalset tells the criteria.
+    for record in list(store.current_records())[1:]:
         record.make_evictable(Source(), store.detail_cache)
         record.drop_details()
-    assert lines_of(store)[-1] == "1 case in 0.3 s: 1 passed"
+    assert lines_of(store)[-1] == "2 cases in 0.3 s: 2 passed"
