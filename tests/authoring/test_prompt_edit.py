@@ -2,7 +2,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.authoring.prompt_edit import NoPromptError, Prompt, find_prompt, replaced
@@ -74,6 +74,7 @@ def test_missing_and_repeated_texts_are_refused(folder: Path) -> None:
 LITERALS = ['"{}"', "'{}'", 'r"{}"', '"""{}"""', '"""\\\n{}"""', "'''{}'''", '("be" "{}" \'so\')', '(\n "{}"\n  "é"\n)']
 
 
+@example('"""{}"""', '"""')
 @given(st.sampled_from(LITERALS), st.text(st.sampled_from("ab é\\\"'\n{}\r"), max_size=12))
 def test_any_text_is_written_so_that_python_reads_it_again(literal: str, text: str) -> None:
     content = f'"""é"""\nX = f(name="é", instruction={literal.format("to be kind")})  # é\n'.encode()

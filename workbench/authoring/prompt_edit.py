@@ -209,8 +209,9 @@ class _Token:
         text = value.replace("\\", "\\\\").replace("\r", "\\r").replace("\0", "\\0")
         if len(self.quote) == 1:
             return text.replace("\n", "\\n").replace(self.quote, f"\\{self.quote}")
-        text = text.replace(self.quote, f"\\{self.quote[0]}" * 3)
-        return f"{text[:-1]}\\{text[-1]}" if text.endswith(self.quote[0]) else text
+        # The end comes first, because afterwards its quotation mark may be escaped already.
+        text = f"{text[:-1]}\\{text[-1]}" if text.endswith(self.quote[0]) else text
+        return text.replace(self.quote, f"\\{self.quote[0]}" * 3)
 
 
 _LITERAL = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
