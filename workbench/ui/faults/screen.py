@@ -67,7 +67,7 @@ class FaultScreen(SplitScreen):
         self._about = Static("", classes="about", markup=False)
         super().__init__(keys, host, self.grid, Vertical(Titles(self.grid), self.grid, self._about), self.right)
         self._matrix, self._title, self._runs, self._prices = matrix, title, runs, prices
-        self._go, self._start = go, start
+        self._go, self._begin = go, start
         self._pace = Pace()
         self._due: Timer | None = None
         self._summed = False
@@ -82,8 +82,8 @@ class FaultScreen(SplitScreen):
         self.frame.border_subtitle = Content(_APART)
         self.grid.when_moved, self.grid.when_laid_out = self._show_about, self._show_titles
         self._show_records()
-        if self._start is not None:
-            self._matrix.start(self._start, self._wake)
+        if self._begin is not None:
+            self._matrix.start(self._begin, self._wake)
 
     # Events
 
@@ -110,7 +110,7 @@ class FaultScreen(SplitScreen):
         records = matrix.records
         self.grid.show_records(records)
         self.frame.border_title = Content("tool faults by case" if self.grid.by_case else "tool faults")
-        progress = progress_text(records) if records else ("starting" if matrix.going or self._start else "no faults")
+        progress = progress_text(records) if records else ("starting" if matrix.going or self._begin else "no faults")
         self.show_bar(f"◂ {self._title}   {progress}", "esc: back")
         self._show_about()
 

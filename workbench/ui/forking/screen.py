@@ -133,7 +133,7 @@ class ForkScreen(RowsScreen[Asked | None]):
     ) -> None:
         self._list = TryList(tries)
         super().__init__(self._list, keys)
-        self._tries, self._start = tries, start
+        self._tries, self._begin = tries, start
         self._body = Body()
         self._pace = Pace()
         self._due: Timer | None = None
@@ -156,7 +156,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         self._list.move_to(1)
         self._list.focus()
         if self._tries.link is None:
-            self._tries.link = self._start(self._wake)
+            self._tries.link = self._begin(self._wake)
         else:
             self._tries.link.listen(self._wake)
         self._show()

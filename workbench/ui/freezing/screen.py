@@ -98,7 +98,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         super().__init__(self.list, keys)
         self._freezing, self._prepare, self._root = prepared, prepare, root
         self._models = any(case.recording is not None and case.recording.models for case in prepared.cases)
-        self._prune = False
+        self._prunes = False
         self._about = Body()
         self._choice = Vertical(self.list, classes="choice")
         self._facts = Static("", classes="facts", markup=False)
@@ -151,7 +151,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
 
     def action_freeze_prune(self) -> None:
         """Drop recorded calls that a frozen run did not use, or keep them."""
-        self._prune = not self._prune
+        self._prunes = not self._prunes
         self._prepare_again()
 
     def on_row_view_picked(self) -> None:
@@ -161,7 +161,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
     def action_enter(self) -> None:
         """Close the dialog with what is chosen."""
         if self.list.chosen:
-            self.dismiss(FreezeChoice(frozenset(self.list.chosen), self._models, self._prune))
+            self.dismiss(FreezeChoice(frozenset(self.list.chosen), self._models, self._prunes))
         else:
             self.say("nothing to write: no case is chosen", warning=True)
 
@@ -177,7 +177,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         self._show_case()
 
     def _prepare_again(self) -> None:
-        self.run_worker(self._prepared(self._models, self._prune), group="preview", exclusive=True)
+        self.run_worker(self._prepared(self._models, self._prunes), group="preview", exclusive=True)
 
     async def _prepared(self, models: bool, prune: bool) -> None:
         try:
@@ -197,7 +197,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
     def _show_facts(self) -> None:
         chosen = [case for case in self._freezing.cases if case.ref.name in self.list.chosen or case.recording is None]
         words = total_words(self._freezing, chosen)
-        options = f"[{'x' if self._models else ' '}] models  [{'x' if self._prune else ' '}] drop unused calls"
+        options = f"[{'x' if self._models else ' '}] models  [{'x' if self._prunes else ' '}] drop unused calls"
         self._facts.update(Content(f"{options}\n{', '.join(words)}"))
 
     def _show_case(self) -> None:
