@@ -119,7 +119,9 @@ def _turns(events: Sequence[Json]) -> tuple[list[Json], list[list[Json]], list[s
         if "final_response" not in turn:
             notes.append(f"turn {len(turns) + 1} has no answer")
         if any("function_response" in part for part in _parts(users[-1])):
-            notes.append(f"turn {len(turns) + 1} answers a call, whose ID can be another one in a new conversation")
+            notes.append(
+                f"turn {len(turns) + 1}: the user answers a call, whose ID can be another one in a new conversation"
+            )
         turns.append(turn)
     return turns, acted, notes
 

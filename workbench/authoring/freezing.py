@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from workbench.authoring.frozen_folders import FrozenFolders
 from workbench.authoring.saving import Contents
+from workbench.counting import counted
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseName, CaseRef
 from workbench.history.journal_lines import is_journal
@@ -63,7 +64,7 @@ class Freezing:
     def label(self) -> str:
         """The label of the edit."""
         names = [case.ref.eval_id for case in self.cases if case.change in ("new", "changed")]
-        return f"freeze {names[0]}" if len(names) == 1 else f"freeze {len(names)} cases"
+        return f"freeze {names[0]}" if len(names) == 1 else f"freeze {counted(len(names), 'case')}"
 
 
 def freezing_of(

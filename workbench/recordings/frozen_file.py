@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.agents.worker.frames import MAX_FRAME
 from workbench.agents.worker.jsonable import dumps
+from workbench.counting import counted
 from workbench.model.breaches import Breach
 from workbench.model.own_file import OwnFile, OwnFileError
 from workbench.model.places import Location
@@ -80,7 +81,9 @@ def _unsendable(recording: Recording) -> Iterator[Breach]:
     for name, calls in frames.items():
         for number, call in enumerate(calls):
             if (size := len(dumps(call))) > limit:
-                message = f"this call is too large to be replayed: {size:,} bytes, at most {limit:,} are possible"
+                message = (
+                    f"this call is too large to be replayed: {counted(size, 'byte')}, at most {limit:,} are possible"
+                )
                 yield Breach((name, number), message)
 
 
