@@ -295,7 +295,8 @@ def _groups() -> Iterator[str]:
 
 
 AWAITED = frozenset(
-    {"ask", "back", "compare", "delete", "edit", "history", "open", "pin", "save", "screenshot", "sort", "talk"}
+    {"ask", "back", "compare", "delete", "edit", "faults", "history", "open", "pin", "save", "screenshot", "sort"}
+    | {"talk"}
 )
 """Groups of workers that a key starts and that the next key waits for."""
 

@@ -297,7 +297,7 @@ async def test_options_change_only_the_next_run(open_screen: OpenScreen) -> None
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "o")
-        await screen.until(pilot, lambda: "criteria for the next run: 4 cases" in screen.text)
+        await screen.until(pilot, lambda: "next run: 4 cases" in screen.text)
         assert "defaults: no test_config.json or eval_config.json" in screen.text
         await pilot.press("m")
         assert "IN_ORDER" in screen.text
