@@ -26,12 +26,11 @@ from . import faults
 from .adk_effects import Effects, artifact_digests
 from .calls import Call
 from .fork import Asked
+from .fork import state_digest as digest_of_state
 from .forms import UnknownFormError, decoded, decoded_error
 from .gate import Decision, Gate, Inject, Live, Miss, inside
 from .injection import Fault
-from .jsonable import dumps
 from .matching import Recorded, ToolCall, canonical, plain_branch
-from .spans import plain_digest
 
 Change = Callable[[Any], Any]
 """What an injected fault makes of an answer."""
@@ -277,7 +276,7 @@ def _newest(events: List[Any]) -> Iterator[Any]:
 def state_digest(context: Any) -> Optional[str]:
     """Return a digest of the session's state, or None if there is none."""
     try:
-        return plain_digest(dumps(context.state.to_dict()))
+        return digest_of_state(context.state.to_dict())
     except Exception:
         # A framework's object of another kind. The call itself does not need it.
         return None

@@ -21,6 +21,7 @@ from google.adk.sessions.in_memory_session_service import (  # type: ignore[impo
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_answers import Answers, intercept_models
+from .adk_code import intercept_code
 from .adk_gate import AdkGate, intercept_tools
 from .adk_plugin import Recorder
 from .adk_record import Turn
@@ -42,6 +43,7 @@ except ImportError:  # before google-adk 2.13: a turn has no model_duration and 
 intercept_tools()
 intercept_toolsets()
 intercept_models()
+intercept_code()
 
 _ONLY_PIECES = (
     "the model streamed its answer but never completed it, so the session does not contain it; "

@@ -11,12 +11,18 @@ import threading
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import faults
+from .jsonable import dumps
 from .matching import BrokenRecordingError, Recorded, canonical, difference_text, differences, shown_call
+from .spans import plain_digest
 
 Json = Dict[str, Any]
 _WAYS_OUT = "fork at an earlier turn or call, or run the case again and fork the new run"
 _REQUESTED = "adk_request_"
 """The beginning of the names of calls by which ADK asks the user. Their arguments hold IDs of other calls."""
+
+
+_CODE_RUNS = ("_code_execution_context", "_code_execution_results", "_code_executor_error_counts")
+"""Where ADK's code executors keep times and the IDs of sessions and turns, which differ in each conversation."""
 
 
 class Change(NamedTuple):
@@ -232,6 +238,13 @@ class Fork:
     def _diverged(self, turn: int, what: str, event: Optional[int] = None) -> faults.Fault:
         place = f"turn {turn + 1}" if event is None else f"turn {turn + 1}, event {event + 1}"
         return faults.fault("fork_diverged", f"not as recorded before the fork: {place}: {what}", _WAYS_OUT)
+
+
+def state_digest(state: Any) -> str:
+    """Return a digest of a session's state, to compare it with that of another conversation."""
+    if isinstance(state, dict):
+        state = {name: value for name, value in state.items() if name not in _CODE_RUNS}
+    return plain_digest(dumps(state))
 
 
 def _is_alike(call: Json, asked: Asked) -> bool:

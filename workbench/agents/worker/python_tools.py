@@ -12,23 +12,27 @@ import time
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .calls import Call, Calls
-from .fork import Asked
+from .fork import Asked, state_digest
 from .forms import UnknownFormError, decoded, decoded_error, encoded_text
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
-from .spans import plain_digest
 
 State = Dict[str, Any]
 _POLL_SECONDS = 0.2
 
 
 class Tools:
-    """The tools of one conversation of the agent `name`. `session` has its `state`, which the agent may replace."""
+    """The tools of one conversation of the agent `name`. `session` has its `state`, which the agent may replace.
 
-    def __init__(self, name: str, session: Any) -> None:
+    With `waits`, a thread whose call has no answer waits until its process ends. Else its call is cancelled.
+    """
+
+    def __init__(self, name: str, session: Any, *, branch: str = "", waits: bool = True) -> None:
         self._name = name
         self._session = session
+        self._branch = branch
+        self._waits = waits
         self.gate: Optional[Gate] = None
         """The gate that the calls pass, or None if they are neither recorded nor replayed."""
 
@@ -51,6 +55,8 @@ class Tools:
         except _NoAnswerError as error:
             if error.miss is not None:
                 self.gate.end(error.miss)
+            if not self._waits:
+                raise asyncio.CancelledError from None
             return _never()
 
     async def _call_async(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
@@ -71,16 +77,17 @@ class Tools:
         gate = self.gate
         assert gate is not None
         if gate.fork is not None and not gate.fork.passed:
-            state = plain_digest(dumps(self._session.state))
-            diverged = gate.fork.check(Asked("tool", self._name, "", tool, args, state))
+            state = state_digest(self._session.state)
+            diverged = gate.fork.check(Asked("tool", self._name, self._branch, tool, args, state))
             if diverged is not None:
                 return Miss(diverged), None
-        decision = gate.tool(ToolCall(self._name, "", tool, args))
+        decision = gate.tool(ToolCall(self._name, self._branch, tool, args))
         if gate.calls is None:
             return decision, None
-        state = plain_digest(dumps(self._session.state))
+        state = state_digest(self._session.state)
         named = gate.calls.argument_piece(args)
-        call = gate.begin("tool", self._name, "", decision, tool=tool, order=gate.next_order(), args=named, state=state)
+        more = {"order": gate.next_order(), "args": named, "state": state}
+        call = gate.begin("tool", self._name, self._branch, decision, tool=tool, **more)
         assert call is not None
         return decision, _Recording(call, gate.calls, self._session.state)
 

@@ -1,0 +1,90 @@
+"""The way of the code that a model writes through the gate, if an agent has a code executor.
+
+Running such code is recorded and replayed like a call of the tool `$code`. A code executor runs it in a thread, or in
+google-adk before 2 in the thread of the event loop, so this works like the tools of plain Python.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from types import SimpleNamespace
+from typing import Any, Dict, List
+
+from google.adk.code_executors.base_code_executor import (  # type: ignore[import-not-found,unused-ignore]
+    BaseCodeExecutor,
+)
+from google.adk.code_executors.code_execution_utils import (  # type: ignore[import-not-found,unused-ignore]
+    CodeExecutionResult,
+    File,
+)
+
+from .adk_gate import current_gate, patch_classes
+from .gate import inside
+from .jsonable import digest, dumps
+from .matching import plain_branch
+from .python_tools import Tools
+
+TOOL = "$code"
+"""The name of these calls. No tool has it."""
+
+Json = Dict[str, Any]
+
+
+def intercept_code() -> None:
+    """Let every class of code executors in this process pass its calls to the gate."""
+    patch_classes(BaseCodeExecutor, {"execute_code": _executing}, subclasses_only=True)
+
+
+def _executing(method: Any) -> Any:
+    @functools.wraps(method)
+    def execute_code(self: Any, invocation_context: Any, code_execution_input: Any) -> Any:
+        gate = None if inside.get() else current_gate(SimpleNamespace(_invocation_context=invocation_context))
+        if gate is None:
+            return method(self, invocation_context, code_execution_input)
+        results: List[Any] = []
+
+        def run(**_: Any) -> Any:
+            results.append(method(self, invocation_context, code_execution_input))
+            return _data(results[0])
+
+        agent = str(getattr(invocation_context.agent, "name", ""))
+        branch = plain_branch(invocation_context.branch)
+        tools = Tools(agent, invocation_context.session, branch=branch, waits=False)
+        tools.gate = gate.gate
+        data = tools.call(TOOL, _arguments(code_execution_input), run)
+        return results[0] if results and data == _data(results[0]) else _result(data)
+
+    return execute_code
+
+
+def _arguments(given: Any) -> Json:
+    """Return what decides about the outcome of code. Files are named by their digest, because they may be large."""
+    args: Json = {"code": given.code}
+    if given.input_files:
+        args["files"] = {file.name: digest(dumps(file.content)) for file in given.input_files}
+    return args
+
+
+def _data(result: Any) -> Any:
+    """Return a result as a mapping without fields that are empty."""
+    if not dataclasses.is_dataclass(result) or isinstance(result, type):
+        return result
+    data = {name: value for name, value in dataclasses.asdict(result).items() if value not in (None, "", [])}
+    return {"stdout": "", **data}
+
+
+def _result(data: Any) -> Any:
+    """Return the result for recorded data, which may be an injected answer of any form."""
+    if not isinstance(data, dict):
+        return CodeExecutionResult(stdout=data if isinstance(data, str) else dumps(data))
+    files = data.get("output_files")
+    known = {field.name: data[field.name] for field in dataclasses.fields(CodeExecutionResult) if field.name in data}
+    known["output_files"] = [_file(file) for file in (files if isinstance(files, list) else ())]
+    return CodeExecutionResult(**known)
+
+
+def _file(data: Any) -> Any:
+    given = data if isinstance(data, dict) else {}
+    known = {field.name: given[field.name] for field in dataclasses.fields(File) if field.name in given}
+    return File(**{"name": "", "content": "", **known})
