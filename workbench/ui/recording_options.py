@@ -63,6 +63,14 @@ class RecordingOptions:
         live = self.live_on_miss and self.effective != "thaw"
         return f"{words}{', live on a miss' if live else ''}", f"{words}{'+live' if live else ''}"
 
+    @property
+    def for_chat(self) -> str:
+        """What a user must know who talks to an agent although runs are frozen, else ""."""
+        if self.effective not in ("tools", "all"):
+            return ""
+        where = " (pyproject.toml)" if self.mode is None else ""
+        return f"live: this conversation really calls {_WORDS[self.effective]}, only runs are frozen{where}"
+
     def run_options(self) -> dict[str, Any]:
         """Return the fields of `RunOptions`."""
         if self.mode is None:

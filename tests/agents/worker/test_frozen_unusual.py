@@ -181,3 +181,59 @@ root_agent = agent("Done.", before_agent_callback=before)
         outcome = case.wait(lambda outcome: bool(outcome.of("Failed") + outcome.answers))
         assert outcome.error["kind"] == "frozen_miss"
         assert outcome.error["hint"] == "use --isolation case"
+
+
+ASKED = """
+class Base(BaseToolset):
+    async def get_tools(self, readonly_context=None):
+        count("connect")
+        return [FunctionTool(work)]
+
+    async def close(self):
+        pass
+
+
+class Remote(Base):
+    async def get_tools(self, readonly_context=None):
+        return await super().get_tools(readonly_context)
+
+
+remote = Remote(tool_name_prefix="remote")
+other = Remote()
+
+
+async def before(callback_context):
+    tools = [*await remote.get_tools(), *await remote.get_tools(callback_context)]
+    callback_context.state["names"] = [tool.name for tool in tools]
+    callback_context.state["seen"] = await tools[0].run_async(
+        args={"number": 1}, tool_context=ToolContext(callback_context._invocation_context))
+    if OTHER:
+        callback_context.state["other"] = [tool.name for tool in await other.get_tools()]
+
+
+helper = agent(call("remote_work", number=2), "Done.", name="helper", instruction="{names} {seen}",
+               tools=[work, remote])
+root_agent = agent(call("helper", request="work"), "Done.", before_agent_callback=before, tools=[AgentTool(helper)])
+"""
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_toolset_that_code_of_the_agent_asks_does_not_connect(
+    make_agent: MakeAgent, tmp_path: Path, other: bool
+) -> None:
+    desk = make_agent(HEAD + UNUSUAL + f"OTHER = {other}" + ASKED)
+    live = desk.run("work", **RECORDING)
+    counter = tmp_path / "desk" / "counter"
+    for mode in ("tools", "all"):
+        counter.unlink(missing_ok=True)
+        again = desk.run("work", **frozen(live, mode))
+        counter.touch()
+        assert set(counter.read_text().split()) <= {"model"}
+        if other:
+            assert again.error["kind"] == "frozen_miss"
+            assert again.error["message"] == "the tools of Remote are not in the recording"
+        else:
+            assert list(differences(shown(live), shown(again))) == []
+    made = desk.run("work", **frozen(live, on_miss="live"))
+    assert shown(made) == shown(live)
+    assert made.of("Calls")[-1]["frozen"]["live"] == int(other)

@@ -88,6 +88,15 @@ def cases_of(project: Path, name: str = "parcels.evalset.json") -> Any:
     return json.loads((project / "desk" / name).read_text("utf-8"))["eval_cases"]
 
 
+async def test_conversation_of_a_frozen_project_says_that_it_is_live(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozen = "tools"\n', "utf-8")
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        assert "live: this conversation really calls tools, only runs are frozen (pyproject.toml)" in screen.text
+        await ask(pilot, screen, "hello", "You: hello")
+        assert "live: this conversation really calls" in screen.text
+
+
 async def test_conversation_becomes_a_passing_case(project: Path) -> None:
     file = project / "desk" / "parcels.evalset.json"
     before = file.read_bytes()

@@ -174,7 +174,7 @@ class AdkConversation(Conversation):
         self._recorder.trace.keeps_plain = gate.calls is not None
         self._gate = self._answers.gate = AdkGate(gate)
         self._gate.sessions = self._runner.session_service
-        self._gate.toolsets = Toolsets(self._gate)
+        self._gate.toolsets = Toolsets(self._gate, self._loaded.agent)
         self._gate.answers = self._answers
 
     def makes_calls_of(self, author: str) -> bool:

@@ -7,10 +7,12 @@ the classes of the toolsets instead.
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import copy
 import functools
 import inspect
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.base_toolset import BaseToolset  # type: ignore[import-not-found,unused-ignore]
@@ -43,6 +45,13 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         self._instruction: str = declared["instruction"]
         self._confirmation: bool = declared["confirmation"]
 
+    def renamed(self, name: str) -> FrozenTool:
+        """Return the tool under another name."""
+        declared = self._declaration and self._declaration.model_copy(update={"name": name})
+        made = copy.copy(self)
+        made.name, made._declaration = name, declared
+        return made
+
     def _get_declaration(self) -> Any:
         return None if self._declaration is None else self._declaration.model_copy(deep=True)
 
@@ -74,10 +83,14 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
 
 
 class Toolsets:
-    """The tools of one conversation's agents: those that were used, and those of its recording."""
+    """The tools of one conversation's agents: those that were used, and those of its recording.
 
-    def __init__(self, gate: AdkGate) -> None:
+    `agent` is the conversation's agent, in whose tree a toolset is searched that code of the agent asks for its tools.
+    """
+
+    def __init__(self, gate: AdkGate, agent: Any = None) -> None:
         self._gate = gate
+        self._agent = agent
         self._listed: Dict[Tuple[str, int], List[Any]] = {}
         """(agent, position of the toolset) → its tools."""
         self._failed: Dict[Tuple[str, int], Json] = {}
@@ -97,6 +110,10 @@ class Toolsets:
         for position, tool in enumerate(getattr(agent, "tools", None) or (), 1):
             if tool is toolset:
                 self._places[id(toolset)] = toolset, agent.name, position
+        if id(toolset) not in self._places:
+            for agent_of, position in _owners(self._agent, toolset):
+                self._places[id(toolset)] = toolset, agent_of, position
+                break
         _, name, position = self._places.get(id(toolset), (None, str(getattr(agent, "name", "")), 0))
         return name, position
 
@@ -213,6 +230,22 @@ class Toolsets:
         return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
 
 
+def _owners(root: Any, toolset: Any) -> Iterator[Tuple[str, int]]:
+    """Yield the agents below `root` that have a toolset in their tools, with its position there."""
+    seen: Dict[int, Any] = {}
+    waiting = [root]
+    while waiting:
+        agent = waiting.pop()
+        if agent is None or id(agent) in seen:
+            continue
+        seen[id(agent)] = agent
+        waiting += getattr(agent, "sub_agents", None) or ()
+        for position, tool in enumerate(getattr(agent, "tools", None) or (), 1):
+            waiting.append(getattr(tool, "agent", None))
+            if tool is toolset:
+                yield agent.name, position
+
+
 def _checked(entry: Json) -> Json:
     """Return a declaration with all fields.
 
@@ -277,6 +310,16 @@ def _not_frozen(name: str) -> str:
 def _naming(method: Any) -> Any:
     @functools.wraps(method)
     async def get_tools(self: Any, *rest: Any, **named: Any) -> Any:
+        if inside.get() or _asking.get():
+            return await method(self, *rest, **named)
+        gate = current_gate()
+        if gate is not None and gate.gate.lists_recorded_tools:
+            # Code of the agent asks, because ADK does so with the prefix.
+            context = named.get("readonly_context", rest[0] if rest else None)
+            tools = await gate.toolsets.frozen(self, *gate.toolsets.place(self, context), context)
+            if tools is None:
+                return await _really(method, self, *rest, **named)
+            return [_without_prefix(tool, self) for tool in tools]
         if in_turn():
             return await method(self, *rest, **named)
         _early.setdefault(type(self).__name__)
@@ -284,6 +327,24 @@ def _naming(method: Any) -> Any:
             return await method(self, *rest, **named)
 
     return get_tools
+
+
+_asking: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_asking", default=False)
+"""Whether a toolset is asked itself for its tools, which may ask other methods or toolsets."""
+
+
+async def _really(method: Any, *rest: Any, **named: Any) -> Any:
+    before = _asking.get()
+    _asking.set(True)
+    try:
+        return await method(*rest, **named)
+    finally:
+        _asking.set(before)
+
+
+def _without_prefix(tool: FrozenTool, toolset: Any) -> FrozenTool:
+    prefix = f"{getattr(toolset, 'tool_name_prefix', None) or ''}_"
+    return tool.renamed(tool.name[len(prefix) :]) if len(prefix) > 1 and tool.name.startswith(prefix) else tool
 
 
 def _constructing(method: Any) -> Any:
@@ -304,7 +365,7 @@ def _listing(method: Any) -> Any:
         agent, position = gate.toolsets.place(self, readonly_context)
         if gate.gate.lists_recorded_tools:
             tools = await gate.toolsets.frozen(self, agent, position, readonly_context)
-            tools = await method(self, readonly_context) if tools is None else tools
+            tools = await _really(method, self, readonly_context) if tools is None else tools
         else:
             try:
                 tools = await method(self, readonly_context)

@@ -30,6 +30,7 @@ _ESCAPED = (
     "in plain Python, call tools with session.tool(name, args, call), under the names that the steps show, "
     "or use --on-miss live"
 )
+_NO_OWNER = "put the toolset into the agent's tools and freeze the case again, or use --on-miss live"
 _PART_LIMIT = 1024 * 1024
 """Maximum size of a part of a request that is reported with a miss, in characters of JSON."""
 _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss live makes such calls"
@@ -319,13 +320,15 @@ class Gate:
         return self.calls.begin(kind=kind, agent=agent, branch=branch, **data, **source)
 
     def no_toolset(self, agent: str, toolset: str) -> Union[Live, Miss]:
-        """Decide about a toolset of an agent whose tools are not in the recording."""
+        """Decide about a toolset of an agent whose tools are not in the recording. `agent` may be ""."""
         if self._ended is not None:
             return self._ended
         if not self.is_frozen:
             return Live()
         with self._lock:
-            return self._no_recording(f"the tools of {toolset} of the agent {agent} are not in the recording")
+            owner = f" of the agent {agent}" if agent else ""
+            hint = "" if agent else _NO_OWNER
+            return self._no_recording(f"the tools of {toolset}{owner} are not in the recording", hint)
 
     def unreadable(self, recorded: Recorded, error: Exception) -> Miss:
         """Return the end of a case whose recording cannot be read."""

@@ -48,7 +48,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
     """A conversation with the agent `name`.
 
     Its result is the conversation if the user keeps it as a case, `ForkAsked` if the user forks it, else None. It
-    continues the conversation of the screen `before`, if there is one.
+    continues the conversation of the screen `before`, if there is one. `note` is a sentence that stays above it, or "".
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -65,9 +65,11 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         connect: Connect,
         keys: Mapping[str, tuple[str, ...]],
         *,
+        note: str = "",
         before: "ChatScreen | None" = None,
     ) -> None:
         super().__init__()
+        self._note = note
         self._agent, self._connect, self._keys = name, connect, keys
         self.talk: Conversation = before.talk if before else Conversation(name, {})
         self._link: ChatLink | None = before._link if before else None
@@ -86,6 +88,8 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         """Lay out the conversation, the message and the keys."""
         with Vertical(classes="chat") as frame:
             frame.border_title = Content(f"talk to {one_line(self._agent, limit=60)}")
+            if self._note:
+                yield Static(self._note, classes="message -warning", markup=False)
             yield self._view
             yield self._message
             yield self._box

@@ -93,7 +93,8 @@ class Talk(Controller):
             given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
             return ChatLink(self._thread, self._engine.chat(agent, given), wake)
 
-        screen = ChatScreen(agent.name, connect, self.view.keys)
+        note = self.session.recordings.for_chat
+        screen = ChatScreen(agent.name, connect, self.view.keys, note=note)
         screen.talk.prices = self.session.prices
         while True:
             talk = await self.view.ask(screen)
@@ -102,13 +103,13 @@ class Talk(Controller):
             if isinstance(talk, ForkAsked):
                 given = {"app_name": agent.folder.name, "user_id": _USER, "state": screen.talk.initial}
                 await self.fork_chat(screen.talk, given, talk.names)
-                screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
+                screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
                 continue
             captured = _captured(talk, agent)
             if await self.review_case(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
                 screen.leave()
                 return
-            screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
+            screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
 
     async def _choose_agent(self) -> "AgentFolder | None":
         """Return the agent under the cursor. Ask if there are several."""
