@@ -75,7 +75,7 @@ class Desk:
         first = now.case(entry.document, number, Execution(Record("", ())))
         bundles = (
             *(first, *now.criteria(entry.criteria.config, is_simulated=simulated)),
-            *(now.options(timed_out=timed_out), now.owner(agent)),
+            *(*now.options(timed_out=timed_out), now.owner(agent)),
             *now.other_files(entry.criteria.config, agent, is_simulated=simulated),
             *(*now.environment(agent, files.names_in_sources), now.packages(agent)),
             files.bundle(seen, [self.root / "data"], everything=not read),

@@ -3,16 +3,18 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.cli.test_frozen import DESK, EVALSET, order
 from tests.dependencies.test_every_view import named, not_resumed_with, opened
-from workbench.agents.workspace import open_workspace
-from workbench.engine.plan.run_options import RunOptions
+from workbench.agents.workspace import Workspace, open_workspace
+from workbench.engine.plan.run_options import FrozenMode, RunOptions
 from workbench.engine.watch.changes import Batch
 from workbench.engine.watch.watcher import Watcher
+from workbench.history.resuming import announcement, options_of
 
 FOLDER = "desk/orders.evalset.frozen"
 FILE = f"{FOLDER}/one.frozen.json"
@@ -69,10 +71,64 @@ def test_changed_recording_is_named_when_a_run_is_not_resumed(project: Project) 
     assert "frozen: recording" in not_resumed_with(project, run_id, RunOptions(frozen="tools"))
 
 
+def watcher_of(project: Project, options: RunOptions) -> Watcher:
+    def opened_again() -> Workspace:
+        return open_workspace(project.root)
+
+    watcher = Watcher(opened_again(), opened_again, dict, options=lambda: options)
+    watcher.update_files()
+    return watcher
+
+
+def set_mode(project: Project, mode: str) -> None:
+    project.write("pyproject.toml", f'[tool.agent-workbench]\nfrozen = "{mode}"\n')
+
+
+def test_every_view_names_a_changed_setting_of_the_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed() -> list[Any]:
+        return [case["changed"] for case in json.loads(project.run("status", "--json").stdout)["cases"]]
+
+    set_mode(project, "off")
+    assert changed() == [[], []], "the newest run was frozen on its command line"
+    set_mode(project, "all")
+    change = {"input": "options", "name": "--frozen", "file": "pyproject.toml", "effect": "run"}
+    assert changed() == [[change], [change]]
+    assert "frozen in pyproject.toml" in project.run("status").stdout
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    screen = asyncio.run(opened(project)).session
+    assert list(map(named, screen.verdicts.stale.values())) == [{("options", "--frozen")}] * 2
+    set_mode(project, "tools")
+    project.run("run", ".", "--fresh")
+    assert changed() == [[], []]
+    project.root.joinpath("pyproject.toml").unlink()
+    assert changed() == [[change], [change]], "without the setting, runs are live"
+
+
+def test_run_is_not_resumed_in_its_mode_after_a_change_of_the_setting(project: Project) -> None:
+    run_id = json.loads(project.run("status", "--json").stdout)["cases"][0]["run_id"]
+    announced = announcement(project.root / ".workbench/runs" / run_id / "events.jsonl")
+    assert announced is not None
+    assert options_of(announced, project.root).frozen == "tools"
+    set_mode(project, "all")
+    assert "--frozen" in not_resumed_with(project, run_id, options_of(announced, project.root))
+
+
+@pytest.mark.parametrize(("chosen", "affected"), [(None, {"one", "two"}), ("tools", set()), ("", set())])
+def test_watch_reruns_all_cases_after_a_change_of_the_setting_unless_a_mode_was_chosen(
+    project: Project, chosen: FrozenMode | None, affected: set[str]
+) -> None:
+    watcher = watcher_of(project, RunOptions(frozen=chosen))
+    assert ((project.root / FOLDER) in watcher._folders()) is (chosen == "tools")
+    set_mode(project, "tools")
+    saved = watcher.check(Batch(frozenset({project.root / "pyproject.toml"})))
+    assert saved is not None
+    assert {eval_id for _, eval_id in saved.impact.depths} == affected
+    assert ((project.root / FOLDER) in watcher._folders()) is (chosen != "")
+
+
 @pytest.mark.parametrize("frozen", [True, False])
 def test_only_a_frozen_watch_reruns_the_case_of_a_saved_recording(project: Project, frozen: bool) -> None:
-    watcher = Watcher(open_workspace(project.root), lambda: open_workspace(project.root), dict, frozen=frozen)
-    watcher.update_files()
+    watcher = watcher_of(project, RunOptions(frozen="tools" if frozen else ""))
     assert ((project.root / FOLDER) in watcher._folders()) is frozen
     edit(project)
     saved = watcher.check(Batch(frozenset({project.root / FILE})))
@@ -85,8 +141,7 @@ def test_frozen_watch_notices_a_new_folder_of_recordings(project: Project) -> No
     for path in files:
         path.unlink()
     (project.root / FOLDER).rmdir()
-    watcher = Watcher(open_workspace(project.root), lambda: open_workspace(project.root), dict, frozen=True)
-    watcher.update_files()
+    watcher = watcher_of(project, RunOptions(frozen="tools"))
     (project.root / FOLDER).mkdir()
     for path, content in files.items():
         path.write_bytes(content + b"\n")  # Otherwise they are as the workbench wrote them.

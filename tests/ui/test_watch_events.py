@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.watch.job_queue import Job, JobQueue
 from workbench.events import CaseError, CaseFinished, CaseName, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.project.watching import Watching
@@ -24,7 +23,7 @@ def test_save_waits_until_the_cases_of_a_started_run_are_known() -> None:
     store = Store()
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None, ignored=set())
     saved = cast(Any, SimpleNamespace(changed=frozenset(), impact=SimpleNamespace(idle=set(), depths={})))
-    watching = Watching(store, cast(Any, watcher), SavedNow(), RunOptions())
+    watching = Watching(store, cast(Any, watcher), SavedNow())
     assert watching.announced.is_set()
     watching.started(Job("run", (KEY,)))
     assert not watching.announced.is_set()
@@ -45,7 +44,7 @@ def watched() -> Watching:
     """Return a watch whose only case is stale and running."""
     snapshot = SimpleNamespace(workspace=SimpleNamespace(evalsets=(), case_names={KEY}))
     watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=snapshot)
-    watching = Watching(Store(), cast(Any, watcher), JobQueue(depths={KEY: "run"}), RunOptions())
+    watching = Watching(Store(), cast(Any, watcher), JobQueue(depths={KEY: "run"}))
     start = watching.next(busy=False)
     assert start is not None
     watching.started(start.job)

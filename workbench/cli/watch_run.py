@@ -48,7 +48,7 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
     settings = config.read_settings()
     async with Project(state_dir=request.targets.state_dir, settings=settings) as project:
         lines = _Lines(project)
-        watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, lines.take)
+        watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, request.options, lines.take)
         for fault in settings.faults:
             lines.say(f"warning: {fault}")
         with lines.progress, _keys(watch), Interruption(watch, lines.say_of_run) as interruption:

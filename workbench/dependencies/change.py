@@ -92,6 +92,8 @@ def describe(change: Change) -> str:
         return f"{change.input.replace('_', ' ')} not recorded"
     if change.input == "environment" and change.file is not None:
         return f"{PurePosixPath(change.file).name} {change.name}"
+    if change.input == "options" and change.file is not None:
+        return f"{change.name.removeprefix('--')} in {PurePosixPath(change.file).name}"
     if change.input == "packages" and change.name.endswith(" packages"):
         return change.name  # The name has the number of packages.
     new = " is new" if change.input == "agent_folder" else ""

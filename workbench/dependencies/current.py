@@ -52,17 +52,27 @@ class Options:
     frozen: str = ""
     """The mode of `--frozen`, "" for live runs."""
     on_miss: str = ""
+    frozen_file: str | None = None
+    """The file with the project's setting, if that is the mode of `--frozen`."""
 
     @classmethod
-    def of_run(cls, kept: Mapping[str, Any]) -> "Options":
-        """Return the options that a run recorded in `RunStarted.inputs`, with defaults for others."""
+    def of_run(cls, kept: Mapping[str, Any], setting: str | None = None, file: str | None = None) -> "Options":
+        """Return the options that a run recorded in `RunStarted.inputs`, with defaults for others.
+
+        `setting` is the project's current mode of `--frozen`, in `file`, or None if it is unknown. It replaces the
+        run's mode if it was changed since the run.
+        """
         timeout, python = kept.get("timeout"), kept.get("python")
+        frozen, then = str(kept.get("frozen") or ""), kept.get("project_frozen")
+        if setting is not None and isinstance(then, str) and then != setting:
+            frozen = setting
         return cls(
             "run" if kept.get("isolation") == "run" else "case",
             float(timeout) if isinstance(timeout, int | float) else cls().timeout,
             Path(python) if isinstance(python, str) else None,
-            str(kept.get("frozen") or ""),
+            frozen,
             str(kept.get("on_miss") or ""),
+            file if frozen == setting else None,
         )
 
 
@@ -99,7 +109,7 @@ class CurrentInputs:
             ("criteria", entry.relative, is_simulated), lambda: self.criteria(config, is_simulated=is_simulated)
         )
         counting = then.record.names("options")
-        yield self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting)
+        yield from self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting)
         if self._options.frozen:
             yield from frozen_bundles_like(then.record, self.root, self.digests)
         yield from self._once(
@@ -127,15 +137,18 @@ class CurrentInputs:
             content += repr(case and case.session_input).encode("utf-8", "replace")
         return self.digests.text(content)
 
-    def options(self, *, timed_out: bool, missed: bool = False) -> Bundle:
-        """Return the options of the run.
+    def options(self, *, timed_out: bool, missed: bool = False) -> tuple[Bundle, ...]:
+        """Return the options of the run, those in the project's settings apart.
 
         The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording.
         """
         now = self._options
         values = {"--isolation": now.isolation} | ({TIMEOUT: readable(now.timeout)} if timed_out else {})
-        values |= ({FROZEN: now.frozen} if now.frozen else {}) | ({ON_MISS: now.on_miss} if missed else {})
-        return Bundle({"options": values})
+        values |= {ON_MISS: now.on_miss} if missed else {}
+        replayed = {FROZEN: now.frozen} if now.frozen else {}
+        if now.frozen_file is None:
+            return (Bundle({"options": values | replayed}),)
+        return Bundle({"options": values}), Bundle({"options": replayed}, now.frozen_file)
 
     def owner(self, agent: AgentFolder | None) -> Bundle:
         """Return the agent that runs an evalset."""

@@ -15,6 +15,7 @@ from workbench.dependencies.record import Bundle, Record, compare
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.engine.plan.interrupted import InterruptedCase, InterruptedRun, interrupted_run
 from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.project_setting import known_mode
 from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource
@@ -91,8 +92,10 @@ def newest_interrupted(state: Path) -> RunStarted | None:
     return None
 
 
-def options_of(announced: RunStarted) -> RunOptions:
+def options_of(announced: RunStarted, root: Path) -> RunOptions:
     """Return the options of a run that affect its results, with defaults for the rest.
+
+    If the setting of the project in `root` was changed since the run, it replaces the run's mode of `--frozen`.
 
     Raises:
         UsageFaultError: the stored options are invalid.
@@ -100,7 +103,8 @@ def options_of(announced: RunStarted) -> RunOptions:
     known = RunInputs(announced.inputs).options
     kept = {name: value for name, value in known.items() if name in RESULT_OPTIONS}
     try:
-        return RunOptions(**kept, python=Options.of_run(known).python)
+        now = Options.of_run(known, known_mode(root))
+        return RunOptions(**{**kept, "frozen": now.frozen}, python=now.python)
     except TypeError as error:
         raise UsageFaultError(f"the options of run {announced.run_id} cannot be read: {error}") from None
 

@@ -9,8 +9,8 @@ from workbench.agents.targets import find_root
 from workbench.agents.workspace import Workspace
 from workbench.counting import exact
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.project_setting import project_mode
-from workbench.engine.plan.run_options import OFF, RESULT_OPTIONS, RunOptions, UsageFaultError
+from workbench.engine.plan.project_setting import known_mode
+from workbench.engine.plan.run_options import OFF, RESULT_OPTIONS, RunOptions
 from workbench.engine.plan.target_parser import escape
 
 PROGRAM = "agent-workbench"
@@ -149,11 +149,7 @@ def _options(options: RunOptions) -> Iterator[str]:
 def _frozen(plan: Plan) -> Iterator[str]:
     """Yield `--frozen` if it differs from the project's setting."""
     mode = plan.options.frozen or ""
-    try:
-        usual = project_mode(plan.root)
-    except UsageFaultError:
-        usual = ""
-    if mode != usual:
+    if mode != (known_mode(plan.root) or ""):
         yield f"--frozen={mode or OFF}"
 
 

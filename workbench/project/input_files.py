@@ -39,10 +39,11 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
     """
     from workbench.agents.interpreter import package_folders
     from workbench.dependencies.record import INTERPRETER
+    from workbench.engine.plan.project_setting import FILE
 
     bundles = [bundle.inputs for run in latest for bundle in _recorded(run)]
     recorded = {workspace.root / name for inputs in bundles for kind in _NAMED for name in inputs.get(kind, ())}
-    found = {*workspace_files(workspace), *recorded, *(path.parent for path in recorded)}
+    found = {workspace.root / FILE, *workspace_files(workspace), *recorded, *(path.parent for path in recorded)}
     interpreters = {packages.get(INTERPRETER) for inputs in bundles if (packages := inputs.get("packages"))}
     found.update(folder for python in interpreters if python for folder in package_folders(Path(python)))
     folders = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}

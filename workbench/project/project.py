@@ -337,8 +337,9 @@ class Project:
         """
         targets = self.targets(*words, **named)
         workspace = await asyncio.to_thread(targets.open)
-        plan = await asyncio.to_thread(targets.plan, options or RunOptions(), workspace)
-        async with aclosing(RunningWatch(self, targets, workspace, plan).follow()) as news:
+        options = options or RunOptions()
+        plan = await asyncio.to_thread(targets.plan, options, workspace)
+        async with aclosing(RunningWatch(self, targets, workspace, plan, options).follow()) as news:
             async for item in news:
                 yield item
 

@@ -20,7 +20,7 @@ def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
     announced = newest_interrupted(state)
     if announced is None:
         raise UsageFaultError("the newest run was not interrupted", "Press r to run the marked or current case")
-    plan = plan_cases(workspace, _names(workspace, announced), options_of(announced))
+    plan = plan_cases(workspace, _names(workspace, announced), options_of(announced, workspace.root))
     found = project.resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"

@@ -12,6 +12,7 @@ from workbench.dependencies.change import Change
 from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Record, compare
+from workbench.engine.plan.project_setting import FILE, known_mode
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.event_json import to_json
@@ -27,9 +28,10 @@ Changes: TypeAlias = tuple[Change, ...]
 def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun] = ()) -> CurrentInputs:
     """Return the current inputs of a workspace.
 
-    The options are those of the newest run with a verdict. `latest` are runs that were read already.
+    The options are those of the newest run with a verdict, changed as the project's setting was since. `latest` are
+    runs that were read already.
     """
-    options = Options.of_run(newest_options(state, latest))
+    options = Options.of_run(newest_options(state, latest), known_mode(workspace.root), FILE)
     environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
     clean = Secrets([os.environ, *environments]).clean_data
     return CurrentInputs(workspace.root, workspace.agents, project_digests(state), clean, options)

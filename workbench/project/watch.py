@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import UsageFaultError
+from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.watch.job_queue import Estimate
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseRef, Event, Noticed
@@ -171,7 +171,8 @@ class Watch(Followed[News]):
 class RunningWatch(Watch):
     """A watch that runs `plan`, and then stale cases after each save, until `stop`.
 
-    If `targets` names cases, only these are watched. The plan was made from `targets` and `workspace`.
+    If `targets` names cases, only these are watched. The plan was made from `targets`, `workspace` and `options`. Later
+    runs have these options, too, and the project's setting as it is then.
     """
 
     def __init__(
@@ -180,13 +181,14 @@ class RunningWatch(Watch):
         targets: Targets,
         workspace: Workspace,
         plan: Plan,
+        options: RunOptions,
         take: Callable[[News], None] = lambda news: None,
     ) -> None:
         selection = targets.selection()
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
         armed = frozenset(entry.ref.name for entry in plan.entries if named)
         watching = watch_over(
-            project, workspace, lambda: targets.open(self._watcher.snapshot.workspace), plan.options, armed
+            project, workspace, lambda: targets.open(self._watcher.snapshot.workspace), lambda: options, armed
         )
         super().__init__(project, watching, self, take, project.tasks)
         self._runner = project

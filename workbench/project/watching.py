@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.dependencies.change import Effect
-from workbench.engine.plan.project_setting import with_project_setting
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import relative
@@ -76,35 +75,31 @@ def watch_over(
     project: Watched,
     workspace: Workspace,
     reopen: Callable[[], Workspace],
-    options: RunOptions,
+    options: Callable[[], RunOptions],
     armed: frozenset[CaseName],
     screen_files: Collection[Path] = (),
 ) -> "Watching":
     """Return a watch over the cases `armed`, or over all cases if there are none.
 
-    `reopen` reads the workspace again, in a thread. `screen_files` are watched too, but change no verdict. Call this in
-    a thread if there is an event loop, because it reads files.
+    `reopen` reads the workspace again, in a thread. `options` returns the options of the next run. `screen_files` are
+    watched too, but change no verdict. Call this in a thread if there is an event loop, because it reads files.
     """
     settings = project.settings
-    frozen = _is_frozen(options, workspace.root)
-    watcher = Watcher(workspace, reopen, project.touched, screen_files=screen_files, frozen=frozen)
+    watcher = Watcher(workspace, reopen, project.touched, screen_files=screen_files, options=options)
     jobs = JobQueue(armed or None, Limit(settings.watch_calls, settings.watch_money))
     return Watching(project.store, watcher, jobs, options, settings.prices)
-
-
-def _is_frozen(options: RunOptions, root: Path) -> bool:
-    """Return whether runs with these options are frozen. An unreadable setting is reported by the run."""
-    try:
-        return bool(with_project_setting(options, root).frozen)
-    except UsageFaultError:
-        return False
 
 
 class Watching:
     """The state of a watch. Events of a watched run pass through `admit` on their way to the front end's `store`."""
 
     def __init__(
-        self, store: Store, watcher: Watcher, jobs: JobQueue, options: RunOptions, prices: Prices | None = None
+        self,
+        store: Store,
+        watcher: Watcher,
+        jobs: JobQueue,
+        options: Callable[[], RunOptions] = RunOptions,
+        prices: Prices | None = None,
     ) -> None:
         self.store = store
         self.watcher = watcher
@@ -208,7 +203,7 @@ class Watching:
 
     def estimate(self, keys: Collection[CaseName], depth: Effect) -> Estimate:
         """Return the estimated cost of these cases from their last run, or from other cases if they never ran."""
-        most = self._options.runs
+        most = self._options().runs
         records = [record for record in self._records(keys) if record.has_verdict and record.ref.repeat <= most]
         known = {record.ref.name for record in records}
         times = len(records) / len(known) if known else float(most)
@@ -227,12 +222,12 @@ class Watching:
 
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":
-            return run_plan(workspace, job.keys, self._options)
+            return run_plan(workspace, job.keys, self._options())
         records = self._records(job.keys)
         stored = [stored_case(record) for record in records]
         verdicts = {record.ref: list(_scored(record)) for record in records}
         used = ", ".join(dict.fromkeys(record.run_id for record in records))
-        return scoring_plan(workspace, stored, verdicts, used, self._options, self.jobs.changes)
+        return scoring_plan(workspace, stored, verdicts, used, self._options(), self.jobs.changes)
 
     def admit(self, event: Event) -> Event | None:
         """Return the event for the store, or None for an execution that a save made obsolete.

@@ -200,7 +200,11 @@ class Engine:
 
         session, workspace, project = self._session, self._workspace, self._project
         armed = frozenset(workspace.case_name(*pair) for pair in marked)
-        options = self._options(**session.recordings.run_options())
+
+        def options() -> "RunOptions":
+            # What the user chooses while the watch is on holds for its next run.
+            return self._options(**session.recordings.run_options())
+
         watching = watch_over(project, workspace, session.read, options, armed, self.screen_files())
         return Watch(project, watching, runs, take, set(), prepare)
 

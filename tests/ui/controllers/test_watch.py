@@ -37,7 +37,7 @@ def arm(bench: Bench, depth: Effect = "run") -> Watch:
         learn=lambda: None,
     )
     jobs = JobQueue(depths={KEY: depth})
-    watching = Watching(bench.session.store, cast(Any, watcher), jobs, RunOptions())
+    watching = Watching(bench.session.store, cast(Any, watcher), jobs, RunOptions)
     project = SimpleNamespace(load_touched=lambda workspace: None, renew=lambda: None)
     watch = Watch(cast(Any, project), watching, bench.run, bench.watch.take, set())
     bench.watch.adopt(watch)

@@ -13,7 +13,8 @@ from typing import get_args
 from workbench.engine.plan.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
 from workbench.regular_file import read_regular
 
-_FILE = "pyproject.toml"
+FILE = "pyproject.toml"
+"""The file with the setting, in the root."""
 _TABLE = "agent-workbench"
 _LARGEST = 1 << 20
 
@@ -24,9 +25,18 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     Raises:
         UsageFaultError: the setting cannot be read. A live run could call what the project wants frozen.
     """
-    if options.frozen is not None:
-        return options
-    return replace(options, frozen="" if options.thaw else project_mode(root))
+    if options.frozen is not None or options.thaw:
+        return replace(options, frozen=options.frozen or "", project_frozen=known_mode(root))
+    mode = project_mode(root)
+    return replace(options, frozen=mode, project_frozen=mode)
+
+
+def known_mode(root: Path) -> FrozenMode | None:
+    """Return the mode of `--frozen` that the project wants, or None if its setting cannot be read."""
+    try:
+        return project_mode(root)
+    except UsageFaultError:
+        return None
 
 
 def project_mode(root: Path) -> FrozenMode:
@@ -35,7 +45,7 @@ def project_mode(root: Path) -> FrozenMode:
     Raises:
         UsageFaultError: the setting cannot be read.
     """
-    file = root / _FILE
+    file = root / FILE
     try:
         content = read_regular(file, _LARGEST)
     except OSError:
@@ -50,12 +60,12 @@ def project_mode(root: Path) -> FrozenMode:
         word = tools.get(_TABLE, {}).get("frozen", OFF)
     except (ValueError, RecursionError, AttributeError) as error:
         raise UsageFaultError(
-            f"{_FILE}: the setting of agent-workbench cannot be read: {error}", kind="config"
+            f"{FILE}: the setting of agent-workbench cannot be read: {error}", kind="config"
         ) from None
     for mode in get_args(FrozenMode):
         if word == (mode or OFF):
             known: FrozenMode = mode
             return known
     raise UsageFaultError(
-        f"{_FILE}: `frozen` in [tool.{_TABLE}] is {word!r}", f'Expected "tools", "all" or "{OFF}"', "config"
+        f"{FILE}: `frozen` in [tool.{_TABLE}] is {word!r}", f'Expected "tools", "all" or "{OFF}"', "config"
     )

@@ -91,6 +91,8 @@ class RunOptions:
     """Number of such calls at the same time."""
     frozen: FrozenMode | None = None
     """The calls that are answered from the recordings of the cases; None: as the project's setting says."""
+    project_frozen: FrozenMode | None = None
+    """The project's setting for `frozen` when the plan was made; None: unknown. A later change of it counts."""
     on_miss: OnMiss = "error"
     """The treatment of calls that a recording does not have."""
     inject: "Injection | Literal['matrix'] | None" = None
@@ -129,6 +131,8 @@ def stored_options(options: RunOptions) -> dict[str, Any]:
     """Return the options that affect the results of a run as JSON values, by the names of their fields."""
     found = {name: getattr(options, name) for name in RESULT_OPTIONS}
     found["frozen"] = options.frozen or ""
+    if options.project_frozen is not None:
+        found["project_frozen"] = options.project_frozen
     if options.inject is not None:
         found["inject"] = options.inject if isinstance(options.inject, str) else options.inject.name
     return found if options.python is None else {**found, "python": str(options.python.absolute())}

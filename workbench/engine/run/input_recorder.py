@@ -18,6 +18,7 @@ from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs, planned_key
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.project_setting import FILE
 from workbench.engine.plan.run_options import stored_options
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.processes.agent_process import Reads, Touched
@@ -36,7 +37,9 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     """Return a reader of the current inputs of a plan's cases."""
     agents = [*plan.project_agents, *(setting.agent for setting in plan.agents.values())]
     options = plan.options
-    chosen = Options(options.isolation, options.timeout, options.python, options.frozen or "", options.on_miss)
+    mode = options.frozen or ""
+    file = FILE if mode and mode == options.project_frozen else None
+    chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, file)
     return CurrentInputs(plan.root, agents, digests, clean, chosen)
 
 
@@ -228,7 +231,7 @@ class InputRecorder:
         now: CurrentInputs,
         entry: PlanEntry,
         reads: Reads | None,
-        options: Bundle,
+        options: Iterable[Bundle],
         changed: frozenset[Path] = frozenset(),
         *,
         is_simulated: bool,
@@ -241,7 +244,7 @@ class InputRecorder:
             yield from self._stored_inputs(entry, entry.source, others)
             return
         yield from others
-        yield options
+        yield from options
         yield now.owner(agent)
         if agent is not None:
             files = now.files(agent)

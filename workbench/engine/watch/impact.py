@@ -13,7 +13,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.agent_inputs import environment_bundles
 from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
 from workbench.dependencies.change import KINDS, Change, Effect, Input, strongest
-from workbench.dependencies.current import case_at
+from workbench.dependencies.current import FROZEN, case_at
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import AgentFileFilter, may_name
 from workbench.dependencies.frozen_inputs import RECORDING, recording_files
@@ -128,6 +128,11 @@ def _entry_changes(
 def owner_change() -> Change:
     """Return the change of an evalset's owner to another agent or to none."""
     return Change("owner", "agent", None, KINDS["owner"].effect)
+
+
+def frozen_change(file: str) -> Change:
+    """Return the change of the project's mode of `--frozen` in its settings `file`."""
+    return Change("options", FROZEN, file, KINDS["options"].effect)
 
 
 def _changed_cases(old: EvalsetDocument | None, now: EvalsetEntry) -> Iterator[tuple[str, tuple[Change, ...]]]:

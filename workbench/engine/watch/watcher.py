@@ -12,10 +12,12 @@ from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.plan.project_setting import FILE, known_mode
+from workbench.engine.plan.run_options import FrozenMode, RunOptions
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Links, Moment, without_twins
-from workbench.engine.watch.impact import Impact, Saves, impact, other_dependencies, owner_change
+from workbench.engine.watch.impact import Impact, Saves, frozen_change, impact, other_dependencies, owner_change
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Snapshot, take_snapshot
 from workbench.engine.watch.unusable import (
@@ -57,8 +59,8 @@ class Watcher:
     """The watch over all files on which the cases of a workspace depend.
 
     `reopen` reads the workspace again, in a thread. `touched` returns the files that agents used so far, by the folder
-    of the agent. `screen_files` are the user's settings and themes. With `frozen`, cases are replayed, so their
-    recordings are watched, too.
+    of the agent. `screen_files` are the user's settings and themes. `options` returns the options of the next run: if
+    its cases are replayed, their recordings are watched, too.
     """
 
     def __init__(
@@ -68,9 +70,11 @@ class Watcher:
         touched: Callable[[], Mapping[Path, Touched]],
         *,
         screen_files: Iterable[Path] = (),
-        frozen: bool = False,
+        options: Callable[[], RunOptions] = RunOptions,
     ) -> None:
-        self._frozen = frozen
+        self._options = options
+        self._setting: FrozenMode = known_mode(workspace.root) or ""
+        """The project's setting for `--frozen` when it could last be read."""
         self.contents = Contents()
         self._links = Links()
         self._snapshot = take_snapshot(workspace)
@@ -173,6 +177,10 @@ class Watcher:
         found = impact(before, new, saves)
         for key in _newly_lost(old.workspace, new.workspace):
             found.add(key, [owner_change()])
+        if self._setting_changed(changed):
+            found.idle.discard(new.workspace.root / FILE)
+            for name in new.workspace.case_names:
+                found.add(name, [frozen_change(FILE)])
         broken = impact(new, new, replace(saves, changed=frozenset(self._broken))) if self._broken else Impact()
         blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._last_valid))
         faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
@@ -185,6 +193,24 @@ class Watcher:
             moment=self.contents.moment,
             environments=_environments_differ(old, new),
         )
+
+    @property
+    def _frozen(self) -> bool:
+        """Whether the next run replays its cases."""
+        options = self._options()
+        return bool(self._setting if options.frozen is None and not options.thaw else options.frozen)
+
+    def _setting_changed(self, changed: Collection[Path]) -> bool:
+        """Return whether a save changed how the next run replays its cases."""
+        if self._snapshot.workspace.root / FILE not in changed:
+            return False
+        before, now = self._setting, known_mode(self._snapshot.workspace.root)
+        self._setting = before if now is None else now
+        options = self._options()
+        if before == self._setting or options.frozen is not None or options.thaw:
+            return False
+        self._update_files()
+        return True
 
     def _saves(self, changed: Collection[Path], were_there: Collection[Path]) -> Saves:
         gone = {path for path in changed if self.contents.hash(path) == ABSENT}
@@ -263,7 +289,7 @@ class Watcher:
     def _dependencies(self) -> set[Path]:
         """Return all files that are known to matter."""
         workspace = self._snapshot.workspace
-        files = {entry.file for entry in workspace.evalsets}
+        files = {workspace.root / FILE, *(entry.file for entry in workspace.evalsets)}
         files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
         others = (other_dependencies(entry, workspace).values() for entry in workspace.evalsets)
         files.update(*itertools.chain.from_iterable(others))

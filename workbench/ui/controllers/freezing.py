@@ -234,10 +234,6 @@ class Freezing(Controller):
 
 
 def _project_mode(root: Path) -> "FrozenMode":
-    from workbench.engine.plan.project_setting import project_mode
-    from workbench.engine.plan.run_options import UsageFaultError
+    from workbench.engine.plan.project_setting import known_mode
 
-    try:
-        return project_mode(root)
-    except UsageFaultError:
-        return ""  # The run says so.
+    return known_mode(root) or ""  # A run says what is wrong with the setting.

@@ -88,7 +88,7 @@ class Controllers:
             self.freezing.loaded,
         ]
         self.watch.when_switched = [self.follow.watch_changed]
-        self.staleness.when_compared = [self.follow.compared]
+        self.staleness.when_compared = [self.follow.compared, self.freezing.loaded]
         self.folder.when_owned = [self.watch.adopt_owners]
         self.news.admit = self.watch.admit
         self.news.when_taken = [
