@@ -57,7 +57,7 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "junit": "workbench.exporting.junit:EXPORTER",
         "adk": "workbench.exporting.adk:EXPORTER",
     },
-    "places": {"local": "workbench.engine.places.kinds:LOCAL"},
+    "places": {"local": "workbench.places.kinds:LOCAL"},
 }
 """Point → name → `module:attribute`, as in `pyproject.toml`; a test compares them."""
 _GROUP = "agent_workbench."

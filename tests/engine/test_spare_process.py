@@ -8,9 +8,9 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.agents.worker import processes
-from workbench.engine.places.zygote import Zygote
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
+from workbench.places.zygote import Zygote
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),

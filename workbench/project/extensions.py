@@ -34,7 +34,7 @@ def _troubles(point: Point) -> list[Trouble]:
 
         return EXPORTERS.troubles()
     if point == "places":
-        from workbench.engine.places.kinds import PLACES
+        from workbench.places.kinds import PLACES
 
         return PLACES.troubles()
     extensions = [one for one in installed().extensions if one.point == point]

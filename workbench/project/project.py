@@ -17,8 +17,6 @@ from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
-from workbench.engine.places.kinds import place_at
-from workbench.engine.places.place import Place
 from workbench.engine.plan.plan import Plan, agent_setting
 from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
@@ -34,6 +32,8 @@ from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
+from workbench.places.kinds import UnknownPlaceError, place_at
+from workbench.places.place import Place
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
@@ -162,7 +162,10 @@ class Project:
         if not isinstance(self._place, str):
             return self._place
         if self._named is None:
-            self._named = place_at(self._place, self.children.local)
+            try:
+                self._named = place_at(self._place, self.children.local)
+            except UnknownPlaceError as error:
+                raise UsageFaultError(str(error), error.hint) from None
         return self._named
 
     def resumed(self, plan: Plan) -> Plan:
@@ -418,7 +421,7 @@ class Project:
         )
         for agent in agents.values():
             setting = agent_setting(agent, workspace.root, RunOptions())
-            await self.children.local.warm(setting)
+            await self.children.local.warm(setting.start())
 
     def load_touched(self, workspace: Workspace) -> None:
         """Load the files that agents used in the runs of the last verdicts. Call it in a thread: it reads files."""

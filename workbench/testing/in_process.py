@@ -16,8 +16,7 @@ from workbench.agents.worker.drivers import driver_of
 from workbench.agents.worker.frames import Decoder
 from workbench.agents.worker.stacks import stack_of_tasks
 from workbench.agents.worker.wire import SharedWire
-from workbench.engine.places.place import OnFrame
-from workbench.engine.plan.plan import AgentSetting
+from workbench.places.place import AgentStart, OnFrame
 
 _WHY = "the agent was given as an object"
 _GIVE_UP = 5.0
@@ -34,7 +33,7 @@ class InProcessPlace:
     def open(self, concurrency: int) -> None:
         """Do nothing, because there are no processes."""
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
         """Return a link to the agent, which is imported already."""
         return InProcessLink(self._loaded, on_frame)
 

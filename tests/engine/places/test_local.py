@@ -8,10 +8,10 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.agents.worker import processes
-from workbench.engine.places import local as module
-from workbench.engine.places.zygote import Zygote
 from workbench.engine.processes.children import Children
 from workbench.events import CaseFinished
+from workbench.places import local as module
+from workbench.places.zygote import Zygote
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),

@@ -9,11 +9,10 @@ import pytest
 from tests.engine.project import Outcome, Project
 from workbench.agents.channel import Frame
 from workbench.agents.worker import processes
-from workbench.engine.places.place import AgentLink, OnFrame, Place
-from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
+from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = """
@@ -41,7 +40,7 @@ class Relay:
     def open(self, concurrency: int) -> None:
         self._place.open(concurrency)
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "RelayLink":
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "RelayLink":
         def take(frame: Frame, size: int) -> None:
             self.came.append(json.loads(json.dumps(frame)))
             on_frame(self.came[-1], size)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Project, execute
-from workbench.engine.places import local, stalls
-from workbench.engine.places.stalls import Activity, PingCheck, read_activity
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.events import CaseStarted
+from workbench.places import local, stalls
+from workbench.places.stalls import Activity, PingCheck, read_activity
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

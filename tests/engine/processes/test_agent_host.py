@@ -7,11 +7,10 @@ import pytest
 
 from tests.engine.project import Project
 from workbench.agents.channel import Frame
-from workbench.engine.places.place import OnFrame
-from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
+from workbench.places.place import AgentStart, OnFrame
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -24,7 +23,7 @@ class ReadyPlace:
 
     def open(self, concurrency: int) -> None: ...
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
         return ReadyLink(on_frame, single=self._single)
 
     async def close(self) -> None: ...

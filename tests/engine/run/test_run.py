@@ -13,8 +13,6 @@ import pytest
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
 from workbench.dependencies.digests import Digests
-from workbench.engine.places.local import LocalPlace
-from workbench.engine.places.zygote import Ready
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
@@ -29,6 +27,8 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.journal import Journal, read_journal
+from workbench.places.local import LocalPlace
+from workbench.places.zygote import Ready
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -9,8 +9,6 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.engine.conversation.recorded_tools import declarations
 from workbench.engine.conversation.transcript import CallCounts, Transcript
-from workbench.engine.places.agent_clock import AgentClock
-from workbench.engine.places.place import Stream
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
@@ -27,6 +25,8 @@ from workbench.events import (
     Usage,
     UserSimulated,
 )
+from workbench.places.agent_clock import AgentClock
+from workbench.places.place import Stream
 
 FRAMES_LIMIT = 256 * 1024 * 1024
 """Limit of a case's events in bytes: sixteen of the largest answers."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
@@ -22,6 +22,9 @@ from workbench.engine.plan.source import AgentSource, Source
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase, ToolFault
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
+
+if TYPE_CHECKING:
+    from workbench.places.place import AgentStart
 
 _WARNINGS_SHOWN = 10
 
@@ -46,6 +49,13 @@ class AgentSetting:
             "env": dict(self.environment.values),
             "cwd": str(working_directory(self.agent.folder, self.root, Path.cwd())),
         }
+
+    def start(self) -> "AgentStart":
+        """Return what a place needs to start the agent."""
+        from workbench.places.place import AgentStart  # Usage errors do not need its asyncio.
+
+        agent = self.agent
+        return AgentStart(agent.name, agent.folder, self.root, agent.kind, self.interpreter.path, self.spec())
 
 
 @dataclass(frozen=True, slots=True)

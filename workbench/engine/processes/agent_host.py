@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from workbench.engine.places.agent_clock import done_within
-from workbench.engine.places.place import NotStartedError, Place, Stream
 from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.processes.agent_process import AgentProcess, Imported, Touched
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
+from workbench.places.agent_clock import done_within
+from workbench.places.place import NotStartedError, Place, Stream
 
 _OTHER_PYTHON = "Use --python to name another interpreter"
 
@@ -158,7 +158,7 @@ class AgentHost:
         touched = children.touched.setdefault(setting.agent.folder, Touched())
         process = AgentProcess(self._note_stall, touched)
         try:
-            await process.start(self._place, setting, cases=self._alike)
+            await process.start(self._place, setting.start(), cases=self._alike)
         except NotStartedError as error:
             kind: ErrorKind = "crashed" if error.died else "import_failed"
             raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None

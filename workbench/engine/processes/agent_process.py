@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.agents.channel import Frame
-from workbench.engine.places.place import AgentLink, OnFrame, Place, Stream
-from workbench.engine.plan.plan import AgentSetting
 from workbench.events import CaseError, ErrorKind
+from workbench.places.place import AgentLink, AgentStart, OnFrame, Place, Stream
 
 _OUTPUT_LIMIT = 200_000
 _TERMINATE_GRACE = 1.0
@@ -92,7 +91,7 @@ class AgentProcess:
         """Attempts that have not exited, by number."""
         self._link: AgentLink
 
-    async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
+    async def start(self, place: Place, agent: AgentStart, *, cases: int) -> None:
         """Start the process at a place.
 
         Raises:

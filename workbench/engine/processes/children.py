@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from workbench.engine.places.local import LocalPlace
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.scoring.client import Scorer
+from workbench.places.local import LocalPlace
 
 
 class Children:

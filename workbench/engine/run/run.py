@@ -11,7 +11,6 @@ from pathlib import Path
 from workbench.engine.conversation.case_flow import CaseFlow
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.places.place import Place
 from workbench.engine.plan.answers import AnswerStorage
 from workbench.engine.plan.judge_environment import judge_environments
 from workbench.engine.plan.plan import Plan
@@ -37,6 +36,7 @@ from workbench.events import (
     RunResumed,
     RunStarted,
 )
+from workbench.places.place import Place
 
 _HEAD_START = 0.04
 """Seconds for which the first case runs alone, so that its verdict appears soon.

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from workbench.engine.places.kinds import PlaceKind
-from workbench.engine.places.place import AgentLink, OnFrame, Place
-from workbench.engine.plan.plan import AgentSetting
+from workbench.places.kinds import PlaceKind
+from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
 
 PREFIX = "nearby:"
 
@@ -20,10 +19,10 @@ class Nearby:
         """Prepare for a run."""
         self._local.open(concurrency)
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> AgentLink:
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> AgentLink:
         """Start a process that imports the agent."""
         with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"{agent.agent.name}\n")
+            log.write(f"{agent.name}\n")
         return await self._local.start(agent, on_frame, cases=cases)
 
     async def close(self) -> None:

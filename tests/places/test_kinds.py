@@ -4,10 +4,9 @@ from typing import cast
 
 import pytest
 
-from workbench.engine.places import kinds
-from workbench.engine.places.kinds import LOCAL, PlaceKind, place_at
-from workbench.engine.places.place import Place
-from workbench.engine.plan.run_options import UsageFaultError
+from workbench.places import kinds
+from workbench.places.kinds import LOCAL, PlaceKind, UnknownPlaceError, place_at
+from workbench.places.place import Place
 from workbench.plugins import Extension
 
 HERE = cast(Place, object())
@@ -27,7 +26,7 @@ class Installed:
 
 
 def test_unknown_place_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageFaultError, match="unknown place nowhere") as refused:
+    with pytest.raises(UnknownPlaceError, match="unknown place nowhere") as refused:
         place_at("nowhere", HERE)
     assert "`local`" in refused.value.hint
 
@@ -35,7 +34,7 @@ def test_unknown_place_is_refused_with_the_known_ones() -> None:
 def test_failing_place_is_named_and_others_still_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "PLACES", Installed())
     assert place_at("local", HERE) is HERE
-    with pytest.raises(UsageFaultError, match="the place odd of odd-package failed: ZeroDivisionError"):
+    with pytest.raises(UnknownPlaceError, match="the place odd of odd-package failed: ZeroDivisionError"):
         place_at("nowhere", HERE)
 
 
@@ -44,5 +43,5 @@ def test_kind_that_does_not_return_a_place_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kinds, "PLACES", installed)
     monkeypatch.setattr(installed, "fails", lambda word: word == "odd")
     monkeypatch.setattr(kinds, "resolve", lambda value: lambda word, local: 3)
-    with pytest.raises(UsageFaultError, match="odd:make must return a place, not int"):
+    with pytest.raises(UnknownPlaceError, match="odd:make must return a place, not int"):
         place_at("odd", HERE)

@@ -4,9 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from workbench.engine.places.place import Place
-from workbench.engine.plan.run_options import UsageFaultError
+from workbench.places.place import Place
 from workbench.plugins import ExtensionPoint, resolve
+
+
+class UnknownPlaceError(Exception):
+    """A place that no kind of places knows, or that cannot be made. `hint` lists the known ones."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,7 @@ class PlaceKind:
 
 
 PLACES: Final = ExtensionPoint("places", PlaceKind, probe=lambda kind: kind.answers_for("local"))
-LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.engine.places.kinds:local_place")
+LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.places.kinds:local_place")
 
 
 def local_place(word: str, local: Place) -> Place:
@@ -36,7 +43,7 @@ def place_at(word: str, local: Place) -> Place:
     """Return the place that a word names; `local` is this machine.
 
     Raises:
-        UsageFaultError: no kind of places knows the word, or the place cannot be made.
+        UnknownPlaceError: no kind of places knows the word, or the place cannot be made.
     """
     failures = []
     for kind in PLACES.values():
@@ -51,4 +58,4 @@ def place_at(word: str, local: Place) -> Place:
             failures.append(f"the place {kind.name} of {package} failed: {type(error).__name__}: {error}")
     known = ", ".join(kind.spelling for kind in PLACES.values())
     message = "; ".join([f"unknown place {word}", *failures])
-    raise UsageFaultError(message, f"use one of {known}")
+    raise UnknownPlaceError(message, f"use one of {known}")

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
 from workbench.agents.output import OutputPipe
-from workbench.engine.places.local_cases import ForkedCase, SharedCase
-from workbench.engine.places.place import OnFrame, Stream
-from workbench.engine.places.stalls import PingCheck
-from workbench.engine.places.zygote import ForkedProcess, Zygote
+from workbench.places.local_cases import ForkedCase, SharedCase
+from workbench.places.place import OnFrame, Stream
+from workbench.places.stalls import PingCheck
+from workbench.places.zygote import ForkedProcess, Zygote
 
 Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], ForkedProcess | ChildProcess]
 """A function that starts the process. It gets a callback for frames, and takes over the stdout and stderr pipes."""

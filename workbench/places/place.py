@@ -6,10 +6,11 @@ Nothing else is exchanged, neither file descriptors nor objects. `docs/worker-pr
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
 
 from workbench.agents.channel import Frame
-from workbench.engine.plan.plan import AgentSetting
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 OnFrame: TypeAlias = Callable[[Frame, int], None]
@@ -22,6 +23,22 @@ class NotStartedError(Exception):
     def __init__(self, message: str, *, died: bool = False) -> None:
         super().__init__(message)
         self.died = died
+
+
+@dataclass(frozen=True)
+class AgentStart:
+    """What a place needs to start an agent.
+
+    `folder` is the agent's, `root` the project's (absolute paths). `kind` is `python` or `yaml`. `interpreter` is
+    called unresolved. `spec` is the AgentSpec of the worker protocol, with all environment variables.
+    """
+
+    name: str
+    folder: Path
+    root: Path
+    kind: str
+    interpreter: Path
+    spec: dict[str, Any]
 
 
 class AgentLink(Protocol):
@@ -61,7 +78,7 @@ class Place(Protocol):
         """Prepare for a run with up to `concurrency` cases at a time."""
         ...
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> AgentLink:
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> AgentLink:
         """Start a process that imports the agent and reports that.
 
         `cases` is the number of the run's cases that need the same interpreter.

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.child_process import ChildProcess
 from workbench.agents.output import Lines, OutputPipe
-from workbench.engine.places.place import OnFrame, Stream
-from workbench.engine.places.zygote import ForkedProcess
+from workbench.places.place import OnFrame, Stream
+from workbench.places.zygote import ForkedProcess
 
 OUTPUT_LIMIT = 16 * 1024 * 1024
 """Limit of a case's output in bytes."""

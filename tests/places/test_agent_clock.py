@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from workbench.engine.places.agent_clock import AgentClock, Pulse, done_within
+from workbench.places.agent_clock import AgentClock, Pulse, done_within
 
 
 class Time:

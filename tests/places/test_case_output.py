@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from workbench.engine.places import local_cases
-from workbench.engine.places.local_cases import CaseOutput
+from workbench.places import local_cases
+from workbench.places.local_cases import CaseOutput
 
 
 class Shown:

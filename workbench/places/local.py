@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.agents.child_process import Command
-from workbench.agents.discovery import AgentFolder
 from workbench.agents.interpreter import installed
 from workbench.agents.orphans import kill_stale
 from workbench.agents.worker import WORKER_DIR
-from workbench.engine.places.agent_clock import done_within
-from workbench.engine.places.local_agent import LocalAgent, forked, solo
-from workbench.engine.places.place import NotStartedError, OnFrame
-from workbench.engine.places.stalls import can_be_watched
-from workbench.engine.places.zygote import Ready, Zygote
-from workbench.engine.plan.plan import AgentSetting
+from workbench.places.agent_clock import done_within
+from workbench.places.local_agent import LocalAgent, forked, solo
+from workbench.places.place import AgentStart, NotStartedError, OnFrame
+from workbench.places.stalls import can_be_watched
+from workbench.places.zygote import Ready, Zygote
 from workbench.regular_file import read_regular
 
 _READY_WITHIN = 120.0
@@ -57,33 +55,33 @@ class LocalPlace:
         if soft != resource.RLIM_INFINITY and soft < wanted:  # The default on macOS is 256.
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
-    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> LocalAgent:
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> LocalAgent:
         """Fork the zygote of the agent's interpreter. A single case gets a fresh process if there is no zygote yet."""
-        python = agent.interpreter.path
+        python = agent.interpreter
         zygote = None
         single = not self._worth_a_zygote(python, cases)
         if not single:
             zygote = await self.warm(agent)
         if zygote is not None:
-            start = forked(zygote, agent.spec())
+            start = forked(zygote, agent.spec)
         else:
-            command = worker_command("solo", python, agent.root, warm=await self._needs_adk(agent.agent))
-            start = solo(command, self._lifeline, agent.spec())
+            command = worker_command("solo", python, agent.root, warm=await self._needs_adk(agent))
+            start = solo(command, self._lifeline, agent.spec)
         try:
             found = LocalAgent(start, on_frame, zygote, serves_one_case=single)
         except OSError as error:
             raise NotStartedError(f"{python} cannot be started: {error.strerror or error}") from None
-        self._watch(found, agent.agent)
+        self._watch(found, agent)
         return found
 
-    async def warm(self, agent: AgentSetting) -> Zygote | None:
+    async def warm(self, agent: AgentStart) -> Zygote | None:
         """Start the zygote for an agent, with the framework imported if the agent needs it.
 
         Raises:
             NotStartedError: the interpreter cannot be used.
         """
-        adk = await self._needs_adk(agent.agent)
-        return (await self.zygote(agent.interpreter.path, agent.root, warm=adk))[0]
+        adk = await self._needs_adk(agent)
+        return (await self.zygote(agent.interpreter, agent.root, warm=adk))[0]
 
     async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
         """Return the zygote of an interpreter once it is ready, or None if it cannot fork (then `why` says why).
@@ -126,10 +124,10 @@ class LocalPlace:
     def _worth_a_zygote(self, interpreter: Path, cases: int) -> bool:
         return cases > 1 or self._keep_warm or any(key[0] == interpreter for key in self._zygotes)
 
-    async def _needs_adk(self, agent: AgentFolder) -> bool:
+    async def _needs_adk(self, agent: AgentStart) -> bool:
         return agent.folder in self._uses_adk or await asyncio.to_thread(self._names_adk, agent)
 
-    def _names_adk(self, agent: AgentFolder) -> bool:
+    def _names_adk(self, agent: AgentStart) -> bool:
         """Guess whether google-adk should be imported before the agent. A wrong guess only costs time."""
         sources = itertools.islice(itertools.chain.from_iterable(map(agent.folder.glob, _SOURCES)), _SOURCES_READ)
         found = agent.kind == "yaml" or any(map(_names_adk, sources))
@@ -137,7 +135,7 @@ class LocalPlace:
             self._uses_adk.add(agent.folder)
         return found
 
-    def _watch(self, found: LocalAgent, agent: AgentFolder) -> None:
+    def _watch(self, found: LocalAgent, agent: AgentStart) -> None:
         """Watch an agent's process until it has ended."""
 
         def imported(framework: "asyncio.Future[str]") -> None:
