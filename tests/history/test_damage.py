@@ -17,10 +17,12 @@ from tests.cli.journals import without_numbers
 from tests.cli.projects import BAD, GOOD, Project, case
 from workbench.__main__ import execute
 from workbench.counting import counted
+from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseRef, Noticed, RunFinished
+from workbench.history.brief_results import brief_results
 from workbench.history.journal import Journal, read_journal
 from workbench.history.resuming import Resumable, read_results, resume
 from workbench.history.run_list import checked_summary, list_runs, load_summary, summarize
@@ -150,6 +152,20 @@ def test_resuming_a_damaged_run_uses_only_intact_results(damaged: Damaged, chang
             assert kept.events == whole.cases[ref].events
         if kept.has_transcript:
             assert kept.stored.turns == whole.cases[ref].stored.turns
+    brief = brief_results(damaged.journal, lambda announced: True)
+    assert reusable(brief) == reusable(found), "the brief look at a run offers what resuming it reuses"
+
+
+def reusable(found: InterruptedRun | None) -> list[object]:
+    """Return what matters of an interrupted run for the offer to resume it."""
+    if found is None:
+        return []
+    results = [
+        (case.stored.started, case.stored.finished, case.stored.inputs) if case.has_result else None
+        for case in found.cases.values()
+    ]
+    turns = [case.stored.turns if case.has_transcript else None for case in found.cases.values()]
+    return [found.announced, list(found.cases), results, turns, found.ended, found.complete, found.written]
 
 
 def states_and_notices(journal: Path) -> tuple[dict[CaseRef, CaseState], list[str]]:

@@ -21,7 +21,7 @@ from workbench.history.latest import latest_runs
 from workbench.history.listed_runs import list_all_runs, newest_runs
 from workbench.history.objects import drop_objects, keep_objects, read_object
 from workbench.history.retention import deletable_runs, delete_runs, pin, tidy, unpin
-from workbench.history.run_list import list_runs, load_summary, summarize
+from workbench.history.run_list import list_runs, load_summary, summarize, summary_for_opening
 from workbench.history.run_names import baseline, find_stored_run
 
 
@@ -136,6 +136,22 @@ def test_unfinished_cases_of_a_killed_run_count_as_cancelled(tmp_path: Path) -> 
     assert run["counts"] == {"passed": 1, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 1}
     assert run["no_verdict"] == 1
     assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, is_baseline=False)
+
+
+def test_summary_of_a_killed_run_is_kept_unless_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", case_events(PASSED, "passed", [ANSWER_PASSED]), ended=False)
+    summary = path.parent / "summary.json"
+    summary.unlink()
+    going_on = Journal.reopen(path)
+    found = load_summary(tmp_path, path.parent.name)
+    assert not summary.exists(), "the run will write it"
+    assert going_on is not None
+    going_on.release()
+    assert summary_for_opening(tmp_path, path.parent.name) == found
+    monkeypatch.setattr("workbench.history.run_list.read_lines", None)
+    assert summary_for_opening(tmp_path, path.parent.name) == found, "a large journal is not parsed at each start"
 
 
 def test_run_of_a_later_version_is_named_as_such(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The offer to resume an interrupted run: made when the folder opens, and never taken by itself."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -11,15 +13,18 @@ from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.selection import select_cases
 from workbench.engine.run.event_lines import as_line
-from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
+from workbench.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
+from workbench.history.checked import read_object
 from workbench.history.journal import Journal
-from workbench.project.project import Project
 from workbench.project.resuming import describe_resumable
 from workbench.ui.repeat_options import RepeatOptions
 
 
-def killed(workspace: Workspace, *ends: Event) -> Path:
-    """Store a run of two cases that was killed after the first verdict. Return the state folder."""
+def killed(workspace: Workspace, *ends: Event, steps: Sequence[Event] = ()) -> Path:
+    """Store a run of two cases that was killed after the first verdict. Return the state folder.
+
+    `steps` are further events of the first case.
+    """
     options = RunOptions()
     plan = make_plan(*select_cases(workspace, [workspace.case_name(*pair) for pair in [(0, 0), (0, 1)]]), options)
     refs = [entry.ref for entry in plan.entries]
@@ -31,7 +36,7 @@ def killed(workspace: Workspace, *ends: Event) -> Path:
     begun = CaseStarted(refs[0], 0.0, case.turns, criteria, session=case.session_input or {})
     ended = recorded.ended(CaseFinished(refs[0], "passed", None, 0.5))
     started = RunStarted(plan.run_id, str(plan.root), "2026-11-21T10:30:00Z", **recorded.announcement_fields)
-    events = [started, begun, ended, *ends]
+    events = [started, begun, *steps, ended, *ends]
     journal.write(map(as_line, events), sync=False)
     journal.close()
     return state
@@ -44,14 +49,40 @@ def workspace(make_workspace: MakeWorkspace) -> Workspace:
 
 def test_resume_is_offered_while_no_input_has_changed(workspace: Workspace) -> None:
     state = killed(workspace)
-    assert describe_resumable(Project(), workspace, state).endswith(": 1 of 2 cases have results")
-    assert describe_resumable(Project(), workspace, state), "the look at it leaves its journal to others"
+    assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
+    assert describe_resumable(workspace, state), "the look at it leaves its journal to others"
     (workspace.root / "desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
-    assert describe_resumable(Project(), workspace, state) == ""
+    assert describe_resumable(workspace, state) == ""
+
+
+def test_offer_reads_the_journal_once_and_parses_few_lines(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal of a large run has hundreds of megabytes, and the user types while it is read."""
+    ref = CaseRef("desk", "desk/talk.evalset.json", "talk", "good")
+    steps = [AgentActed(ref, 0, {"author": "desk", "content": {"parts": [{"text": "x" * 1000}]}})] * 500
+    state = killed(workspace, steps=steps)
+    (journal,) = state.glob("runs/*/events.jsonl")
+    read: list[int] = []
+    parsed: list[int] = []
+
+    def open_counted(path: Path) -> BinaryIO:
+        read.append(path.stat().st_size)
+        return path.open("rb")
+
+    def parse(text: bytes) -> dict[str, Any]:
+        parsed.append(len(text))
+        return read_object(text)
+
+    monkeypatch.setattr("workbench.history.journal_lines.open_regular", open_counted)
+    monkeypatch.setattr("workbench.history.journal_lines.read_object", parse)
+    assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
+    assert read == [journal.stat().st_size], "it is read once"
+    assert sum(parsed) < read[0] / 20, "steps are not parsed"
 
 
 def test_finished_run_cannot_be_resumed(workspace: Workspace) -> None:
-    assert describe_resumable(Project(), workspace, killed(workspace, RunFinished(1.0))) == ""
+    assert describe_resumable(workspace, killed(workspace, RunFinished(1.0))) == ""
 
 
 async def test_palette_resumes_an_interrupted_run(open_screen: OpenScreen, workspace: Workspace) -> None:

@@ -33,6 +33,11 @@ def read_checked(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: the line was changed or cut.
     """
+    return read_object(checked_content(line))
+
+
+def checked_content(line: bytes) -> bytes:
+    """Return the JSON text of the object in a line, without parsing it. Raises ValueError, as `read_checked`."""
     if not line.endswith(b"\n"):
         raise ValueError("it is incomplete")
     body = line[:-1]
@@ -42,7 +47,12 @@ def read_checked(line: bytes) -> dict[str, Any]:
     encoded = body[start : -len(TAIL)]
     if b"%08x" % zlib.crc32(encoded) != body[len(HEAD) : len(HEAD) + _CHECKSUM]:
         raise ValueError("its checksum is wrong")
-    data = json.loads(encoded)
+    return encoded
+
+
+def read_object(text: bytes) -> dict[str, Any]:
+    """Return the object that a JSON text holds. Raises ValueError, as `read_checked`."""
+    data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("it is not a JSON object")
     return data

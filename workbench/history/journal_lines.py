@@ -6,13 +6,14 @@ noticed. Journals of the first schema have no numbers: there, only changed lines
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.counting import counted
-from workbench.history.checked import read_checked
+from workbench.history.checked import checked_content, read_checked, read_object
 from workbench.history.state_dir import JOURNAL_FILE
 from workbench.history.summary_files import recorded_line_count
 from workbench.regular_file import open_regular
@@ -24,6 +25,10 @@ Versions that know only schema 1 must not append to such a journal: their lines 
 """
 _WITHOUT_NUMBERS = "agent-workbench/journal/1"
 _NUMBER = "line"
+STEPS = frozenset({"AgentActed", "CallsRecorded", "OutputCaptured", "SpansRecorded", "TurnStarted", "UserSimulated"})
+"""Events of running cases that no verdict needs."""
+_HEAD_OF_CASE = re.compile(rb'\{"line": (\d+), "event": "(\w+)", "case": (\{[^{}]*\})')
+"""The beginning of a numbered event of a case, unless a name of the case has braces."""
 
 
 def header(run_id: str) -> bytes:
@@ -42,11 +47,15 @@ def event_line(text: str, number: int | None) -> bytes:
 class JournalLines:
     """The lines of one journal, passed in one by one.
 
-    `numbered` tells whether its events have numbers; None until that is known.
+    `numbered` tells whether its events have numbers; None until that is known. Of the events with a name in `brief`,
+    only their number, name and case are read, where that is possible without parsing the line.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, brief: Collection[str] = ()) -> None:
         self.numbered: bool | None = None
+        self._brief = brief
+        self._cases: dict[bytes, Any] = {}
+        """Cases of the events in `brief`, by their JSON text."""
         self._path = path
         self._place = 0
         self._last = 0
@@ -69,7 +78,8 @@ class JournalLines:
         """
         self._place += 1
         try:
-            data = read_checked(line)
+            content = checked_content(line)
+            data = self._head(content) or read_object(content)
         except (ValueError, RecursionError) as error:
             self._unread += 1
             return None, self._left_out(str(error))
@@ -88,6 +98,19 @@ class JournalLines:
             return ""
         missing = counted(lost, "line is", "lines are")
         return f"{self._path}:{self._place + 1}: {missing} missing at the end of the journal"
+
+    def _head(self, content: bytes) -> dict[str, Any] | None:
+        """Return the number, name and case of an event in `brief`, or None if the whole line must be parsed."""
+        found = _HEAD_OF_CASE.match(content) if self._brief else None
+        if found is None or (name := found[2].decode("ascii")) not in self._brief:
+            return None
+        case = self._cases.get(found[3])
+        try:
+            if case is None:
+                case = self._cases[found[3]] = read_object(found[3])
+            return {_NUMBER: int(found[1]), "event": name, "case": case}
+        except ValueError:
+            return None
 
     def _is_head(self, data: dict[str, Any]) -> bool:
         schema = data.get("schema")
@@ -130,14 +153,14 @@ class LineRead(NamedTuple):
     problem: str
 
 
-def read_lines(path: Path) -> Iterator[LineRead]:
-    """Yield each line of a journal that has an event or a problem.
+def read_lines(path: Path, brief: Collection[str] = ()) -> Iterator[LineRead]:
+    """Yield each line of a journal that has an event or a problem. `brief` is that of `JournalLines`.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: the file is not a journal, or a later version wrote it.
     """
-    lines = JournalLines(path)
+    lines = JournalLines(path, brief)
     with open_regular(path) as file:
         begin = [line for line in (file.readline(), file.readline()) if line]
         _check_is_journal(path, begin)

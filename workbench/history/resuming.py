@@ -1,7 +1,7 @@
 """Resuming an interrupted run: the newest run of the same cases, if its inputs have not changed."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from workbench.engine.run.input_recorder import plan_inputs
 from workbench.event_json import from_json, to_json
 from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.history.answers import read_answers
+from workbench.history.brief_results import brief_results
 from workbench.history.checked import read_checked
 from workbench.history.journal import FILE_NAME, Journal, is_reading_problem, read_journal
 from workbench.history.journal_lock import is_being_written
@@ -64,13 +65,9 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if journal is None:
         return plan  # The run is still in progress.
     found = read_results(path)
-    if found is None or (found.ended and (found.complete or found.results == len(found.cases))):
+    if found is None or not _has_rest(found, path):
         journal.release()
         return plan
-    found.set_answers(read_answers(path.parent))
-    if not found.results and not found.transcripts and not found.answers:
-        journal.release()
-        return plan  # It has no results to reuse.
     changes = _changes(found, plan, state)
     if changes:
         journal.release()
@@ -80,16 +77,48 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
 
 def newest_interrupted(state: Path) -> RunStarted | None:
     """Return the announcement of the newest run if it was interrupted and no process is writing it, else None."""
+    path = _newest_unfinished(state)
+    announced = None if path is None else announcement(path)
+    return announced if announced is not None and _can_repeat(announced) else None
+
+
+def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str:
+    """Describe what resuming the newest run would reuse, or return "" if it cannot be resumed.
+
+    `plan_of` returns the plan that runs the cases of a run again. The journal is read once, and not opened for writing.
+    """
+    path = _newest_unfinished(state)
+    found = None if path is None else brief_results(path, _can_repeat)
+    if path is None or found is None:
+        return ""
+    plan = plan_of(found.announced)
+    cases = {planned.case for planned in found.announced.cases}
+    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, path):
+        return ""
+    return "" if _changes(found, plan, state) else _reused(found)
+
+
+def _has_rest(found: InterruptedRun, path: Path) -> bool:
+    """Return whether the run at `path` has something to reuse and something left to do. Add its stored answers."""
+    if found.ended and (found.complete or found.results == len(found.cases)):
+        return False
+    found.set_answers(read_answers(path.parent))
+    return bool(found.results or found.transcripts or found.answers)
+
+
+def _newest_unfinished(state: Path) -> Path | None:
+    """Return the journal of the newest run if that did not finish all its cases and no process is writing it."""
     for run_id in run_ids(state)[:1]:
         path = runs_dir(state) / run_id / FILE_NAME
-        if _is_complete(path):
-            return None  # Most runs are complete, and announcements can be long.
-        announced = announcement(path)
-        if announced is None or not _runs_cases(announced) or RunInputs(announced.inputs).options.get("inject"):
-            return None  # The screen cannot repeat injected faults.
-        if not is_being_written(path):
-            return announced
+        # Most runs are complete, and announcements can be long.
+        if not _is_complete(path) and not is_being_written(path):
+            return path
     return None
+
+
+def _can_repeat(announced: RunStarted) -> bool:
+    """Return whether the screen can repeat a run. It cannot repeat injected faults."""
+    return _runs_cases(announced) and not RunInputs(announced.inputs).options.get("inject")
 
 
 def options_of(announced: RunStarted, root: Path) -> RunOptions:
@@ -219,11 +248,15 @@ def _changes_of(
     return compare(then.record, now.planned(evalset, source.index, then))
 
 
-def _resumed(plan: Plan, found: InterruptedRun) -> Plan:
-    run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
+def _reused(found: InterruptedRun) -> str:
+    """Return which results of a run are reused."""
     scored = f", {found.transcripts:,} only need scores" if found.transcripts else ""
     reused = f", {counted(found.answers, 'model answer')} of other cases can be reused" if found.answers else ""
-    text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{reused}"
+    return f"{found.announced.run_id}: {found.results:,} of {len(found.cases):,} cases have results{scored}{reused}"
+
+
+def _resumed(plan: Plan, found: InterruptedRun) -> Plan:
+    run_id, text = found.announced.run_id, f"resuming {_reused(found)}"
     notice = Noticed("info", text, "--fresh runs all cases again")
     entries = tuple(_left_of(entry, found) for entry in plan.entries)
     return replace(plan, run_id=run_id, entries=entries, notices=(notice, *plan.notices), resumed=found)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from workbench.counting import counted
 from workbench.history.ages import ages
-from workbench.history.journal_lines import read_lines
+from workbench.history.journal_lines import STEPS, read_lines
+from workbench.history.journal_lock import is_being_written
 from workbench.history.state_dir import JOURNAL_FILE as FILE_NAME
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Summary, SummaryBuilder
@@ -120,13 +121,13 @@ def summary_for_opening(state: Path, run_id: str) -> tuple[Summary, list[str]]:
 
 
 def _rebuild(folder: Path) -> tuple[Summary, list[str]]:
-    """Build the summary from the journal, and save it if the run has ended."""
+    """Build the summary from the journal, and save it unless a process is writing the run."""
     journal = folder / FILE_NAME
     modified = journal.stat().st_mtime_ns
     size, crc = _checksum(journal)
     summary, trouble = summarize(journal)
-    # A run in progress writes its own summary when it ends.
-    if summary.seconds is not None and not trouble:
+    # A run in progress writes its own summary when it ends. One that was killed has none.
+    if not trouble and (summary.seconds is not None or not is_being_written(journal)):
         with journal.open("rb") as file:
             lines = sum(1 for _ in file)
         write_summary(folder, summary, JournalSize(size, lines, crc, modified))
@@ -153,7 +154,7 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
         ValueError: the file is not a journal, or a later version wrote it.
     """
     builder, trouble = SummaryBuilder(), []
-    for line in read_lines(journal):
+    for line in read_lines(journal, STEPS):
         if line.problem:
             trouble.append(line.problem)
         if line.data is not None:

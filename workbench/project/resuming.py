@@ -7,7 +7,7 @@ from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
 from workbench.events import RunStarted
-from workbench.history.resuming import newest_interrupted, options_of
+from workbench.history.resuming import newest_interrupted, options_of, resumable_results
 from workbench.project.project import Project
 
 
@@ -20,7 +20,7 @@ def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
     announced = newest_interrupted(state)
     if announced is None:
         raise UsageFaultError("the newest run was not interrupted", "Press r to run the marked or current case")
-    plan = plan_cases(workspace, _names(workspace, announced), options_of(announced, workspace.root))
+    plan = _plan_of(workspace, announced)
     found = project.resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
@@ -28,14 +28,17 @@ def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
     return found
 
 
-def describe_resumable(project: Project, workspace: Workspace, state: Path) -> str:
-    """Return a text about the results of the newest run, or "" if it cannot be resumed."""
+def describe_resumable(workspace: Workspace, state: Path) -> str:
+    """Return a text about the results of the newest run, or "" if it cannot be resumed. It reads files, as above."""
     try:
-        found = find_resumable(project, workspace, state)
+        return resumable_results(state, lambda announced: _plan_of(workspace, announced))
     except (UsageFaultError, OSError, ValueError):
         return ""
-    project.forget(found)
-    return found.notices[0].message.removeprefix("resuming ")
+
+
+def _plan_of(workspace: Workspace, announced: RunStarted) -> Plan:
+    """Return the plan that runs the cases of a run again."""
+    return plan_cases(workspace, _names(workspace, announced), options_of(announced, workspace.root))
 
 
 def _names(workspace: Workspace, announced: RunStarted) -> set[tuple[str, str]]:

@@ -103,7 +103,7 @@ class Engine:
             return ""
         from workbench.project.resuming import describe_resumable
 
-        return describe_resumable(self._project, self._workspace, self._session.state_dir)
+        return describe_resumable(self._workspace, self._session.state_dir)
 
     def rescore(
         self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False

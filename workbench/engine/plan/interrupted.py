@@ -11,6 +11,7 @@ from workbench.engine.plan.source import AgentSource, DecidedSource, Source, Sto
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.engine.plan.usage import judge_usage, question_usage, with_judges
 from workbench.events import (
+    CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -29,6 +30,11 @@ from workbench.metrics.base import Scored
 
 _RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
 """Errors whose cause may have passed. All others are results, because the agent would fail again."""
+
+
+def may_pass(error: CaseError) -> bool:
+    """Return whether the cause of an error may have passed, so that a resumed run tries again."""
+    return error.kind in _RETRIED
 
 
 @dataclass
@@ -54,7 +60,7 @@ class InterruptedCase:
             return False
         if ended.error is None:
             return self.stored.started is not None
-        return ended.error.kind not in _RETRIED
+        return not may_pass(ended.error)
 
     @property
     def has_transcript(self) -> bool:
