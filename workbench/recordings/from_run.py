@@ -147,7 +147,12 @@ def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
     if not holds_secret([call.outcome(), effects.as_json()]):
         return call
     artifacts = tuple(replace(one, content=readable_bytes(one.content)) for one in effects.artifacts)
-    effects = replace(effects, state=readable_bytes(effects.state), artifacts=artifacts)
+    effects = replace(
+        effects,
+        state=readable_bytes(effects.state),
+        in_place=readable_bytes(effects.in_place),
+        artifacts=artifacts,
+    )
     return replace(call, answer=readable_bytes(answer), effects=effects, secret=True)
 
 
@@ -225,7 +230,9 @@ def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
 
 
 def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:
-    state, actions = (mapping(pieces.read(string(item[name]))) if name in item else {} for name in ("state", "actions"))
+    state, actions, in_place = (
+        mapping(pieces.read(string(item[name]))) if name in item else {} for name in ("state", "actions", "in_place")
+    )
     artifacts = tuple(
         Artifact(
             string(artifact.get("name")),
@@ -235,7 +242,7 @@ def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:
         )
         for artifact in objects(item.get("artifacts"))
     )
-    return Effects(state, artifacts, actions)
+    return Effects(state, artifacts, actions, in_place)
 
 
 def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tuple[str, int], Declaration]]:
@@ -255,8 +262,8 @@ def _error(item: Mapping[str, Any]) -> RecordedError | None:
     error = item.get("error")
     if not isinstance(error, dict):
         return None
-    types = error.get("types")
-    return RecordedError(_names(types)[:64] or ("builtins.Exception",), string(error.get("message")))
+    types, attributes = error.get("types"), mapping(error.get("attributes"))
+    return RecordedError(_names(types)[:64] or ("builtins.Exception",), string(error.get("message")), attributes)
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -181,8 +181,8 @@ def _effects(effects: Mapping[str, Any], location: Location, beside: _Beside) ->
         )
         for number, artifact in enumerate(effects.get("artifacts", ()))
     )
-    state = beside.get(effects, "state", location, {})
-    return Effects(state, artifacts, beside.get(effects, "actions", location, {}))
+    state, actions, in_place = (beside.get(effects, name, location, {}) for name in ("state", "actions", "in_place"))
+    return Effects(state, artifacts, actions, in_place)
 
 
 def _model(model: Mapping[str, Any], location: Location, beside: _Beside) -> ModelCall:
@@ -202,4 +202,6 @@ def _model(model: Mapping[str, Any], location: Location, beside: _Beside) -> Mod
 
 def _error(call: Mapping[str, Any]) -> RecordedError | None:
     error = call.get("error")
-    return None if error is None else RecordedError(tuple(error["types"]), error["message"])
+    return (
+        None if error is None else RecordedError(tuple(error["types"]), error["message"], error.get("attributes", {}))
+    )

@@ -20,7 +20,7 @@ CHOICES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "part": (("value", "value_in"),),
 }
 """Kind of object → groups of keys. It has exactly one key of each group."""
-NOT_BOTH = (("state", "state_in"), ("actions", "actions_in"))
+NOT_BOTH = (("state", "state_in"), ("in_place", "in_place_in"), ("actions", "actions_in"))
 """Groups of keys of effects, of which there is at most one."""
 
 
@@ -53,6 +53,7 @@ class FrozenError(TypedDict, total=False):
         ]
     ]
     message: Required[str]
+    attributes: Annotated[dict[str, Any], Field(description="Its attributes, such as `args` or a status code.")]
 
 
 @with_config(_strict("artifact"))
@@ -72,6 +73,8 @@ class FrozenEffects(TypedDict, total=False):
 
     state: dict[str, Any]
     state_in: InFile
+    in_place: Annotated[dict[str, Any], Field(description="Values of the state that it changed in place.")]
+    in_place_in: InFile
     artifacts: list[FrozenArtifact]
     actions: dict[str, Any]
     actions_in: InFile

@@ -83,7 +83,9 @@ def _call_json(call: ToolCall, beside: dict[str, bytes]) -> dict[str, Any]:
 
 def _effects_json(effects: Effects, beside: dict[str, bytes]) -> dict[str, Any]:
     data = effects.as_json()
-    written = _value("state", data["state"], beside) if "state" in data else {}
+    written: dict[str, Any] = {}
+    for name in ("state", "in_place"):
+        written |= _value(name, data[name], beside) if name in data else {}
     if "artifacts" in data:
         written["artifacts"] = [
             {key: value for key, value in artifact.items() if key != "content"}

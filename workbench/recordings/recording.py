@@ -23,14 +23,20 @@ def digest(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecordedError:
-    """An exception that a call raised. `types` are its class and base classes as `module.Class`, the nearest first."""
+    """An exception that a call raised.
+
+    `types` are its class and base classes as `module.Class`, the nearest first. `attributes` are those that JSON data
+    can stand for, such as a status code.
+    """
 
     types: tuple[str, ...]
     message: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form."""
-        return {"types": list(self.types), "message": self.message}
+        attributes = {"attributes": dict(self.attributes)} if self.attributes else {}
+        return {"types": list(self.types), "message": self.message, **attributes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +58,23 @@ class Artifact:
 class Effects:
     """Everything that a tool did through its context: changed state, saved artifacts, and other actions.
 
+    `in_place` are values of the state that it changed without assigning them, and that the framework did not notice.
     `actions` are the fields of ADK's EventActions that it set, such as `skip_summarization`.
     """
 
     state: Mapping[str, Any] = field(default_factory=dict)
     artifacts: tuple[Artifact, ...] = ()
     actions: Mapping[str, Any] = field(default_factory=dict)
+    in_place: Mapping[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.state or self.artifacts or self.actions)
+        return bool(self.state or self.artifacts or self.actions or self.in_place)
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form without empty fields."""
         artifacts = [artifact.as_json() for artifact in self.artifacts]
-        known = {"state": dict(self.state), "artifacts": artifacts, "actions": dict(self.actions)}
+        state = {"state": dict(self.state), "in_place": dict(self.in_place)}
+        known = {**state, "artifacts": artifacts, "actions": dict(self.actions)}
         return {key: value for key, value in known.items() if value}
 
 

@@ -80,7 +80,7 @@ def _whole(call: dict[str, Any], pieces: dict[str, str]) -> dict[str, Any]:
     if call["kind"] == "tools":
         whole["tools"] = [{**tool, "declaration": value(tool["declaration"])} for tool in call["tools"]]
     effects = dict(call.get("effects") or {})
-    for name in ("state", "actions"):
+    for name in ("state", "in_place", "actions"):
         if name in effects:
             effects[name] = value(effects[name])
     if "artifacts" in effects:

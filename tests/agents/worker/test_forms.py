@@ -128,16 +128,47 @@ def test_object_without_a_json_form_is_shown_as_it_was() -> None:
 def test_error_has_the_class_and_the_text_of_the_recorded_one(error: Exception) -> None:
     data = encoded_error(error)
     validated.clear()
-    again = decoded_error(data["types"], data["message"])
+    again = decoded_error(data)
     assert validated == []
     assert isinstance(again, type(error))
     assert (str(again), type(again).__name__) == (str(error), type(error).__name__)
 
 
+def test_error_keeps_its_small_attributes() -> None:
+    error = GoneError(1, 7)
+    error.details = {"at": (1, 2), "seen": {3}}  # type: ignore[attr-defined]
+    error.source = object()  # type: ignore[attr-defined]
+    error.body = "x" * 100_000  # type: ignore[attr-defined]
+    data = json.loads(json.dumps(encoded_error(error)))
+    again: Any = decoded_error(data)
+    assert vars(again) == {"code": 7, "details": {"at": (1, 2), "seen": {3}}}
+    gone: Any = decoded_error({**data, "types": ["shop.GoneError", "builtins.LookupError"]})
+    assert (gone.code, str(gone)) == (7, "1 is gone")
+    damaged: Any = decoded_error({**data, "attributes": {"code": {"$form": "shell"}, "args": 1, "number": 2}})
+    assert (vars(damaged), damaged.args) == ({"number": 2}, ("1 is gone",))
+
+
+@pytest.mark.parametrize(
+    ("error", "names"),
+    [
+        (KeyError("x", 1), ("args",)),
+        (FileNotFoundError(2, "No such file", "a.txt"), ("args", "errno", "strerror", "filename")),
+        (ModuleNotFoundError("no shop", name="shop"), ("args", "name")),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), ("args", "encoding", "object", "start", "end", "reason")),
+    ],
+)
+def test_error_keeps_what_python_itself_notes(error: Exception, names: tuple[str, ...]) -> None:
+    again = decoded_error(encoded_error(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+    assert [getattr(again, name) for name in names] == [getattr(error, name) for name in names]
+
+
 def test_error_whose_class_is_unknown_has_the_nearest_base_and_its_own_name() -> None:
-    again = decoded_error(["shop.GoneError", "builtins.LookupError", "builtins.Exception"], "gone")
+    again = decoded_error(
+        {"types": ["shop.GoneError", "builtins.LookupError", "builtins.Exception"], "message": "gone"}
+    )
     assert (type(again).__name__, isinstance(again, LookupError), str(again)) == ("GoneError", True, "gone")
-    spoken = decoded_error([f"{__name__}.SpokenError"], "spoken hello")
+    spoken = decoded_error({"types": [f"{__name__}.SpokenError"], "message": "spoken hello"})
     assert (isinstance(spoken, SpokenError), str(spoken)) == (True, "spoken hello")
 
 
@@ -146,7 +177,7 @@ def test_error_whose_class_is_unknown_has_the_nearest_base_and_its_own_name() ->
 )
 def test_only_exceptions_of_imported_modules_are_raised(name: str) -> None:
     sys.modules.pop("this", None)
-    assert type(decoded_error([name], "m")) is Exception
+    assert type(decoded_error({"types": [name], "message": "m"})) is Exception
     assert "this" not in sys.modules
 
 

@@ -129,7 +129,8 @@ def after_tool(tool, args, tool_context, tool_response):
 
 
 def on_error(tool, args, tool_context, error):
-    tool_context.state["error"] = f"{type(error).__mro__[0].__name__}, {isinstance(error, OrderGone)}: {error}"
+    known = isinstance(error, OrderGone) and error.code
+    tool_context.state["error"] = f"{type(error).__mro__[0].__name__}, {known}: {error}"
     return {"sorry": str(error)}
 
 

@@ -237,3 +237,46 @@ def test_toolset_that_code_of_the_agent_asks_does_not_connect(
     made = desk.run("work", **frozen(live, on_miss="live"))
     assert shown(made) == shown(live)
     assert made.of("Calls")[-1]["frozen"]["live"] == int(other)
+
+
+IN_PLACE = """
+def begin(tool_context: ToolContext):
+    "Begins."
+    count("begin")
+    tool_context.state["seen"] = {1}
+
+
+def add(number: int, tool_context: ToolContext):
+    "Adds to what no version of ADK watches, and to a list."
+    count("add")
+    tool_context.state["seen"].add(number)
+    tool_context.state["cart"].append(number)
+
+
+def after(tool, args, tool_context, tool_response):
+    return {"seen": sorted(tool_context.state["seen"]), "cart": list(tool_context.state["cart"])}
+
+
+def end(callback_context):
+    seen, cart = (callback_context.state[name] for name in ("seen", "cart"))
+    return types.Content(role="model", parts=[types.Part(text=f"{sorted(seen)} {cart}")])
+
+
+root_agent = agent(call("begin"), call("add", number=2), call("add", number=3), "Done.", "Done.",
+                   instruction="{cart}", tools=[begin, add], after_tool_callback=after, after_agent_callback=end)
+"""
+
+
+def test_state_that_a_tool_changes_in_place_is_as_live(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + IN_PLACE)
+    session = {"state": {"cart": [0]}}
+    live = desk.run("work", "again", session=session, **RECORDING)
+    assert live.answers[0] == "[1, 2, 3] [0, 2, 3]"
+    assert [call["effects"]["in_place"]["seen"]["value"] for call in tool_calls(live)[1:]] == [[1, 2], [1, 2, 3]]
+    counter = tmp_path / "desk" / "counter"
+    for mode in ("tools", "all"):
+        counter.unlink()
+        again = desk.run("work", "again", session=session, **frozen(live, mode))
+        counter.touch()
+        assert list(differences(shown(live), shown(again))) == []
+        assert set(counter.read_text().split()) <= {"model"}

@@ -20,6 +20,7 @@ _OWN_CALL = "$call"
 """Stands for the ID of the function call, which differs in each conversation."""
 _SEPARATE = {"state_delta", "artifact_delta"}
 _MOST_VERSIONS = 100
+_CONTAINERS = (list, dict, set)
 
 
 class Effects:
@@ -32,6 +33,8 @@ class Effects:
         actions = EventActions() if context is None else context.actions
         # As text, because a tool may change a value in place.
         self._state = {name: dumps(value) for name, value in actions.state_delta.items()}
+        values = _session_state(context).items()
+        self._values = {name: (value, dumps(value)) for name, value in values if type(value) in _CONTAINERS}
         self._artifacts = dict(actions.artifact_delta)
         self._actions = _others(actions)
 
@@ -48,6 +51,15 @@ class Effects:
         }
         if state:
             found["state"] = calls.text_piece(encoded_text(state))
+        # Before google-adk 2.13, such a change is in no delta and is gone after the turn.
+        now = _session_state(context)
+        in_place = {
+            name: value
+            for name, (value, text) in self._values.items()
+            if name not in state and now.get(name) is value and dumps(value) != text
+        }
+        if in_place:
+            found["in_place"] = calls.text_piece(encoded_text(in_place))
         saved = {
             name: version for name, version in actions.artifact_delta.items() if self._artifacts.get(name) != version
         }
@@ -68,11 +80,31 @@ class Effects:
             return
         for name, value in (effects.get("state") or {}).items():
             context.state[name] = decoded(value)
+        for name, value in (effects.get("in_place") or {}).items():
+            _change(_session_state(context), name, decoded(value))
         for artifact in effects.get("artifacts") or ():
             await _save(context, artifact)
         recorded = _with_call(effects.get("actions") or {}, _OWN_CALL, context.function_call_id)
         if recorded:
             _apply_actions(context.actions, recorded)
+
+
+def _session_state(context: Any) -> Dict[str, Any]:
+    """Return the session's own state, which a tool gets values from, or an empty one."""
+    state = getattr(getattr(getattr(context, "_invocation_context", None), "session", None), "state", None)
+    return state if isinstance(state, dict) else {}
+
+
+def _change(state: Dict[str, Any], name: str, value: Any) -> None:
+    """Change a value of the state in place, because others may hold the same object."""
+    before = state.get(name)
+    if isinstance(before, list) and isinstance(value, list):
+        before[:] = value
+    elif isinstance(before, (dict, set)) and type(before) is type(value):
+        before.clear()
+        before.update(value)
+    else:
+        state[name] = value
 
 
 def _others(actions: Any) -> Dict[str, Any]:

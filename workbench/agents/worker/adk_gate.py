@@ -123,7 +123,7 @@ class AdkGate:
                 call.lost("it never ended, because of an injected fault")
             await _forever()
         if fault.error is not None:
-            error = decoded_error(fault.error["types"], fault.error["message"])
+            error = decoded_error(fault.error)
             if call is not None:
                 call.raised(error)
             raise error
@@ -221,7 +221,7 @@ class AdkGate:
         if names[:1] == [_CANCELLED]:
             await asyncio.sleep(_CANCEL_SECONDS)
             await self.miss(self.gate.not_cancelled(recorded))
-        return decoded_error(names, recorded.value["message"])
+        return decoded_error(recorded.value)
 
     def _place(self, context: Any, invocation: Any) -> Tuple[int, int]:
         """Return how many equal calls are ahead of this one, and its number in the order of the model's calls."""

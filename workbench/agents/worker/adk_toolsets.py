@@ -208,7 +208,7 @@ class Toolsets:
         if declared is not None:
             for entry in declared:
                 if entry["error"] is not None:
-                    raise decoded_error(entry["error"]["types"], entry["error"]["message"])
+                    raise decoded_error(entry["error"])
             return [FrozenTool(toolset, entry, context) for entry in declared if entry["name"]]
         decision = self._gate.gate.no_toolset(agent, type(toolset).__name__)
         if isinstance(decision, Live):

@@ -92,11 +92,12 @@ def check_error(error: Any) -> None:
     """Check a recorded exception.
 
     Raises:
-        BrokenRecordingError: it is not `{"types", "message"}`.
+        BrokenRecordingError: it is not `{"types", "message", "attributes"?}`.
     """
     _field(error, "message", str)
     for name in _field(error, "types", list):
         _typed(name, "types", str)
+    _field(error, "attributes", dict, {})
 
 
 class Recordings:
@@ -280,8 +281,8 @@ def _kind(value: Any) -> str:
 
 
 def _checked_effects(effects: Dict[str, Any]) -> Dict[str, Any]:
-    """Check the effects of a call: `{"state", "artifacts", "actions"}`, all optional."""
-    for name in ("state", "actions"):
+    """Check the effects of a call: `{"state", "in_place", "artifacts", "actions"}`, all optional."""
+    for name in ("state", "in_place", "actions"):
         _field(effects, name, dict, None)
     for artifact in _field(effects, "artifacts", list, None) or ():
         _field(artifact, "name", str)

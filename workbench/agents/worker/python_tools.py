@@ -123,7 +123,7 @@ class Tools:
             raise _NoAnswerError(None)
         with _keeping(recording) as keep:
             if fault.error is not None:
-                raise decoded_error(fault.error["types"], fault.error["message"])
+                raise decoded_error(fault.error)
             return keep(fault.answer)
 
     def _recorded(self, recording: Optional[_Recording], recorded: Recorded, decision: Decision) -> Any:
@@ -136,7 +136,7 @@ class Tools:
         with _keeping(recording) as keep:
             self._session.state.update(state)
             if recorded.outcome == "error":
-                raise decoded_error(recorded.value["types"], recorded.value["message"])
+                raise decoded_error(recorded.value)
             return keep(_changed(decision, answer))
 
 
