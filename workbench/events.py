@@ -373,7 +373,7 @@ class Frozen:
 
     mode: Literal["tools", "all"]
     file: str = ""
-    """The recording, relative to the root; "" if the case has none and its calls were live."""
+    """The recording, relative to the root, whether or not it exists."""
     recorded: str = ""
     """When the recording was made: UTC, ISO 8601 with a trailing Z. "" if that is not known."""
     tools: int = 0

@@ -23,7 +23,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
         st.none(),
         st.booleans(),
         st.integers(),
-        st.floats(allow_nan=False),
+        st.floats(allow_nan=False, allow_infinity=False),
         _TEXTS,
         st.just("x" * 17_000),
     ),

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.recordings.recordings import RECORDINGS, recording
+from workbench.agents.worker.forms import decoded
 from workbench.model.own_file import OwnFileError
 from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
@@ -47,10 +48,27 @@ def test_written_recording_is_read_again_unchanged(tmp_path: Path, made: Recordi
 
 
 def test_nan_and_infinity_are_kept(tmp_path: Path) -> None:
-    calls = (ToolCall(1, "desk", "f", {"x": float("inf")}, answer=[float("nan")]),)
-    (call,) = read_frozen(_saved(tmp_path, recording(calls=calls))).calls
-    assert repr(call.answer) == "[nan]"
-    assert call.args == {"x": float("inf")}
+    calls = (ToolCall(1, "desk", "f", {"x": float("inf"), "long": [float("-inf")] * 9_000}, answer=[float("nan")]),)
+    made = recording(calls=calls)
+    path = _saved(tmp_path, made)
+    (call,) = read_frozen(path).calls
+    assert call.args == calls[0].args
+    assert repr(decoded(call.answer)) == "[nan]"
+    assert frozen_contents(path, read_frozen(path)) == frozen_contents(path, made)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", f"-{'9' * 400}.5"])
+def test_number_that_is_not_finite_is_an_error_at_its_place(tmp_path: Path, number: str) -> None:
+    path = _saved(tmp_path, recording(calls=(ToolCall(1, "desk", "f", {"x": 1}, answer={"y": "here"}),)))
+    text = path.read_text("utf-8")
+    path.write_text(text.replace('"here"', number))
+    line = text[: text.index('"here"')].count("\n") + 1
+    with pytest.raises(OwnFileError) as raised:
+        read_frozen(path)
+    (fault,) = raised.value.faults
+    assert fault.line == line
+    assert fault.message.startswith(f"`{number[:30]}")
+    assert "is not a finite number" in fault.message
 
 
 def test_file_is_readable_with_one_paragraph_for_each_call(tmp_path: Path) -> None:

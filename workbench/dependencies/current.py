@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,11 +15,12 @@ from workbench.dependencies.agent_inputs import MANY_NAMES, AgentFiles, environm
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
-from workbench.dependencies.frozen_inputs import frozen_bundles_like
+from workbench.dependencies.frozen_inputs import frozen_bundles_like, runs_live
 from workbench.dependencies.functions import other_files
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalsetDocument, case_or_none
+from workbench.recordings.frozen_path import frozen_path
 from workbench.simulation.scenario import full_scenario
 
 Clean = Callable[[Any], Any]
@@ -94,23 +95,36 @@ class CurrentInputs:
         is_simulated = bool(then.record.names("scenario"))
         return Record(
             entry.relative,
-            (self.case(entry.document, index, then), *self._besides_case(entry, then, is_simulated=is_simulated)),
+            (
+                self.case(entry.document, index, then),
+                *self._besides_case(entry, then, is_simulated=is_simulated, live=self._runs_live(entry, index)),
+            ),
         )
+
+    def _runs_live(self, entry: EvalsetEntry, index: int) -> bool:
+        """Return whether a case of a frozen run would not be replayed."""
+        now = self._options
+        if not now.frozen or now.on_miss != "live":
+            return not now.frozen
+        eval_id = next((case.eval_id for case in entry.document.cases if case.index == index), "")
+        return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, eval_id))
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: Execution) -> Record:
         """Return the current inputs for an execution that did not end. Only the text of its case is known."""
         text = {} if index is None else {"text": self.text(entry.document, index)}
         return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
 
-    def _besides_case(self, entry: EvalsetEntry, then: Execution, *, is_simulated: bool) -> Iterator[Bundle]:
+    def _besides_case(
+        self, entry: EvalsetEntry, then: Execution, *, is_simulated: bool, live: bool = False
+    ) -> Iterator[Bundle]:
         agent = entry.agent if then.agent is None else self._agents.get(then.agent)
         config = entry.criteria.config
         yield from self._once(
             ("criteria", entry.relative, is_simulated), lambda: self.criteria(config, is_simulated=is_simulated)
         )
         counting = then.record.names("options")
-        yield from self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting)
-        if self._options.frozen:
+        yield from self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting, live=live)
+        if self._options.frozen and not live:
             yield from frozen_bundles_like(then.record, self.root, self.digests)
         yield from self._once(
             ("other files", entry.relative, agent, is_simulated),
@@ -137,14 +151,15 @@ class CurrentInputs:
             content += repr(case and case.session_input).encode("utf-8", "replace")
         return self.digests.text(content)
 
-    def options(self, *, timed_out: bool, missed: bool = False) -> tuple[Bundle, ...]:
+    def options(self, *, timed_out: bool, missed: bool = False, live: bool = False) -> tuple[Bundle, ...]:
         """Return the options of the run, those in the project's settings apart.
 
-        The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording.
+        The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording. With
+        `live`, the case has no recording and is not replayed.
         """
-        now = self._options
+        now = replace(self._options, frozen="", frozen_file=None) if live else self._options
         values = {"--isolation": now.isolation} | ({TIMEOUT: readable(now.timeout)} if timed_out else {})
-        values |= {ON_MISS: now.on_miss} if missed else {}
+        values |= {ON_MISS: now.on_miss} if missed and now.frozen else {}
         replayed = {FROZEN: now.frozen} if now.frozen else {}
         if now.frozen_file is None:
             return (Bundle({"options": values | replayed}),)

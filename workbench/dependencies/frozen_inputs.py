@@ -3,6 +3,7 @@
 Verdicts of live cases do not depend on recordings. The option `--frozen` itself is one of the run's options.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -18,6 +19,11 @@ _BESIDE = re.compile(r"[0-9a-f]{20}\.json")
 _NAMED = re.compile(rb'_in"\s*:\s*"([0-9a-f]{20}\.json)"')
 _DECLARATION = "declaration of "
 _DIFFERS, _EQUAL = "differs from the agent's", "equals the agent's"
+
+
+def runs_live(mode: str, on_miss: str, recording: Path) -> bool:
+    """Return whether a case is not replayed, because it has no recording and calls without one are made."""
+    return bool(mode) and on_miss == "live" and not os.path.lexists(recording)
 
 
 def recording_files(file: Path) -> tuple[Path, ...]:

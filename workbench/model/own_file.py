@@ -1,10 +1,11 @@
 """Strict reading of JSON files in our own formats: every mistake is a fault at its line and column.
 
-Unlike evalsets, nobody else reads these files. So unknown and duplicate keys are errors. NaN, infinities and lone
-surrogates are accepted, because tools return them.
+Unlike evalsets, nobody else reads these files. So unknown and duplicate keys are errors, and numbers must be finite.
+Lone surrogates are accepted, because tools return them.
 """
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,10 @@ class _DuplicateKeyError(ValueError):
     """An object has the same key twice."""
 
 
+class _NotFiniteError(ValueError):
+    """A number is NaN or infinite."""
+
+
 class OwnFile:
     """A file of one of our own formats, which was read without errors so far. `value` is its JSON object."""
 
@@ -43,7 +48,8 @@ class OwnFile:
         """Read the content of `path`. `what` names the format in messages, as in "a frozen file".
 
         Raises:
-            OwnFileError: it is not UTF-8, not JSON, not an object, has duplicate keys or is nested too deeply.
+            OwnFileError: it is not UTF-8, not JSON, not an object, has duplicate keys or a number that is not finite,
+                or is nested too deeply.
         """
         self.path = path
         self._file = TextFile(content)
@@ -51,7 +57,9 @@ class OwnFile:
             raise OwnFileError(faults)
         self._text = self._file.text()
         try:
-            value = json.loads(self._text, object_pairs_hook=_distinct)
+            value = json.loads(
+                self._text, object_pairs_hook=_distinct, parse_constant=_refuse_constant, parse_float=_finite
+            )
         except RecursionError:
             raise OwnFileError([self._too_deep()]) from None
         except ValueError as error:
@@ -105,6 +113,8 @@ class OwnFile:
             yield from (fault_of(path, flaw, places) for flaw in flaws)
         elif scanned.root is not None and (repeated := list(_duplicates(scanned.root, places))):
             yield from (fault_of(path, flaw, places) for flaw in repeated)
+        elif scanned.root is not None and (numbers := list(_not_finite(scanned.root, text))):
+            yield from (fault_of(path, flaw, places) for flaw in numbers)
         else:
             yield Fault(path, 0, 0, "", f"this is not {what}: {error}")
 
@@ -114,6 +124,30 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise _DuplicateKeyError("an object has the same key twice")
     return members
+
+
+def _refuse_constant(name: str) -> float:
+    raise _NotFiniteError(_no_number(name))
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _NotFiniteError(_no_number(text))
+    return number
+
+
+def _no_number(text: str) -> str:
+    return f"`{text if len(text) < 40 else f'{text[:30]}…'}` is not a finite number"
+
+
+def _not_finite(root: Node, text: str) -> Iterator[Flaw]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node.scalar, float) and not math.isfinite(node.scalar):
+            yield Flaw(node.start, (), _no_number(text[node.start : node.end]), "Write a finite number or a text")
+        waiting += [child.node for child in reversed(node.children)]
 
 
 def _duplicates(root: Node, places: Places) -> Iterator[Flaw]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.forms import FORM
 from workbench.agents.worker.frames import MAX_FRAME
 from workbench.agents.worker.jsonable import dumps
 from workbench.counting import counted
@@ -100,7 +101,7 @@ class _Beside:
     def get(self, item: Mapping[str, Any], key: str, location: Location, default: Any = None) -> Any:
         """Return the value of `key`, from the file that `key_in` names if it is there."""
         if key in item:
-            return item[key]
+            return _numbers(item[key]) if key in _AS_GIVEN else item[key]
         if key + IN not in item:
             return default
         name = item[key + IN]
@@ -115,7 +116,7 @@ class _Beside:
         except ValueError as error:
             self.breaches.append(Breach((*location, key + IN), str(error), AGAIN))
             return default
-        return value
+        return _numbers(value) if key in _AS_GIVEN else value
 
     def _read(self, name: str) -> tuple[Any, int]:
         path = self.folder / name
@@ -131,6 +132,24 @@ class _Beside:
         if digest(value) != name.removesuffix(".json"):
             raise ValueError(f"{name} was changed: its content does not match its name")
         return value, len(content)
+
+
+_AS_GIVEN = ("args", "responses", "value")
+"""Keys of values that are given to the agent as they are. In all others, the agent's process reads each `$form`."""
+
+
+def _numbers(value: Any) -> Any:
+    """Return a value with the numbers that are not finite, for which `finite_json` wrote objects."""
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {FORM, "value"} and value[FORM] == "float" and value["value"] in _NOT_FINITE:
+        return float(value["value"])
+    return {key: _numbers(item) for key, item in value.items()}
+
+
+_NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
@@ -152,7 +171,7 @@ def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
 
 
 def _declaration(tool: Mapping[str, Any]) -> Declaration:
-    return Declaration(**{**tool, "error": _error(tool)})
+    return Declaration(**{**tool, "declaration": _numbers(tool["declaration"]), "error": _error(tool)})
 
 
 def _call(call: Mapping[str, Any], location: Location, beside: _Beside) -> ToolCall:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.recordings.frozen_schema import IN, SCHEMA
-from workbench.recordings.readable_json import block, member, readable
+from workbench.recordings.readable_json import block, finite_json, member, readable
 from workbench.recordings.recording import Declaration, Effects, ModelCall, Recording, ToolCall, digest
 
 _INLINE = 16 << 10
@@ -60,6 +60,7 @@ def _paragraphs(name: str, items: list[dict[str, Any]], indent: str) -> str:
 
 def _value(name: str, value: Any, beside: dict[str, bytes]) -> dict[str, Any]:
     """Return `{name: value}`, or `{name_in: file}` for a large value, which is added to the files beside."""
+    value = finite_json(value)
     text = readable(value)
     if len(text) <= _INLINE:
         return {name: value}
@@ -69,7 +70,8 @@ def _value(name: str, value: Any, beside: dict[str, bytes]) -> dict[str, Any]:
 
 
 def _tool_json(tool: Declaration) -> dict[str, Any]:
-    return {name: value for name, value in tool.as_json().items() if value or name in ("name", "declaration")}
+    data: dict[str, Any] = finite_json(tool.as_json())
+    return {name: value for name, value in data.items() if value or name in ("name", "declaration")}
 
 
 def _call_json(call: ToolCall, beside: dict[str, bytes]) -> dict[str, Any]:

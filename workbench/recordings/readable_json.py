@@ -1,8 +1,11 @@
 """JSON text that is reviewed in a diff: short values on one line, and nothing that a terminal or an eye misreads."""
 
 import json
+import math
 import re
 from typing import Any
+
+from workbench.agents.worker.forms import FORM
 
 _WIDTH = 100
 _STEP = "  "
@@ -45,6 +48,26 @@ def block(opening: str, closing: str, items: list[str], indent: str, gap: str = 
 def one_line(value: Any) -> str:
     """Return JSON data as one line of text."""
     return _MISLEADING.sub(_escaped, json.dumps(value, ensure_ascii=False))
+
+
+def finite_json(value: Any) -> Any:
+    """Return JSON data in which each number that is not finite is an object, as the agent's process writes it."""
+    try:
+        _FINITE.encode(value)
+        return value
+    except ValueError:
+        return _finite_json(value)
+
+
+_FINITE = json.JSONEncoder(allow_nan=False, check_circular=False)
+
+
+def _finite_json(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {FORM: "float", "value": repr(value)}
+    if isinstance(value, dict):
+        return {key: _finite_json(item) for key, item in value.items()}
+    return [_finite_json(item) for item in value] if isinstance(value, list) else value
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -252,9 +252,13 @@ async def test_recording_of_a_case_that_ran_live_counts_when_it_appears(
     options = RunOptions(frozen="tools", on_miss="live")
     made = await verdict(shop, children, place, options)
     assert made.changes(options) == []
-    assert made.changes(FROZEN) == ["--on-miss"]
+    assert made.changes(RunOptions()) == [], "it is a live verdict"
+    assert made.changes(FROZEN) == ["--frozen"]
+    live = await verdict(shop, children, place, RunOptions())
+    assert live.changes(options) == []
     freeze(shop, "hello")
-    assert made.changes(options) == ["frozen: recording"]
+    assert made.changes(options) == live.changes(options) == ["--frozen"]
+    assert made.changes(RunOptions()) == []
 
 
 async def test_recording_that_changes_during_a_run_makes_its_verdict_stale(

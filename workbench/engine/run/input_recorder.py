@@ -157,7 +157,7 @@ class InputRecorder:
 
     def _frozen(self, event: CaseFinished, transcript: Transcript) -> Iterator[Bundle]:
         """Yield the input that each case has for itself: its recording, whose digest `note` took."""
-        if transcript.recording and self._now is not None:
+        if transcript.recording and event.frozen is not None and self._now is not None:
             now, differing, changed = self._now, transcript.changed_declarations, self._changed_in(event)
             yield frozen_bundle(transcript.recording, now.root, now.digests, differing, changed, _CHANGED)
 
@@ -170,7 +170,7 @@ class InputRecorder:
         setting = self._plan.agents.get(event.case.agent)
         results = frozenset(path.parent for path in self._results(setting.agent)) if setting is not None else None
         seen = self._touched_count() if reads is None else reads, results
-        changed, ended = self._changed_in(event), (_timed_out(event), _missed(event, transcript))
+        changed, ended = self._changed_in(event), (_timed_out(event), _missed(event), event.frozen is None)
         return event.case.agent, event.case.evalset_file, is_simulated, ended, seen, changed, stored
 
     def _inputs_of(
@@ -179,7 +179,8 @@ class InputRecorder:
         key = self._key(event, entry, transcript, is_simulated=is_simulated)
         if key not in self._found and self._now is not None:
             with self._collecting_faults():
-                options = self._now.options(timed_out=_timed_out(event), missed=_missed(event, transcript))
+                live = event.frozen is None
+                options = self._now.options(timed_out=_timed_out(event), missed=_missed(event), live=live)
                 changed = self._changed_in(event)
                 self._found[key] = tuple(
                     self._bundles(self._now, entry, transcript.reads, options, changed, is_simulated=is_simulated)
@@ -325,7 +326,7 @@ def _timed_out(event: CaseFinished) -> bool:
     return event.error is not None and event.error.kind == "timeout"
 
 
-def _missed(event: CaseFinished, transcript: Transcript) -> bool:
-    """Return whether a case had no recording, or made a call that its recording does not have."""
+def _missed(event: CaseFinished) -> bool:
+    """Return whether a replayed case made a call that its recording does not have."""
     frozen = event.frozen
-    return bool(transcript.recording) and (frozen is None or not frozen.file or frozen.misses > 0 or frozen.live > 0)
+    return frozen is not None and (frozen.misses > 0 or frozen.live > 0)
