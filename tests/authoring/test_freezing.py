@@ -173,6 +173,19 @@ def test_case_that_cannot_be_replayed_is_not_frozen(tmp_path: Path, evalset: Pat
     assert not freezing.contents
 
 
+def test_case_of_a_broken_evalset_is_not_frozen_and_the_place_is_named(tmp_path: Path, evalset: Path) -> None:
+    good = evalset.read_text()
+    evalset.write_text("[\n" + good)
+    found = [_case(_LATE, 1), _case(replace(_LATE, eval_id=""), status="error", error="broken_file")]
+    why = [case.why for one in found for case in freezing_of([_run(one)], tmp_path).cases]
+    assert len(why) == 2
+    for text in why:
+        assert text.startswith(f"its evalset is broken: {_LATE.evalset_file}:")
+    evalset.write_text(good)
+    assert freezing_of([_run(found[0])], tmp_path).cases[0].change == "new"
+    assert "was broken when the run read it" in freezing_of([_run(found[1])], tmp_path).cases[0].why
+
+
 def test_case_that_raised_after_a_call_is_frozen_with_a_remark(tmp_path: Path, evalset: Path) -> None:
     (case,) = freezing_of([_run(_case(_LATE, 1, status="error", error="agent_raised"))], tmp_path).cases
     assert case.change == "new"

@@ -17,6 +17,8 @@ LETTERS = st.characters(exclude_categories=["Cs"])
 SECRETS = st.text(LETTERS, min_size=8, max_size=40).filter(
     lambda text: len(text.strip()) >= 8 and text.strip() == text and len(set(text)) > 3
 )
+LONGER = SECRETS.filter(lambda text: len(text.encode()) >= 11)
+"""Base85 encodes groups of four bytes, so that it may mix up to three bytes of a secret with others."""
 AROUND = st.text(LETTERS, max_size=10)
 
 
@@ -59,6 +61,23 @@ def test_secret_is_found_in_base64_at_any_offset(secret: str, before: bytes, aft
     text = encode(before + secret.encode() + after).decode()
     assert "[secret THE_KEY]" in replaced(secret, text)
     assert "[secret THE_KEY]" in replaced(secret, f"auth={quote(text, safe='')}")
+
+
+@settings(max_examples=100, deadline=None)
+@given(SECRETS, st.binary(max_size=7), st.binary(max_size=7), st.booleans())
+def test_secret_is_found_in_base32_at_any_offset(secret: str, before: bytes, after: bytes, small: bool) -> None:
+    text = base64.b32encode(before + secret.encode() + after).decode()
+    assert "[secret THE_KEY]" in replaced(secret, text.lower() if small else text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(LONGER, st.binary(max_size=7), st.binary(max_size=7), st.sampled_from([base64.b85encode, base64.a85encode]))
+def test_secret_is_found_in_base85_at_any_offset(
+    secret: str, before: bytes, after: bytes, encode: Callable[[bytes], bytes]
+) -> None:
+    assert "[secret THE_KEY]" in replaced(secret, f"<~{encode(before + secret.encode() + b'123' + after).decode()}~>")
+    text = encode(before + b"123" + secret.encode()).decode()
+    assert replaced(secret, json.dumps(text)).endswith('[secret THE_KEY]"')
 
 
 @given(st.lists(st.booleans(), min_size=60, max_size=60))

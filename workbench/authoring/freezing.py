@@ -155,8 +155,8 @@ class _Work:
         self._root, self._models, self._prune = root, models, prune
         self._ids: dict[Path, frozenset[str]] = {}
         """Evalset → the ids of its cases."""
-        self._broken: set[Path] = set()
-        """Evalsets whose cases are not all known."""
+        self._broken: dict[Path, str] = {}
+        """Evalsets whose cases are not all known → the first fault, with its place."""
 
     def freeze(self, case: StoredCase, run: StoredRun) -> FrozenCase:
         """Freeze one case of a run, or say why not."""
@@ -168,7 +168,7 @@ class _Work:
         if evalset is None:
             return FrozenCase(ref, file, "not frozen", why=f"there is no evalset {ref.evalset_file}")
         if ref.eval_id not in self._ids[evalset]:
-            return FrozenCase(ref, file, "not frozen", why=f"{evalset.name} has no such case any more")
+            return FrozenCase(ref, file, "not frozen", why=self._why_not_there(ref, evalset))
         try:
             return self._frozen(case, file, taken_from(case, run))
         except (NotRecordedError, LaterFrozenFileError) as error:
@@ -217,12 +217,21 @@ class _Work:
         if file in self._ids:
             return file
         try:
-            if not ref.eval_id or ".." in PurePosixPath(ref.evalset_file).parts or not file.is_file():
+            if ".." in PurePosixPath(ref.evalset_file).parts or not file.is_file():
                 return None
         except (OSError, ValueError):
             return None
         document = open_evalset(file)
         self._ids[file] = frozenset(case.eval_id for case in document.cases)
         if document.broken:
-            self._broken.add(file)
+            faults = (fault for fault in document.faults if fault.severity == "error")
+            self._broken[file] = next((fault.sentence(ref.evalset_file) for fault in faults), ref.evalset_file)
         return file
+
+    def _why_not_there(self, ref: CaseRef, evalset: Path) -> str:
+        """Return why a case of a run is not among the cases that are known of its evalset."""
+        if evalset in self._broken:
+            return f"its evalset is broken: {self._broken[evalset]}"
+        if not ref.eval_id:
+            return f"{evalset.name} was broken when the run read it: run it again"
+        return f"{evalset.name} has no such case any more"

@@ -6,15 +6,16 @@ Secrets are:
 - long texts inside such a value if it is JSON, such as a service account's key
 - passwords inside URLs, in any variable
 
-A text may contain a secret unchanged, as `repr` or JSON write it, quoted for a URL or for HTML, in base64, in
-hexadecimal digits, in lower or upper case, or cut into words, as reasons of criteria quote them.
+A text may contain a secret unchanged, as `repr` or JSON write it, quoted for a URL or for HTML, in base64, base32,
+base85 (also Ascii85), in hexadecimal digits, in lower or upper case, or cut into words, as reasons of criteria quote
+them. A secret in compressed or encrypted data is not found.
 """
 
 import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -33,6 +34,8 @@ _HEX = re.compile(r"%[0-9a-fA-F]{2}")
 _MOST_JSON = 100_000
 _NESTED = 3
 """Levels of strings inside strings: a tool may return JSON in JSON, and a judge's question quotes it once more."""
+_GROUP = 4
+"""Bytes that base85 encodes together."""
 _WRAPPED = (64, 76)
 """Line lengths of base64 in PEM and in MIME."""
 
@@ -99,8 +102,8 @@ def _small(match: re.Match[str]) -> str:
 def forms_of(secret: str) -> set[str]:
     """Return the spellings of a secret outside URLs.
 
-    They cover text, HTML, strings of Python and JSON, JSON inside JSON, base64 (also of such strings) and hexadecimal
-    digits.
+    They cover text, HTML, strings of Python and JSON, JSON inside JSON, base64 (also of such strings), base32, base85
+    and hexadecimal digits.
     """
     forms = {secret, html.escape(secret), html.escape(secret, quote=False), *_words(secret)}
     if len(secret) >= _LONG or not secret.isalpha():
@@ -110,7 +113,11 @@ def forms_of(secret: str) -> set[str]:
         forms |= {written for form in forms for written in _written(form)}
     encoded = {text.encode("utf-8", "surrogatepass") for text in (secret, *_written(secret))}
     forms |= {form for each in encoded for form in _base64_forms(each)}
-    digits = secret.encode("utf-8", "surrogatepass").hex()
+    given = secret.encode("utf-8", "surrogatepass")
+    forms |= {spelled for form in _base32_forms(given) for spelled in (form, form.lower())}
+    forms |= {*_base85_forms(given, base64.b85encode)}
+    forms |= {written for form in _base85_forms(given, base64.a85encode) for written in (form, *_written(form))}
+    digits = given.hex()
     return forms | {digits, digits.upper()}
 
 
@@ -189,6 +196,26 @@ def _written(text: str) -> Iterator[str]:
     encoded = text.encode("utf-8", "surrogatepass")
     yield repr(encoded)[2:-1]
     yield repr(encoded + b"\"'")[2:-1].removesuffix("\"\\'")
+
+
+def _base32_forms(secret: bytes) -> Iterator[str]:
+    """Yield the base32 characters that a secret alone decides, after 0 to 4 other bytes."""
+    for before in range(5):
+        whole = base64.b32encode(bytes(before) + secret).decode("ascii")
+        yield whole[(before * 8 + 4) // 5 : (before + len(secret)) * 8 // 5]
+
+
+def _base85_forms(secret: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    """Yield the groups of five characters that a secret alone decides, after 0 to 3 other bytes.
+
+    They are also yielded with the shorter group that follows at the end of the data. A single group is too short to be
+    recognised without false alarms.
+    """
+    for before in range(4):
+        rest = secret[-before % 4 :]
+        if len(rest) >= 2 * _GROUP:
+            yield encode(rest[: len(rest) - len(rest) % _GROUP]).decode("ascii")
+            yield encode(rest).decode("ascii")
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:
