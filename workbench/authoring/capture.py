@@ -33,6 +33,7 @@ class Captured:
 
     `turns` are its complete invocations. `state` is the session's state before the first message. `notes` name parts
     that a case cannot contain. `recording` has the calls of tools and models, with turns from 1, if they are known.
+    `keeps_recording` is the default of the choice to keep it.
     """
 
     app_name: str
@@ -41,6 +42,7 @@ class Captured:
     state: Json
     notes: tuple[str, ...] = ()
     recording: Recording | None = None
+    keeps_recording: bool = True
 
     def call_count(self, turns: Collection[int]) -> int:
         """Return the number of tool calls in these turns."""
@@ -96,10 +98,15 @@ def recording_of(captured: Captured, choice: Choice) -> Recording | None:
     known = captured.recording
     if known is None or not choice.frozen or not (known.calls or known.models):
         return None
-    turns = {old + 1: new for new, old in enumerate(sorted(choice.turns), 1)}
-    calls = tuple(replace(call, turn=turns[call.turn]) for call in known.calls if call.turn in turns)
-    models = tuple(replace(model, turn=turns[model.turn]) for model in known.models if model.turn in turns)
-    return replace(known, eval_id=choice.eval_id, calls=calls, models=models)
+    return replace(of_turns(known, [turn + 1 for turn in sorted(choice.turns)]), eval_id=choice.eval_id)
+
+
+def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:
+    """Return the calls of these turns (from 1), which are numbered anew in this order."""
+    now = {old: new for new, old in enumerate(turns, 1)}
+    calls = tuple(replace(call, turn=now[call.turn]) for call in recording.calls if call.turn in now)
+    models = tuple(replace(model, turn=now[model.turn]) for model in recording.models if model.turn in now)
+    return replace(recording, calls=calls, models=models)
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from workbench.agents.targets import find_root
-from workbench.authoring.freezing import Freezing, freezing_of
+from workbench.authoring.freezing import Freezing, freezing_of, taken_from
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.thawing import ThawedFile, thawed_file
 from workbench.engine.plan.run_options import UsageFaultError
@@ -20,6 +20,10 @@ from workbench.model.own_file import OwnFileError
 from workbench.project.scoring import root_of_run
 from workbench.project.transcripts import stored_case
 from workbench.recordings.from_run import NotRecordedError
+from workbench.recordings.frozen_file import read_frozen
+from workbench.recordings.frozen_path import frozen_path
+from workbench.recordings.merging import merged
+from workbench.recordings.recording import Recording
 from workbench.store import CaseRecord
 
 _TRIES = 3
@@ -41,6 +45,23 @@ def freezing_of_cases(
     runs = [_run_of(run_id, found, state) for run_id, found in by_run.items()]
     ids = [ref.eval_id for run in runs for ref in run.cases]
     return freezing_of(runs, root, cases=ids, models=models, prune=prune)
+
+
+def recording_of_run(record: CaseRecord, root: Path, state: Path) -> tuple[Recording | None, bool]:
+    """Return the recording that freezing a case would write, and whether the case has one now. Reads files.
+
+    It is None if the run did not record what a replay needs.
+    """
+    run = _run_of(record.run_id, [record], state)
+    file = frozen_path(root / record.ref.evalset_file, record.ref.eval_id)
+    old = None
+    with contextlib.suppress(OwnFileError):
+        old = read_frozen(file) if file.is_file() else None
+    try:
+        taken = taken_from(run.cases[record.ref], run)
+    except (NotRecordedError, OSError):
+        return None, old is not None
+    return merged(old, taken, models=False, prune=False), old is not None
 
 
 def thawed_files(

@@ -1,8 +1,10 @@
 """Capture of conversations and finished cases, to keep them as new cases."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from workbench.authoring.capture import Captured
+from workbench.authoring.capture import Captured, of_turns
 from workbench.counting import counted
 from workbench.model.evalset import EvalCase
 from workbench.model.invocation import content_text
@@ -58,3 +60,18 @@ def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: st
         state if isinstance(state, dict) else {},
         tuple(notes),
     )
+
+
+def with_recording(captured: Captured, record: CaseRecord, root: Path, state: Path) -> Captured:
+    """Return what `captured_from_record` captured, with the recorded calls of its turns if the run has them.
+
+    They are kept by default if the case was replayed or has a recording. Reads files, so call it in a thread.
+    """
+    from workbench.project.freezing import recording_of_run
+
+    recording, has_one = recording_of_run(record, root, state)
+    if recording is None:
+        return captured
+    answered = [number for number, turn in enumerate(record.turns, 1) if turn.actual is not None]
+    keeps = has_one or record.frozen is not None
+    return replace(captured, recording=of_turns(recording, answered), keeps_recording=keeps)

@@ -177,7 +177,7 @@ class ReviewScreen(RowsScreen[bool]):
         self._captured, self._destinations, self._wanted = captured, list(destinations), wanted
         self._new_file, self._write, self._now = new_file, write, now
         self._into = self._destinations[0]
-        self._choice = Choice("", frozenset(range(len(captured.turns))))
+        self._choice = Choice("", frozenset(range(len(captured.turns))), frozen=captured.keeps_recording)
         self._named = False
         """Whether the user has changed the ID, so that choosing another file keeps it."""
         self._shaped = False

@@ -116,7 +116,7 @@ class History(Controller):
         if not captured.turns:
             self.view.notify("nothing to keep: no turn has an answer")
             return
-        self._talk.keep(captured, agent, f"{ref.eval_id}_as_run", entry.file if entry is not None else None)
+        self._talk.keep_record(record, captured, agent, entry.file if entry is not None else None)
 
     def go_to_case(self, ref: "CaseRef") -> bool:
         """Leave the history and go to the current case. Return False if there is no such case."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.authoring.capture import Captured
     from workbench.authoring.saving import Saver
     from workbench.recordings.recording import Recording
+    from workbench.store import CaseRecord
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
@@ -67,11 +68,23 @@ class Talk(Controller):
         if not captured.turns:
             self.view.say("nothing to keep: no turn has an answer")
             return
-        self.keep(captured, entry.agent, f"{record.ref.eval_id}_as_run", entry.file)
+        self.keep_record(record, captured, entry.agent, entry.file)
 
-    def keep(self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None) -> None:
-        """Review a new case with the ID `wanted`, and write it. `first` is the file to offer first."""
-        self.view.work(self.review_case(captured, agent, wanted, first), "talk")
+    def keep_record(
+        self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
+    ) -> None:
+        """Review a new case from a case of a run, with its recorded calls. `first` is the file to offer first."""
+        self.view.work(self._keep_record(record, captured, agent, first), "talk")
+
+    async def _keep_record(
+        self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
+    ) -> None:
+        from workbench.ui.chat.capturing import with_recording
+
+        assert self.session.workspace is not None
+        root, state = self.session.workspace.root, self.session.state_dir
+        captured = await asyncio.to_thread(with_recording, captured, record, root, state)
+        await self.review_case(captured, agent, f"{record.ref.eval_id}_as_run", first)
 
     def keep_session(self) -> None:
         """Create a case from a conversation that ADK saved."""
