@@ -34,6 +34,7 @@ ErrorKind: TypeAlias = Literal[
     "frozen_file",  # the recording cannot be read
     "fork_diverged",  # the part before a fork differs from the recording
     "off_recording",  # after an injected fault, the agent made a call that its recording does not have
+    "attempt_lost",  # each attempt at the case was lost with its machine or the connection to it
     "judge",
     "quota",
     "metric_crashed",
@@ -233,6 +234,16 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class LostAttempt:
+    """An attempt at a case that was lost with its machine, or with the connection to it."""
+
+    attempt: int
+    """Counted from 1."""
+    machine: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class CaseStarted:
     """The start of an attempt at a case, with everything needed to score it again later.
 
@@ -255,6 +266,24 @@ class CaseStarted:
     session: dict[str, Any] | None = None
     """The case's `session_input`, {} if it has none; None in journals of older versions."""
     final_session_state: dict[str, Any] | None = None
+    lost: tuple[LostAttempt, ...] = ()
+    """Earlier attempts that were lost on other machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class CasePlaced:
+    """The other machine on which the current attempt at a case runs. A case on this machine has no such event."""
+
+    case: CaseRef
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLost:
+    """The loss of the current attempt at a case. All of its events are void, and the case starts again."""
+
+    case: CaseRef
+    lost: LostAttempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +465,8 @@ class CaseFinished:
     """What the agent did about the fault of its `PlannedCase`, or None without one."""
     thawed: Thawed | None = None
     """How a live case differs from its recording, or None if they were not compared."""
+    machine: str = ""
+    """The other machine on which the case ran, or "" for this machine."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
@@ -515,6 +546,8 @@ class RunFinished:
 Event: TypeAlias = (
     RunStarted
     | CaseStarted
+    | CasePlaced
+    | AttemptLost
     | TurnStarted
     | AgentActed
     | TurnFinished

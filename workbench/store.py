@@ -16,10 +16,12 @@ from workbench.dependencies.run_inputs import RunInputs
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, brief_score
 from workbench.events import (
     AgentActed,
+    AttemptLost,
     CallsRecorded,
     CaseError,
     CaseFinished,
     CaseName,
+    CasePlaced,
     CaseRef,
     CaseStarted,
     CaseStatus,
@@ -28,6 +30,7 @@ from workbench.events import (
     FilesRead,
     Frozen,
     JudgeWaits,
+    LostAttempt,
     MetricResult,
     Noticed,
     OutputCaptured,
@@ -78,7 +81,7 @@ class Turn:
 _NO_USAGE = Usage()
 _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
-    *("final_session_state", "attempt", "turns", "simulated", "metrics", "output", "error", "thawed"),
+    *("final_session_state", "attempt", "lost", "turns", "simulated", "metrics", "output", "error", "thawed"),
 )
 """Fields that a record of a finished case may drop from memory, because its journal has them."""
 
@@ -104,7 +107,11 @@ class CaseRecord:
     session: dict[str, Any] | None = None
     final_session_state: dict[str, Any] | None = None
     attempt: int = 1
-    """Counted from 1. Earlier attempts lost their process."""
+    """Counted from 1. Earlier attempts lost their process or their machine."""
+    lost: tuple[LostAttempt, ...] = ()
+    """Earlier attempts that were lost with their machines."""
+    machine: str = ""
+    """The other machine on which the last attempt runs or ran, or "" for this machine. Always in memory."""
     turns: list[Turn] = field(default_factory=list)
     simulated: list[UserSimulated] = field(default_factory=list)
     """One event for each turn of the simulated user and one for the end; empty for fixed messages."""
@@ -172,7 +179,7 @@ class CaseRecord:
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
         record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
-        record.frozen, record.handling, record.drifted = None, None, None
+        record.frozen, record.handling, record.drifted, record.machine = None, None, None, ""
         return record
 
     def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
@@ -588,24 +595,9 @@ class Store:
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:
             case CaseStarted():
-                # A case starts again after its process was lost or its run was resumed. Discard the attempt before.
-                record.turns.clear()
-                record.simulated.clear()
-                record.output.clear()
-                record.metrics.clear()
-                record.error = record.cause = record.frozen = record.handling = None
-                record.thawed = record.drifted = None
-                record.state = "running"
-                record.started_at = event.at
-                record.expected = event.expected
-                record.criteria = event.criteria
-                record.scenario = event.scenario
-                record.rubrics = event.rubrics
-                record.custom_metrics = event.custom_metrics
-                record.simulator = event.simulator
-                record.session = event.session
-                record.final_session_state = event.final_session_state
-                record.attempt = event.attempt
+                _begin(record, event)
+            case CasePlaced() | AttemptLost():
+                _note_machine(record, event)
             case TurnStarted():
                 record.turns.append(Turn(event.user))
             case AgentActed() | TurnFinished() | SpansRecorded() | CallsRecorded():
@@ -629,8 +621,41 @@ class Store:
                 record.frozen = event.frozen
                 record.handling = event.handling
                 record.thawed = event.thawed
+                record.machine = event.machine
                 record.drifted = None if event.thawed is None else drift_count(event.thawed.changes)
                 record.cause = _cause(record)
+
+
+def _begin(record: CaseRecord, event: CaseStarted) -> None:
+    """Begin an attempt at a case."""
+    # A case starts again after its process was lost or its run was resumed. Discard the attempt before.
+    record.turns.clear()
+    record.simulated.clear()
+    record.output.clear()
+    record.metrics.clear()
+    record.error = record.cause = record.frozen = record.handling = None
+    record.thawed = record.drifted = None
+    record.state = "running"
+    record.started_at = event.at
+    record.expected = event.expected
+    record.criteria = event.criteria
+    record.scenario = event.scenario
+    record.rubrics = event.rubrics
+    record.custom_metrics = event.custom_metrics
+    record.simulator = event.simulator
+    record.session = event.session
+    record.final_session_state = event.final_session_state
+    record.attempt = event.attempt
+    record.lost = event.lost
+    record.machine = ""
+
+
+def _note_machine(record: CaseRecord, event: CasePlaced | AttemptLost) -> None:
+    """Note where an attempt runs, or that it was lost there."""
+    if isinstance(event, CasePlaced):
+        record.machine = event.machine
+    else:
+        record.lost = (*record.lost, event.lost)
 
 
 def _cause(record: CaseRecord) -> Cause | None:

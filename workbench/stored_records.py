@@ -146,6 +146,7 @@ def brief_records(
         record.cause = None if row.get("cause") is None else causes[row["cause"]]
         record.frozen, record.handling = frozen_of(row), handling_of(row)
         record.drifted = row.get("drifted")
+        record.machine = row.get("machine", "")
         found[ref] = record
     return found
 

@@ -10,14 +10,16 @@ from workbench.places.place import AgentStart, OnFrame
 
 Answer = Callable[[dict[str, Any], list[Frame], str], Iterable[Frame]]
 """A function from the case's settings, the frames before its first turn and the user's text to the frames that it
-sends in the turn, without the number of the turn."""
+sends in the turn, without the number of the turn. A frame with `lost` is the end of the attempt with its machine."""
 
 
 class ScriptedPlace:
-    """A place. `cases` has the settings of each case, in the order of their start."""
+    """A place. `cases` has the settings of each case, in the order of their start, and `alone` its flag."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, *, remote: bool = False) -> None:
         self.answer = answer
+        self.remote = remote
+        self.alone: list[bool] = []
         self.cases: list[dict[str, Any]] = []
 
     def open(self, concurrency: int) -> None: ...
@@ -33,9 +35,11 @@ class _Link:
 
     def __init__(self, place: ScriptedPlace, on_frame: OnFrame) -> None:
         self._place, self._on_frame = place, on_frame
+        self.is_remote = place.remote
         self._loop = asyncio.get_running_loop()
         self._cases: dict[int, tuple[dict[str, Any], list[Frame]]] = {}
         self._turns: dict[int, int] = {}
+        self._unfinished: set[int] = set()
         self.ended: asyncio.Future[str] = self._loop.create_future()
         self._tell({"op": "imported", "framework": "python", "can_fork": True, "why": ""})
 
@@ -45,11 +49,12 @@ class _Link:
             match frame["op"]:
                 case "case":
                     self._place.cases.append(frame["case"])
+                    self._place.alone.append(bool(frame.get("alone")))
                     self._cases[number] = frame["case"], []
                     self._turns[number] = 0
                 case "turn":
                     self._answer(number, frame["content"]["parts"][0]["text"])
-                case "end":
+                case "end" if number not in self._unfinished:
                     self._tell({"id": number, "event": "Ended", "warnings": []})
                     self._tell({"op": "exited", "id": number, "how": "ended"})
                 case "kill":
@@ -65,7 +70,13 @@ class _Link:
 
     def _answer(self, number: int, text: str) -> None:
         case, before = self._cases[number]
+        self._unfinished.add(number)
         for frame in self._place.answer(case, before, text):
+            if "lost" in frame:
+                self._tell({"op": "exited", "id": number, "how": None, **frame})
+                return
+            if frame["event"] in ("TurnFinished", "Failed"):
+                self._unfinished.discard(number)
             self._tell({"id": number, "turn": self._turns[number], **frame})
         self._turns[number] += 1
 

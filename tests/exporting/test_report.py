@@ -50,7 +50,7 @@ def test_report_with_every_status_is_valid(store: Store) -> None:
 def test_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
     case = next(case for case in written(store)["cases"] if case["eval_id"] == "late_parcel")
     assert list(case) == [
-        "agent", "evalset_file", "eval_set_id", "eval_id", "repeat", "status", "error", "frozen", "attempt",
+        "agent", "evalset_file", "eval_set_id", "eval_id", "repeat", "status", "error", "frozen", "place", "attempt",
         "matched_by",
         "config_file", "duration_seconds", "usage", "metrics", "invocations", "scenario", "rubrics", "criteria_changed",
     ]  # fmt: skip

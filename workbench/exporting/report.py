@@ -151,6 +151,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         error=_error(record.error) if record.error else None,
         frozen=_frozen(record.frozen) if record.frozen else None,
         drift=_drift(record.thawed) if record.thawed else None,
+        place=record.machine or None,
         attempt=record.attempt,
         matched_by=_rule(record.planned.matched_by),
         config_file=record.planned.config_file,

@@ -183,8 +183,11 @@ class ReportCase(Part):
     error: ReportError | None
     frozen: ReportFrozen | None
     """How it was replayed; null if its calls were live."""
+    place: Words | None = None
+    """The name of the other machine on which it ran; null for this machine."""
     attempt: Annotated[int, Field(ge=1)]
-    """Number of the attempt, from 1. It is 2 if the first attempt lost its process and the case did not cause it."""
+    """Number of the attempt, from 1. It is higher if earlier attempts lost their process or their machine, and the case
+    did not cause it."""
     matched_by: OwnerRule | None
     """The rule that found the agent; null if the evalset belongs to none, and in runs of old versions."""
     config_file: Words | None

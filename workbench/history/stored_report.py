@@ -133,6 +133,7 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
             yield from _verdicts(ref, item, invocations)
     usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
     ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _frozen(item)}
+    ended["machine"] = string(item.get("place"))
     seconds = item.get("duration_seconds")
     yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
 

@@ -56,6 +56,7 @@ Row = dict[str, Any]
 - `cause`: index into the summary's `causes`. None unless it failed or ended in an error.
 - `frozen`: the fields of `workbench.events.Frozen` as JSON if it was replayed. Missing otherwise.
 - `drifted`: how many changes a comparison with its recording found. Missing without one.
+- `machine`: the other machine on which it ran. Missing for this machine.
 - `apart`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
 - `fault`: [tool, way] of its fault in a matrix of tool faults. Missing otherwise.
 - `handling`: what the agent did about that fault, as `workbench.events.FaultHandling` with only the judge as details.
@@ -371,6 +372,8 @@ class SummaryBuilder:
             row["frozen"] = {"mode": "tools", **known}
         if thawed := mapping(data.get("thawed")):
             row["drifted"] = drift_count(objects(thawed.get("changes")))
+        if machine := string(data.get("machine")):
+            row["machine"] = machine
         if handling := mapping(data.get("handling")):
             row["handling"] = _brief_handling(handling)
         numbers = tuple(number for number in data.get("inputs") or () if isinstance(number, int))

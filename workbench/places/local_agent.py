@@ -49,6 +49,8 @@ class LocalAgent:
         OSError: the process cannot be started.
     """
 
+    is_remote = False
+
     def __init__(self, start: Start, on_frame: OnFrame, zygote: Zygote | None, *, serves_one_case: bool) -> None:
         self._on_frame = on_frame
         self.zygote = zygote

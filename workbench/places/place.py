@@ -53,6 +53,8 @@ class AgentLink(Protocol):
     """Done when the process is gone, with a phrase such as "ended with exit code 1"."""
     serves_one_case: bool
     """Whether the process is for a single case."""
+    is_remote: bool
+    """Whether its cases run on other machines, where they cannot write files of this one."""
 
     def send(self, *frames: Frame) -> None:
         """Send messages. They are dropped if their attempt or the process has ended.

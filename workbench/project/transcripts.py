@@ -41,6 +41,7 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             record.attempt,
             record.session,
             record.final_session_state,
+            record.lost,
         )
     for stream in _STREAMS:
         if record.output.get(stream):
@@ -58,5 +59,11 @@ def _events(record: CaseRecord) -> Iterator[Event]:
     yield from (step for step in record.simulated if step.turn >= len(record.turns))
     if record.state != "queued" and record.state != "running":
         yield CaseFinished(
-            ref, record.state, record.error, record.duration_seconds, frozen=record.frozen, thawed=record.thawed
+            ref,
+            record.state,
+            record.error,
+            record.duration_seconds,
+            frozen=record.frozen,
+            thawed=record.thawed,
+            machine=record.machine,
         )

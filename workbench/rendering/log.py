@@ -26,9 +26,14 @@ def build(subject: Subject, view: View) -> Document:
     if record is None:
         document.add(remark("The case has not run yet.", view))
         return document
+    if record.machine:
+        document.add(remark(f"Ran on {one_line(record.machine)}.", view))
     if record.attempt > 1:
-        lost = f"the agent's process was lost in attempt {record.attempt - 1}"
-        document.add(remark(f"Attempt {record.attempt}: {lost}.", view))
+        lost = f"the agent's process was lost in attempt {record.attempt - 1}" if not record.lost else ""
+        document.add(remark(f"Attempt {record.attempt}{': ' if lost else ''}{lost}.", view))
+    for one in record.lost:
+        where = f" on {one_line(one.machine)}" if one.machine else ""
+        document.add(remark(f"Attempt {one.attempt}{where} was lost: {one_line(one.why)}.", view))
     if record.error is not None:
         document.add(error_lines(record.error, view, traceback=True))
     for stream in _STREAMS:

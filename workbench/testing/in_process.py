@@ -48,6 +48,7 @@ class InProcessLink:
     """
 
     serves_one_case = True
+    is_remote = False
 
     def __init__(self, loaded: Loaded, on_frame: OnFrame) -> None:
         self._loop = asyncio.get_running_loop()

@@ -117,7 +117,7 @@ def test_resumed_conversation_makes_no_model_call(make_agent: MakeAgent) -> None
     assert again.stored_answers == [], "they are stored already"
     assert again.usage == first.usage, "paid once"
     assert notes(first) == ["", "", ""]
-    assert notes(again) == ["answered in the interrupted run, not requested again"] * 3
+    assert notes(again) == ["answered before the interruption, not requested again"] * 3
 
 
 def test_model_is_called_after_the_stored_answers(make_agent: MakeAgent) -> None:

@@ -59,7 +59,7 @@ class Relay:
 class RelayLink:
     def __init__(self, link: AgentLink, sent: list[Frame]) -> None:
         self._link, self._sent = link, sent
-        self.ended, self.serves_one_case = link.ended, link.serves_one_case
+        self.ended, self.serves_one_case, self.is_remote = link.ended, link.serves_one_case, link.is_remote
         self.kill, self.close = link.kill, link.close
 
     def send(self, *frames: Frame) -> None:

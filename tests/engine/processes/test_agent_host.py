@@ -32,7 +32,7 @@ class ReadyPlace:
 class ReadyLink:
     def __init__(self, on_frame: OnFrame, *, single: bool) -> None:
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.serves_one_case = single
+        self.serves_one_case, self.is_remote = single, False
         on_frame({"op": "imported", "framework": "python", "can_fork": False}, 0)
 
     def send(self, *frames: Frame) -> None: ...

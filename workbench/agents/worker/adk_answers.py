@@ -32,7 +32,7 @@ from .matching import Recorded, plain_branch
 
 ANSWER_LIMIT = 2 * 1024 * 1024
 """Maximum size of a stored answer, in characters of JSON."""
-RECALLED = "answered in the interrupted run, not requested again"
+RECALLED = "answered before the interruption, not requested again"
 
 _LABEL = "adk_agent_name"
 """The label of a request in which google-adk tells the agent."""

@@ -17,13 +17,14 @@ from workbench.engine.conversation.rescoring import complete_case, settled_verdi
 from workbench.engine.conversation.scenario_user import ScenarioUser
 from workbench.engine.conversation.thawing import ThawedCase
 from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.plan.answers import Answer
+from workbench.engine.plan.answers import SENT, Answer, add
 from workbench.engine.plan.plan import PlanEntry
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed_results
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.events import (
+    AttemptLost,
     CaseError,
     CaseFinished,
     CaseRef,
@@ -31,6 +32,7 @@ from workbench.events import (
     CaseStatus,
     Event,
     FaultHandling,
+    LostAttempt,
     MetricScored,
     OutputCaptured,
     UserSimulated,
@@ -48,6 +50,11 @@ _STALLED_TWICE = (
     "the agent's process hung in both attempts at this case and was replaced",
     "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
 )
+_MORE_ATTEMPTS = 2
+"""Number of attempts after a first one that was lost with its machine."""
+_DEATHS_SHARED = 2
+"""Number of deaths on other machines after which a case runs alone there."""
+_LOST_HINT = "Look at the machines, then run the case again"
 
 
 class CaseFlow:
@@ -75,6 +82,9 @@ class CaseFlow:
         self._slot: ProcessSlot | None = None
         self._started = context.at()
         self._attempts = 0
+        self._lost: list[LostAttempt] = []
+        self._machine = ""
+        """The other machine of the last attempt, or ""."""
         self._replay: Replay | None = None
         self._fault = None if entry.fault is None else FaultCase(entry.fault)
         fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
@@ -207,7 +217,7 @@ class CaseFlow:
         """Run the agent and return the transcript.
 
         If a shared process died, the case runs once more alone, to find the case that is to blame. If the parent
-        process hung, the case also runs once more.
+        process hung, the case also runs once more. If a machine was lost, see `_after_losses`.
         """
         if case.scenario is None and not case.turns:
             self._start(case)
@@ -218,13 +228,41 @@ class CaseFlow:
             self._start(case)
             self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
             return Transcript()
-        transcript = await self._attempt(case, host, answers, alone=False)
+        known = list(answers)
+        transcript = await self._unless_lost(case, host, known, alone=False)
         if self._needs_second_attempt(transcript):
             await self._clean_up()
-            transcript = await self._attempt(case, host, answers, alone=transcript.shared_process_died)
+            transcript = await self._unless_lost(case, host, known, alone=transcript.shared_process_died)
             if transcript.stalled:
                 transcript.error = CaseError("crashed", *_STALLED_TWICE)
         return transcript
+
+    async def _unless_lost(self, case: EvalCase, host: AgentHost, known: list[Answer], *, alone: bool) -> Transcript:
+        """Make an attempt, and up to two more in the whole case if a machine is lost.
+
+        An answer of a model that arrived before a loss is not requested again. After two deaths of the process for our
+        cases on a machine, the case gets a machine alone. Only a death during that counts against the case.
+        """
+        deaths = 0
+        while True:
+            apart = deaths >= _DEATHS_SHARED
+            transcript = await self._attempt(case, host, known, alone=alone, apart=apart)
+            lost = transcript.lost
+            if lost is None or self._cancelled is not None:
+                return transcript
+            self._lost.append(LostAttempt(self._attempts, lost.machine, lost.why))
+            for answer in transcript.answers:
+                add(known, answer)
+            if apart and lost.died:
+                message = f"the case ran alone on {lost.machine}, and the process there died: {lost.why}"
+                transcript.error = CaseError("crashed", message)
+                return transcript
+            if len(self._lost) > _MORE_ATTEMPTS:
+                transcript.error = CaseError("attempt_lost", _lost_each_time(self._lost), _LOST_HINT)
+                return transcript
+            deaths += lost.died
+            self._emit(AttemptLost(self.ref, self._lost[-1]))
+            await self._clean_up()
 
     def _needs_second_attempt(self, transcript: Transcript) -> bool:
         if self._cancelled is not None:
@@ -233,7 +271,9 @@ class CaseFlow:
             transcript.shared_process_died and not (self._slot is not None and self._slot.alone)
         )
 
-    async def _attempt(self, case: EvalCase, host: AgentHost, answers: Sequence[Answer], *, alone: bool) -> Transcript:
+    async def _attempt(
+        self, case: EvalCase, host: AgentHost, answers: Sequence[Answer], *, alone: bool, apart: bool
+    ) -> Transcript:
         self._attempts += 1
         try:
             slot = self._slot = host.ready_slot(alone=alone) or await self._wait_for_slot(host, alone)
@@ -250,11 +290,17 @@ class CaseFlow:
         self._show_import(host)
         source = self._source(case)
         context = self._context
-        run = self._case_run = CaseRun(self.ref, source, context.options.timeout, self._emit)
+        storage = context.answers
+        run = self._case_run = CaseRun(
+            self.ref,
+            source,
+            context.options.timeout,
+            self._emit,
+            (lambda answer: None) if storage is None else storage.append,
+        )
         for watched in (self._fault, self._thawed):
             if watched is not None:
                 watched.begin()
-        keep = None if context.answers is None else context.answers.spec(self.ref)
         replay = self._replay
         calls: dict[str, Any] = {"record": context.records, "replay": None if replay is None else replay.settings}
         if (injection := self._injection()) is not None:
@@ -266,10 +312,26 @@ class CaseFlow:
         if self._fork is not None:
             calls |= self._fork.settings()
             before += self._fork.frames()
-        spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
+        spec = {
+            "eval_id": case.eval_id,
+            "session_input": case.session_input,
+            "env": {},
+            "answers": self._answer_settings(slot),
+        }
         spec["calls"] = calls
         attempt = self._attempts
-        return await run.run(slot.process, spec, before, share=slot.share, here=slot.here, attempt=attempt)
+        transcript = await run.run(
+            slot.process, spec, before, share=slot.share, here=slot.here, attempt=attempt, alone=apart
+        )
+        self._machine = transcript.machine
+        return transcript
+
+    def _answer_settings(self, slot: ProcessSlot) -> dict[str, Any] | None:
+        """Return where the worker keeps the models' answers, or None if it does not."""
+        if slot.process.is_remote:
+            return SENT
+        storage = self._context.answers
+        return None if storage is None else storage.spec(self.ref)
 
     def _injection(self) -> Injection | None:
         """Return the faults to inject, or None."""
@@ -361,6 +423,7 @@ class CaseFlow:
                 max(self._attempts, 1),
                 case.session_input or {},
                 case.final_session_state,
+                tuple(self._lost),
             )
         )
 
@@ -380,7 +443,7 @@ class CaseFlow:
     ) -> None:
         duration, frozen = self._context.at() - self._started, transcript.frozen
         finished = CaseFinished(
-            self.ref, status, error, duration, transcript.usage, (), frozen, handling, transcript.thawed
+            self.ref, status, error, duration, transcript.usage, (), frozen, handling, transcript.thawed, self._machine
         )
         self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))
 
@@ -388,6 +451,11 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
+
+
+def _lost_each_time(lost: Sequence[LostAttempt]) -> str:
+    each = "; ".join(f"attempt {one.attempt} on {one.machine}: {one.why}" for one in lost)
+    return f"all {len(lost)} attempts were lost: {each}"
 
 
 def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -9,12 +9,14 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.engine.conversation.recorded_tools import declarations
 from workbench.engine.conversation.transcript import CallCounts, Transcript
+from workbench.engine.plan.answers import Answer, add, sent_answer
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
+from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, MachineLost, Reads, read_error
 from workbench.events import (
     AgentActed,
     CallsRecorded,
     CaseError,
+    CasePlaced,
     CaseRef,
     CaseStatus,
     Event,
@@ -38,7 +40,8 @@ class CaseRun:
     Await `run`, which returns the transcript, and then `finish`, which waits for the end of the case's process.
 
     `source` has the user's messages, one for each turn. `emit` takes the events. `timeout` is the limit in seconds for
-    the agent's part of all turns. Waiting for a message of the user does not count.
+    the agent's part of all turns. Waiting for a message of the user does not count. `keep_answer` stores an answer of a
+    model that came from another machine.
     """
 
     def __init__(
@@ -47,7 +50,9 @@ class CaseRun:
         source: MessageSource,
         timeout: float,
         emit: Callable[[Event], None],
+        keep_answer: Callable[[Answer], None] = lambda answer: None,
     ) -> None:
+        self._keep_answer = keep_answer
         self._ref = ref
         self._source = source
         self._timeout = timeout
@@ -77,12 +82,13 @@ class CaseRun:
         share: bool,
         here: bool = False,
         attempt: int = 1,
+        alone: bool = False,
     ) -> Transcript:
         """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
 
         With `share`, the case runs together with others in `process`. With `here`, `process` becomes the case's own.
-        Otherwise the case gets a fork. `before` are messages that precede the first turn: stored answers of models and
-        recorded calls.
+        Otherwise the case gets a fork. With `alone`, another machine runs no other case meanwhile. `before` are
+        messages that precede the first turn: stored answers of models and recorded calls.
         """
         self._process = CaseProcess(
             process,
@@ -92,7 +98,7 @@ class CaseRun:
             give_up=lambda: self._settle(self._stop_reason),
         )
         self._clock.start()
-        self._process.start(case, attempt=attempt, here=here)
+        self._process.start(case, attempt=attempt, here=here, alone=alone)
         try:
             if before:
                 self._process.send(*before)
@@ -214,6 +220,10 @@ class CaseRun:
                 self._record(_spans(self._ref, frame))
             case "Calls":
                 self._record_calls(frame)
+            case "Answered":
+                answer = sent_answer(self._ref, frame["answer"])
+                add(self._transcript.answers, answer)
+                self._keep_answer(answer)
             case "Printed":
                 self._capture_output(frame["stream"], str(frame["text"]))
             case "Failed":
@@ -225,6 +235,9 @@ class CaseRun:
 
     def _handle_end_frame(self, frame: Frame) -> None:
         match frame["event"]:
+            case "Placed":
+                self._transcript.machine = str(frame["machine"])
+                self._event(CasePlaced(self._ref, self._transcript.machine))
             case "Stopped":
                 self._where = str(frame.get("where") or "")
             case "Touched":
@@ -286,10 +299,15 @@ class CaseRun:
         self._transcript.status = status
         self._settled.set_result(None)
 
-    def _process_exited(self, how: str | None) -> None:
-        """Settle the case after its process ended (`how`) or its parent process died (None)."""
+    def _process_exited(self, how: str | None, lost: MachineLost | None) -> None:
+        """Settle the case after its process ended (`how`), its parent process died (None), or its machine was lost."""
         turn = len(self._transcript.turns) + 1
-        if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
+        if lost is not None:
+            if not self._settled.done() and self._is_running_or_overdue():
+                self._transcript.lost = lost
+                self._settle(CaseError("attempt_lost", f"{lost.machine} was lost in turn {turn}: {lost.why}"))
+            self._settle(self._stop_reason)
+        elif not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
             self._transcript.stalled = True
             self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
         elif not self._settled.done() and self._stop_reason is None:

@@ -67,6 +67,18 @@ class Touched:
         return Touched((self.files | other.files) - written, self.folders | other.folders, written)
 
 
+@dataclass(frozen=True)
+class MachineLost:
+    """The loss of another machine, or of the connection to it, which ended an attempt.
+
+    `died` means that the process for our cases there died, so that one of the cases may have caused it.
+    """
+
+    machine: str
+    why: str
+    died: bool
+
+
 class AgentProcess:
     """A process that imports one agent and runs its cases. Start it once.
 
@@ -154,7 +166,7 @@ class AgentProcess:
                 case.on_frame(frame, size)
             else:
                 del self._cases[frame["id"]]
-                case.on_exit(frame["how"])
+                case.on_exit(frame["how"], _lost(frame))
             return
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
@@ -173,6 +185,11 @@ class AgentProcess:
                 self.stalled = True
                 self._on_stalled(why)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the process runs on another machine, where it cannot write files of this one."""
+        return self._link.is_remote
+
     def _set(self, outcome: Imported | CaseError) -> None:
         if not self.imported.done():
             self.imported.set_result(outcome)
@@ -185,8 +202,8 @@ class CaseProcess:
     """An attempt at a case in `agent`, in its own process, or in the agent's process with `share`.
 
     `on_frame` takes its messages. `on_exit` is called once after the last message. It gets a phrase that says how the
-    attempt ended, or None if the agent's process died first. `give_up` is called if the process cannot be killed, for
-    example because it waits for a dead disk.
+    attempt ended, or None if the agent's process died first, and the loss of its machine, or None. `give_up` is called
+    if the process cannot be killed, for example because it waits for a dead disk.
     """
 
     def __init__(
@@ -195,7 +212,7 @@ class CaseProcess:
         *,
         share: bool,
         on_frame: OnFrame,
-        on_exit: Callable[[str | None], None],
+        on_exit: Callable[[str | None, "MachineLost | None"], None],
         give_up: Callable[[], None],
     ) -> None:
         self.agent = agent
@@ -212,10 +229,16 @@ class CaseProcess:
         self._closing = False
         self._number = 0
 
-    def start(self, case: dict[str, Any], *, attempt: int, here: bool) -> None:
-        """Start the case (the protocol's CaseSpec). With `here`, the agent's process becomes the case's own."""
+    def start(self, case: dict[str, Any], *, attempt: int, here: bool, alone: bool = False) -> None:
+        """Start the case (the protocol's CaseSpec).
+
+        With `here`, the agent's process becomes the case's own. With `alone`, another machine runs no other case
+        meanwhile.
+        """
         self._number = self.agent.enter(self)
         command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
+        if alone:
+            command["alone"] = True
         self.agent.send({**command, "share": self.share, "here": here})
 
     def send(self, *frames: Frame) -> None:
@@ -275,6 +298,12 @@ class CaseProcess:
 def _done(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _lost(frame: Frame) -> MachineLost | None:
+    """Return the loss of the machine in the message of an exit, or None."""
+    why = frame.get("lost")
+    return None if why is None else MachineLost(str(frame.get("machine")), str(why), bool(frame.get("died")))
 
 
 def _paths(names: Any) -> set[Path]:

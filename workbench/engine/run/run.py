@@ -97,6 +97,7 @@ class Run:
         self._before_announcement: list[Noticed] = []
         """Notices from before `RunStarted`."""
         self._commit: Commit | None = None
+        self._answers: AnswerStorage | None = None
 
     async def execute(self) -> None:
         """Run all cases, unless `stop` or `cancel` ends the run earlier.
@@ -131,7 +132,7 @@ class Run:
             options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
         kept_in = None if self._writer is None else self._writer.answers
         environments = {name: setting.environment.values for name, setting in agents.items()}
-        answers = None if kept_in is None else AnswerStorage(kept_in, environments)
+        self._answers = None if kept_in is None else AnswerStorage(kept_in, environments)
         environment_of = judge_environments(agents)
         return RunContext(
             options,
@@ -144,7 +145,7 @@ class Run:
             self._input_recorder.note,
             self._plan.root,
             records=self._writer is not None,
-            answers=answers,
+            answers=self._answers,
         )
 
     async def _prepare(self) -> list[Noticed]:
@@ -347,6 +348,8 @@ class Run:
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
+            if self._answers is not None:
+                await asyncio.to_thread(self._answers.close)
             if self._input_recorder.fault is not None:
                 self._recorder.put(self._input_recorder.fault)
             self._recorder.put(
