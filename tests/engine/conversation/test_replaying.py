@@ -45,7 +45,8 @@ def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Fra
     replayed = case["calls"]["replay"] is not None
     missed = replayed and text == "lost"
     counts = {"tools": len(before), "models": 0, "live": 0, "misses": int(missed)}
-    tools = [{"kind": "tools", "agent": "desk", "tools": [{"name": "find", "declaration": digest({"now": text})}]}]
+    declared = [{"name": "find", "declaration": digest({"now": text})}, {"name": "", "toolset": 1, "declaration": None}]
+    tools = [{"kind": "tools", "agent": "desk", "tools": declared}]
     calls = {"event": "Calls", "calls": json.dumps(tools), "pieces": {"aa": '"answer"'}}
     yield {**calls, "frozen": counts if replayed else None}
     if missed:
@@ -61,7 +62,7 @@ def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Fra
 def freeze(project: Project, eval_id: str, declared: str = "") -> Path:
     """Write a recording with one call for a case of the project."""
     call = ToolCall(1, "desk", "find", {"id": 7}, answer={"found": True})
-    tools = {"desk": (Declaration("find", {"now": declared or eval_id}),)}
+    tools = {"desk": (Declaration("find", {"now": declared or eval_id}), Declaration("", None, 1))}
     recording = Recording("all", eval_id, "desk", Origin("run-1", "2026-11-20T10:00:00Z"), tools=tools, calls=(call,))
     file = frozen_path(project.root / EVALSET, eval_id)
     file.parent.mkdir(exist_ok=True)
@@ -106,7 +107,9 @@ async def test_case_gets_its_recorded_calls_before_its_first_turn(
         "mode": "tools",
         "on_miss": "error",
         "ignore": {},
-        "tools": {"desk": [Declaration("find", {"now": "hello"}).as_json()]},
+        "tools": {
+            "desk": [tool.as_json() for tool in (Declaration("find", {"now": "hello"}), Declaration("", None, 1))]
+        },
     }
     assert [frame["call"]["answer"] for frame in frames[0]] == [{"found": True}]
     record = outcome.record("hello")

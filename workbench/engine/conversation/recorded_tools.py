@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator
 
 
-def declarations(calls: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield agent and tool, and the digest of its declaration, from the JSON text of `CallsRecorded.calls`.
+def declarations(calls: str) -> Iterator[tuple[tuple[str, str], str | None]]:
+    """Yield agent and tool, and the digest of its declaration or None, from the JSON text of `CallsRecorded.calls`.
+
+    Toolsets themselves have no declaration, and one that was too large to be kept cannot be compared.
 
     Raises:
         ValueError, KeyError or TypeError: the text has another form.
@@ -14,4 +16,5 @@ def declarations(calls: str) -> Iterator[tuple[tuple[str, str], str]]:
         return  # Most turns report no tools, and parsing takes longer than this search.
     for item in json.loads(calls):
         for tool in item["tools"] if item["kind"] == "tools" else ():
-            yield (item["agent"], tool["name"]), tool["declaration"]
+            if tool["name"] and not tool.get("lost"):
+                yield (item["agent"], tool["name"]), tool["declaration"]

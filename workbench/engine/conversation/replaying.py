@@ -18,7 +18,7 @@ from workbench.engine.plan.run_options import OnMiss
 from workbench.events import CaseError, CaseRef, Frozen
 from workbench.model.own_file import OwnFileError
 from workbench.recordings.frozen_path import frozen_path
-from workbench.recordings.recording import Mode, Recording, digest
+from workbench.recordings.recording import Declaration, Mode, Recording, digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,12 @@ def _with_difference(error: CaseError, recording: Recording, differs: str) -> Ca
     return replace(error, message=f"{error.message}: {text}") if text else error
 
 
-def _changed(recording: Recording, declared: Mapping[tuple[str, str], str]) -> Iterable[str]:
+def _changed(recording: Recording, declared: Mapping[tuple[str, str], str | None]) -> Iterable[str]:
     """Return the tools that the agent and the recording declare differently, sorted."""
     recorded = {(agent, tool.name): tool for agent, tools in recording.tools.items() for tool in tools}
     both = ((key, recorded[key]) for key in declared.keys() & recorded.keys())
-    return sorted({key[1] for key, tool in both if digest(tool.declaration) != declared[key]})
+    return sorted({key[1] for key, tool in both if _digest(tool) != declared[key]})
+
+
+def _digest(tool: Declaration) -> str | None:
+    return None if tool.declaration is None else digest(tool.declaration)

@@ -42,7 +42,7 @@ class Transcript:
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
     calls: CallCounts = field(default_factory=CallCounts)
-    declared: dict[tuple[str, str], str] = field(default_factory=dict)
+    declared: dict[tuple[str, str], str | None] = field(default_factory=dict)
     """Agent and tool → digest of its declaration, for each tool that a replayed case had."""
     differs: str = ""
     """How a request differs from the recorded one, as in the worker's message `Failed`, or ""."""
